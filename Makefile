@@ -1,0 +1,32 @@
+# make demo, make test and make bench each work alone on a fresh clone: they create .venv and install.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test statistical lint bench clean
+
+.venv/.installed: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpsubset needs Python 3.11 or newer: make PYTHON=python3.x ...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e '.[dev,plot]'
+	touch $@
+
+demo: .venv/.installed
+	$(BIN)/python tools/demo.py
+
+lint: .venv/.installed
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest -m "not statistical" -n 2
+
+statistical: .venv/.installed
+	$(BIN)/pytest -m statistical -n 2
+
+bench: .venv/.installed
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv build dist demo-output bench-output

@@ -1,0 +1,58 @@
+"""dpsubset: which k of p variables matter, under pure differential privacy."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .errors import ArgumentError, DpsubsetError, SchemaError, TableError
+    from .estimators import PrivateSubsetSelector
+    from .mechanisms.base import Guarantee
+    from .moments import Moments
+    from .release import Release
+    from .schema import Bounds, Schema
+    from .selection import select, simulate
+
+__version__ = "0.1.0"
+
+# Imported when first used: numba and scikit-learn would make `dpsubset --help` slow.
+_HOMES = {
+    "ArgumentError": "errors",
+    "Bounds": "schema",
+    "DpsubsetError": "errors",
+    "Guarantee": "mechanisms.base",
+    "Moments": "moments",
+    "PrivateSubsetSelector": "estimators",
+    "Release": "release",
+    "Schema": "schema",
+    "SchemaError": "errors",
+    "TableError": "errors",
+    "select": "selection",
+    "simulate": "selection",
+}
+
+__all__ = [
+    "ArgumentError",
+    "Bounds",
+    "DpsubsetError",
+    "Guarantee",
+    "Moments",
+    "PrivateSubsetSelector",
+    "Release",
+    "Schema",
+    "SchemaError",
+    "TableError",
+    "select",
+    "simulate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

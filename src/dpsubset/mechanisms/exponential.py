@@ -1,0 +1,39 @@
+"""The exponential mechanism: support S with probability proportional to exp(-eta f(S))."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..random import Randomness
+from ..random.draws import Categorical
+from ..search.enumerate import ScoredSupports, exponential_probabilities
+from .base import Mechanism, Sampler
+
+
+class Exponential(Mechanism):
+    """McSherry and Talwar's mechanism over all C(p, k) supports, drawn exactly."""
+
+    name = "exponential"
+    summary = (
+        "The support is drawn with probability proportional to exp(-eta * f(S)) over all supports."
+    )
+
+    def sampler(self, scored: ScoredSupports, eta: Fraction) -> Sampler:
+        """By inversion of the distribution function, with lazily refined uniforms."""
+        return _Inversion(scored, eta)
+
+    def probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
+        """Softmax of -eta f."""
+        return exponential_probabilities(scored, eta)
+
+
+class _Inversion(Sampler):
+    def __init__(self, scored: ScoredSupports, eta: Fraction) -> None:
+        self._scored = scored
+        self._categorical = Categorical(scored.differences.tolist(), eta * scored.unit)
+
+    def draw(self, rng: Randomness) -> tuple[int, ...]:
+        return self._scored.support(self._categorical.draw(rng))

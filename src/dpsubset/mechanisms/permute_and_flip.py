@@ -1,0 +1,49 @@
+"""Permute-and-flip: visit supports in random order, accept S with probability q_S.
+
+    q_S = exp(-eta (f(S) - min f))
+
+Never worse than the exponential mechanism at the same epsilon, for any scores (McKenna and Sheldon
+2020), hence the default.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..random import Randomness
+from ..search.enumerate import ScoredSupports, permute_and_flip_probabilities
+from .base import Mechanism, Sampler
+
+
+class PermuteAndFlip(Mechanism):
+    """McKenna and Sheldon's mechanism over all C(p, k) supports, drawn exactly."""
+
+    name = "permute-and-flip"
+    summary = (
+        "Supports are visited in uniformly random order, and each is accepted with probability "
+        "exp(-eta * (f(S) - min f)); the first accepted one is released."
+    )
+
+    def sampler(self, scored: ScoredSupports, eta: Fraction) -> Sampler:
+        """By the definition: an exact permutation and exact flips."""
+        return _Flips(scored, eta)
+
+    def probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
+        """One polynomial integral a support."""
+        return permute_and_flip_probabilities(scored, eta)
+
+
+class _Flips(Sampler):
+    def __init__(self, scored: ScoredSupports, eta: Fraction) -> None:
+        self._scored = scored
+        self._differences = scored.differences.tolist()
+        self._weight = eta * scored.unit
+
+    def draw(self, rng: Randomness) -> tuple[int, ...]:
+        for i in rng.permutation(len(self._differences)):
+            if rng.bernoulli_exp(self._weight, self._differences[i]):
+                return self._scored.support(i)
+        raise AssertionError("the best support is always accepted")

@@ -1,0 +1,161 @@
+"""Problem: which loss, how many variables, which coefficients are allowed, who is a neighbour.
+
+All of it is public. The coefficient set C keeps predictions within the *reach* B, |x'b| <= B for
+every x in [-1, 1]^p with support of size k; the privacy cost depends on B alone.
+
+=========== =========================== ==============
+constraint  C                           reach B
+=========== =========================== ==============
+``box``     abs(b_j) <= radius          k * radius
+``ball``    l2 norm <= radius           sqrt(k) * radius
+``l1``      l1 norm <= radius           radius
+=========== =========================== ==============
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+from .errors import ArgumentError
+
+Constraint = Literal["box", "ball", "l1"]
+Neighbours = Literal["replace-one", "add-remove"]
+
+DEFAULT_REACH = 1.0
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A subset selection problem, checked; build with :meth:`state`."""
+
+    p: int
+    k: int
+    constraint: Constraint
+    radius: float
+    ridge: float
+    neighbours: Neighbours
+    always_include: tuple[int, ...]
+    loss: str
+
+    @classmethod
+    def state(
+        cls,
+        p: int,
+        k: int,
+        *,
+        constraint: str = "box",
+        reach: float | None = None,
+        radius: float | None = None,
+        ridge: float = 0.0,
+        neighbours: str = "replace-one",
+        always_include: Iterable[int] = (),
+        loss: str = "least-squares",
+    ) -> Problem:
+        """Check the arguments and settle the radius.
+
+        ``reach`` and ``radius`` say the same thing in two ways; at most one is given.
+        """
+        from .losses import LOSSES
+
+        p, k = whole(p, "p"), whole(k, "k")
+        if k < 1:
+            raise ArgumentError("k must be at least 1: the number of variables to select")
+        if k > p:
+            raise ArgumentError(f"k must be at most p, the number of variables, which is {p}")
+        if constraint not in get_args(Constraint):
+            raise ArgumentError(f"constraint must be one of {', '.join(get_args(Constraint))}")
+        if neighbours not in get_args(Neighbours):
+            raise ArgumentError(f"neighbours must be one of {', '.join(get_args(Neighbours))}")
+        if loss not in LOSSES:
+            raise ArgumentError(f"loss must be one of {', '.join(LOSSES)}")
+        if reach is not None and radius is not None:
+            raise ArgumentError("give reach or radius, not both: they say the same thing")
+        if radius is None:
+            reach = positive(DEFAULT_REACH if reach is None else reach, "reach")
+            settled = _radius(constraint, reach, k)
+        else:
+            settled = positive(radius, "radius")
+        # Beyond these the float64 kernels could overflow; nobody wants them.
+        if not 1e-9 <= settled <= 1e9:
+            raise ArgumentError("radius (reach/k for the box) must lie between 1e-9 and 1e9")
+        ridge = number(ridge, "ridge")
+        if not 0 <= ridge <= 1e15:
+            raise ArgumentError("ridge must lie between 0 and 1e15, in scaled units")
+        always = tuple(sorted({whole(j, "always_include") for j in always_include}))
+        if always and not (always[0] >= 0 and always[-1] < p):
+            raise ArgumentError(f"always_include lists positions of columns, 0 to {p - 1}")
+        if len(always) > k:
+            raise ArgumentError(
+                f"always_include lists {len(always)} variables, more than k = {k}: they count in k"
+            )
+        return cls(p, k, constraint, settled, ridge, neighbours, always, loss)  # type: ignore[arg-type]
+
+    @property
+    def reach(self) -> Fraction:
+        """B, rounded up: no prediction of an allowed model is larger."""
+        radius = Fraction(self.radius)
+        if self.constraint == "box":
+            return radius * self.k
+        if self.constraint == "ball":
+            return sqrt_up(radius**2 * self.k)
+        return radius
+
+    @property
+    def supports(self) -> int:
+        """How many supports there are to choose from."""
+        free = self.p - len(self.always_include)
+        return math.comb(free, self.k - len(self.always_include))
+
+
+def whole(value: Any, what: str) -> int:
+    """An integer argument, or a clear error."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ArgumentError(f"{what} must be a whole number, not {type(value).__name__}")
+    return int(value.__index__())
+
+
+def number(value: Any, what: str) -> float:
+    """A finite float argument, or a clear error."""
+    try:
+        result = float("nan") if isinstance(value, (str, bytes, bool)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        result = float("nan")
+    if not math.isfinite(result):
+        raise ArgumentError(f"{what} must be a finite number")
+    return result
+
+
+def positive(value: Any, what: str) -> float:
+    """A finite float argument above 0, or a clear error."""
+    result = number(value, what)
+    if result <= 0:
+        raise ArgumentError(f"{what} must be greater than 0")
+    return result
+
+
+def sqrt_up(square: Fraction, bits: int = 64) -> Fraction:
+    """The square root, rounded up to a multiple of 2**-bits."""
+    scaled = square * 4**bits
+    whole_part = scaled.numerator // scaled.denominator
+    root = math.isqrt(whole_part)
+    if Fraction(root) ** 2 < scaled:
+        root += 1
+    return Fraction(root, 2**bits)
+
+
+def _radius(constraint: str, reach: float, k: int) -> float:
+    """The largest float radius whose reach does not pass the one asked for."""
+    bound = Fraction(reach)
+    if constraint == "l1":
+        return reach
+    if constraint == "box":
+        radius = float(bound / k)
+        return radius if Fraction(radius) * k <= bound else math.nextafter(radius, 0.0)
+    radius = math.sqrt(bound**2 / k)
+    while Fraction(radius) ** 2 * k > bound**2:
+        radius = math.nextafter(radius, 0.0)
+    return radius

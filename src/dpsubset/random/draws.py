@@ -1,0 +1,182 @@
+"""Draws with exactly the distribution they promise.
+
+Uniform integers and subsets come from integer arithmetic. Real-valued events (does U fall below
+exp(-x)?) come from lazily refined uniforms: U is known as an interval that shrinks as bits are
+added, exp(-x) as an interval that shrinks with the working precision, and the event is decided
+when the intervals part. Float64 with generous error bounds decides almost always; ball arithmetic
+(python-flint) decides the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+import flint
+
+from .source import Source
+
+#: Bits drawn for a uniform before its first comparison.
+START_BITS = 64
+
+#: Relative error granted to math.exp; real libraries stay below 2**-51.
+_EXP_ERROR = 2.0**-45
+
+
+class Randomness:
+    """Exact draws from a source of bits.
+
+    Parameters
+    ----------
+    source : Source
+        Where the bits come from.
+    start_bits : int
+        Bits and working precision of a first comparison. The distribution does not depend on it;
+        tests use 8 to make every refinement happen.
+    """
+
+    def __init__(self, source: Source, start_bits: int = START_BITS) -> None:
+        self.source = source
+        self.start_bits = start_bits
+
+    def below(self, n: int) -> int:
+        """A uniform integer in [0, n)."""
+        count = (n - 1).bit_length()
+        while True:
+            value = self.source.bits(count)
+            if value < n:
+                return value
+
+    def subset(self, n: int, m: int) -> list[int]:
+        """A uniform m-subset of range(n), sorted (Floyd's algorithm)."""
+        chosen: set[int] = set()
+        for top in range(n - m, n):
+            pick = self.below(top + 1)
+            chosen.add(top if pick in chosen else pick)
+        return sorted(chosen)
+
+    def permutation(self, n: int) -> Iterator[int]:
+        """The numbers below n in uniformly random order, drawn as they are asked for."""
+        moved: dict[int, int] = {}
+        for left in range(n, 0, -1):
+            pick = self.below(left)
+            yield moved.get(pick, pick)
+            moved[pick] = moved.get(left - 1, left - 1)
+
+    def uniform(self) -> LazyUniform:
+        """A uniform on (0, 1), known to ``start_bits`` bits so far."""
+        return LazyUniform(self)
+
+    def bernoulli_exp(self, weight: Fraction, times: int = 1) -> bool:
+        """True with probability exp(-x), x = weight * times >= 0 (exact; multiplied if needed)."""
+        if times == 0 or weight == 0:
+            return True
+        u = self.uniform()
+        if self.start_bits >= START_BITS:
+            verdict = _decide_in_float(u.value, u.bits, float(weight) * times)
+            if verdict is not None:
+                return verdict
+        x = weight * times
+        while True:
+            low, high = exp_interval(x, u.bits + 16)
+            if (u.value + 1) << 16 <= low:
+                return True
+            if u.value << 16 >= high:
+                return False
+            u.refine()
+
+
+class LazyUniform:
+    """A uniform U on (0, 1) with value <= U * 2**bits < value + 1."""
+
+    def __init__(self, rng: Randomness) -> None:
+        self._source = rng.source
+        self.bits = rng.start_bits
+        self.value = self._source.bits(self.bits)
+
+    def refine(self) -> None:
+        """Double the number of known bits."""
+        self.value = (self.value << self.bits) | self._source.bits(self.bits)
+        self.bits *= 2
+
+
+class Categorical:
+    """Draws of index i with probability proportional to exp(-x_i), x_i = eta * d_i >= 0.
+
+    By inversion: a lazily refined uniform times the total falls between two partial sums.
+    """
+
+    def __init__(self, differences: Sequence[int], eta: Fraction) -> None:
+        self._differences = [int(d) for d in differences]
+        self._eta = eta
+        self._sums: dict[int, tuple[list[int], list[int]]] = {}
+
+    def draw(self, rng: Randomness) -> int:
+        """One index."""
+        u = rng.uniform()
+        while True:
+            low, high = self._partial_sums(u.bits)
+            # U * total lies in [value * total_low, (value + 1) * total_high) / 2**bits.
+            start = u.value * low[-1]
+            end = (u.value + 1) * high[-1]
+            i = _first_above(high, start, u.bits)
+            if (i == 0 or high[i - 1] << u.bits <= start) and end <= low[i] << u.bits:
+                return i
+            u.refine()
+
+    def _partial_sums(self, bits: int) -> tuple[list[int], list[int]]:
+        """Lower and upper partial sums of the weights, in multiples of 2**-precision."""
+        if bits not in self._sums:
+            precision = bits + len(self._differences).bit_length() + 8
+            known: dict[int, tuple[int, int]] = {}
+            low, high, below, above = [], [], 0, 0
+            for d in self._differences:
+                if d not in known:
+                    known[d] = exp_interval(self._eta * d, precision)
+                below += known[d][0]
+                above += known[d][1]
+                low.append(below)
+                high.append(above)
+            self._sums[bits] = (low, high)
+        return self._sums[bits]
+
+
+def _first_above(sums: list[int], target: int, bits: int) -> int:
+    """The first i with sums[i] * 2**bits > target."""
+    left, right = 0, len(sums) - 1
+    while left < right:
+        middle = (left + right) // 2
+        if sums[middle] << bits > target:
+            right = middle
+        else:
+            left = middle + 1
+    return left
+
+
+def exp_interval(x: Fraction, precision: int) -> tuple[int, int]:
+    """Integers low <= exp(-x) * 2**precision <= high, about one apart."""
+    if x > precision + 1:  # exp(-x) < 2**-x
+        return 0, 1
+    saved = flint.ctx.prec
+    flint.ctx.prec = precision + 16
+    try:
+        ball = (-(flint.arb(x.numerator) / x.denominator)).exp() * flint.arb(2) ** precision
+        return int(ball.lower().floor().fmpz()), int(ball.upper().ceil().fmpz())
+    finally:
+        flint.ctx.prec = saved
+
+
+def _decide_in_float(value: int, bits: int, x: float) -> bool | None:
+    """Whether U < exp(-x), where float64 is sure of it."""
+    if x > 600.0:
+        return False if value.bit_length() > bits - 60 else None
+    middle = math.exp(-x)
+    error = middle * (1.0 + x) * _EXP_ERROR
+    u = math.ldexp(value, -bits)  # within 2**-52 of U, relatively, and 2**-bits
+    slack = u * 2.0**-50 + math.ldexp(1.0, -bits)
+    if u + slack < middle - error:
+        return True
+    if u - slack > middle + error:
+        return False
+    return None

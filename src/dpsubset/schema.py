@@ -1,0 +1,337 @@
+"""Schema: what is publicly known of a table before anyone looks at its rows.
+
+Bounds are declared here and nowhere else. They come from knowledge of the world (an age lies in
+[0, 110]), never from the data: a bound read off the data is itself a release.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import SchemaError
+
+Role = Literal["feature", "always", "ignored"]
+BadCells = Literal["middle", "low", "high"]
+
+#: Bounds beyond this would overflow the affine map of the door.
+_LARGEST_BOUND = 1e300
+
+_HEAD = """\
+# Public facts about a table, for dpsubset. Fill in lo and hi of every column and the response.
+# Bounds must come from what is known about the world, never from the rows themselves.
+# role: feature (default), always (part of every selected set) or ignored (not read).
+# bad_cells: where a missing or unreadable cell goes: middle, low or high end of its bounds.
+"""
+
+
+def _bound(value: Any, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise SchemaError(f"{what} must be a number, not {type(value).__name__}")
+    number = float(value)
+    if not math.isfinite(number) or abs(number) > _LARGEST_BOUND:
+        raise SchemaError(f"{what} must be finite and at most 1e300 in size")
+    return number
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, its public bounds and what it is for."""
+
+    name: str
+    lo: float | None = None
+    hi: float | None = None
+    role: Role = "feature"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise SchemaError("a column's name must be a non-empty string")
+        if self.role not in get_args(Role):
+            raise SchemaError(
+                f"column {self.name!r}: role must be one of {', '.join(get_args(Role))}"
+            )
+        if self.role == "ignored":
+            return
+        if self.lo is None or self.hi is None:
+            raise SchemaError(
+                f"column {self.name!r} has no bounds: declare lo and hi (public knowledge, "
+                "not read from the data), or give it the role 'ignored'"
+            )
+        lo = _bound(self.lo, f"column {self.name!r}: lo")
+        hi = _bound(self.hi, f"column {self.name!r}: hi")
+        if not lo < hi:
+            raise SchemaError(f"column {self.name!r}: lo must be smaller than hi")
+        object.__setattr__(self, "lo", lo)
+        object.__setattr__(self, "hi", hi)
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Public description of a table.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        Every declared column but the response. Those with role ``feature`` or ``always`` are the
+        p variables, in this order; their positions are what a support lists.
+    response : Column
+        The variable to explain.
+    unit : str
+        What one row stands for. The guarantee protects one row.
+    bad_cells : {"middle", "low", "high"}
+        Where the door sends a cell that is missing or cannot be read as a number.
+    """
+
+    columns: tuple[Column, ...]
+    response: Column
+    unit: str = "one row"
+    bad_cells: BadCells = "middle"
+
+    def __post_init__(self) -> None:
+        names = [c.name for c in (*self.columns, self.response)]
+        repeated = sorted({n for n in names if names.count(n) > 1}) if _has_repeats(names) else []
+        if repeated:
+            raise SchemaError(f"columns declared more than once: {', '.join(repeated)}")
+        if not self.features:
+            raise SchemaError("the schema declares no feature: there is nothing to select from")
+        if self.response.role != "feature":
+            raise SchemaError("the response cannot be 'ignored' or 'always'")
+        if self.bad_cells not in get_args(BadCells):
+            raise SchemaError(f"bad_cells must be one of {', '.join(get_args(BadCells))}")
+        if not isinstance(self.unit, str) or not self.unit.strip():
+            raise SchemaError("unit must say in words what one row stands for")
+
+    @classmethod
+    def from_bounds(
+        cls,
+        columns: Mapping[str, Sequence[float]],
+        response: Sequence[Any],
+        *,
+        always_include: Iterable[str] = (),
+        unit: str = "one row",
+        bad_cells: BadCells = "middle",
+    ) -> Schema:
+        """Build from ``{"age": (0, 110), ...}`` and ``("cost", 0, 50_000)``."""
+        always = set(always_include)
+        unknown = always - set(columns)
+        if unknown:
+            raise SchemaError(f"always_include names no declared column: {', '.join(unknown)}")
+        declared = []
+        for name, bounds in columns.items():
+            lo, hi = _pair(bounds, f"column {name!r}")
+            declared.append(Column(name, lo, hi, "always" if name in always else "feature"))
+        if isinstance(response, (str, bytes)) or len(response) != 3:
+            raise SchemaError("response must be (name, lo, hi)")
+        return cls(tuple(declared), Column(*response), unit, bad_cells)
+
+    @classmethod
+    def from_dict(cls, facts: Any) -> Schema:
+        """Build from the contents of a bounds file."""
+        if not isinstance(facts, Mapping):
+            raise SchemaError("a schema file must hold a mapping with 'columns' and 'response'")
+        known = {"columns", "response", "unit", "bad_cells", "version"}
+        extra = sorted(str(key) for key in facts if key not in known)
+        if extra:
+            raise SchemaError(
+                f"unknown entries in the schema: {', '.join(extra)}; "
+                f"known are {', '.join(sorted(known))}"
+            )
+        if facts.get("version", 1) != 1:
+            raise SchemaError("this schema file has another version than 1, the one known here")
+        columns, response = facts.get("columns"), facts.get("response")
+        if not isinstance(columns, Mapping) or not columns:
+            raise SchemaError("the schema needs 'columns': a mapping from name to {lo, hi}")
+        if not isinstance(response, Mapping):
+            raise SchemaError("the schema needs 'response': {name, lo, hi}")
+        name = response.get("name")
+        if not isinstance(name, str) or not name:
+            raise SchemaError("the schema names no response: fill in 'name' under 'response'")
+        # The template lists every column of the table; naming one as response moves it there.
+        others = {str(n): entry for n, entry in columns.items() if str(n) != name}
+        empty = [n for n, entry in (*others.items(), (name, response)) if not _is_filled_in(entry)]
+        if empty:
+            shown = ", ".join(empty[:10]) + (", ..." if len(empty) > 10 else "")
+            raise SchemaError(
+                f"bounds are missing for: {shown}. Declare lo and hi from public knowledge, "
+                "or give the column the role 'ignored'"
+            )
+        declared = tuple(_column(n, entry) for n, entry in others.items())
+        bounds = {key: value for key, value in response.items() if key != "name"}
+        options = {key: facts[key] for key in ("unit", "bad_cells") if key in facts}
+        return cls(declared, _column(name, bounds), **options)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Schema:
+        """Read a YAML or JSON bounds file."""
+        import yaml
+
+        path = Path(path)
+        try:
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            raise SchemaError(f"cannot read the schema file {path.name}") from None
+        try:
+            # JSON is parsed as JSON: YAML would read its 1e3 as text.
+            facts = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+        except (ValueError, yaml.YAMLError):
+            kind = "JSON" if path.suffix == ".json" else "YAML"
+            raise SchemaError(f"the schema file {path.name} is not valid {kind}") from None
+        return cls.from_dict(facts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contents of a bounds file that gives this schema again."""
+        columns: dict[str, dict[str, Any]] = {}
+        for c in self.columns:
+            entry: dict[str, Any] = {} if c.role == "ignored" else {"lo": c.lo, "hi": c.hi}
+            columns[c.name] = entry | ({} if c.role == "feature" else {"role": c.role})
+        return {
+            "version": 1,
+            "unit": self.unit,
+            "bad_cells": self.bad_cells,
+            "response": {
+                "name": self.response.name,
+                "lo": self.response.lo,
+                "hi": self.response.hi,
+            },
+            "columns": columns,
+        }
+
+    def write(self, path: str | Path) -> None:
+        """Write a bounds file: JSON if the name ends so, YAML otherwise."""
+        _write(self.to_dict(), Path(path))
+
+    @property
+    def features(self) -> tuple[Column, ...]:
+        """The p variables: columns with role ``feature`` or ``always``, in order."""
+        return tuple(c for c in self.columns if c.role != "ignored")
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the p variables."""
+        return tuple(c.name for c in self.features)
+
+    @property
+    def always_include(self) -> tuple[int, ...]:
+        """Positions of the variables that are part of every support."""
+        return tuple(j for j, c in enumerate(self.features) if c.role == "always")
+
+    @property
+    def lows(self) -> NDArray[np.float64]:
+        """Lower bounds of the p variables and, last, of the response."""
+        return np.array([c.lo for c in (*self.features, self.response)], dtype=np.float64)
+
+    @property
+    def highs(self) -> NDArray[np.float64]:
+        """Upper bounds of the p variables and, last, of the response."""
+        return np.array([c.hi for c in (*self.features, self.response)], dtype=np.float64)
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the public facts: the same for equal schemas, whatever file they came from."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        columns = json.dumps([c.name for c in self.columns])  # the order of columns counts
+        return hashlib.sha256((text + columns).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds for arrays: ``Bounds(x=0.5, y=(0, 10))``.
+
+    Each of x and y is one number b, meaning [-b, b], or a pair (lo, hi); x may also be a list with
+    one such entry a column.
+    """
+
+    x: Any
+    y: Any
+
+    def schema(
+        self, names: Sequence[str], response: str = "y", always_include: Sequence[int] = ()
+    ) -> Schema:
+        """The schema of an array with these column names."""
+        p = len(names)
+        x = self.x
+        if _is_list_of_bounds(x):
+            if len(x) != p:
+                raise SchemaError(
+                    f"Bounds.x lists {len(x)} columns, but the table has {p}: give one entry a "
+                    "column, or one number or pair for all"
+                )
+            pairs = [_pair(entry, f"Bounds.x[{j}]") for j, entry in enumerate(x)]
+        else:
+            pairs = [_pair(x, "Bounds.x")] * p
+        always = set(always_include)
+        columns = tuple(
+            Column(name, lo, hi, "always" if j in always else "feature")
+            for j, (name, (lo, hi)) in enumerate(zip(names, pairs, strict=True))
+        )
+        return Schema(columns, Column(response, *_pair(self.y, "Bounds.y")))
+
+
+def template(names: Sequence[str], path: str | Path) -> None:
+    """Write a bounds file with these column names and *empty* bounds, for a person to fill in."""
+    facts = {
+        "version": 1,
+        "unit": "one row",
+        "bad_cells": "middle",
+        "response": {"name": None, "lo": None, "hi": None},
+        "columns": {name: {"lo": None, "hi": None} for name in names},
+    }
+    _write(facts, Path(path))
+
+
+def _write(facts: dict[str, Any], path: Path) -> None:
+    import yaml
+
+    if path.suffix == ".json":
+        text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
+    else:
+        text = _HEAD + yaml.safe_dump(facts, sort_keys=False, allow_unicode=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _has_repeats(names: Sequence[str]) -> bool:
+    return len(set(names)) < len(names)
+
+
+def _is_filled_in(entry: Any) -> bool:
+    if not isinstance(entry, Mapping):
+        return isinstance(entry, Sequence) and len(entry) == 2
+    return entry.get("role") == "ignored" or not (
+        entry.get("lo") is None or entry.get("hi") is None
+    )
+
+
+def _column(name: Any, entry: Any) -> Column:
+    if not isinstance(entry, Mapping):
+        lo, hi = _pair(entry, f"column {name!r}")
+        return Column(name, lo, hi)
+    extra = sorted(str(key) for key in entry if key not in ("lo", "hi", "role"))
+    if extra:
+        raise SchemaError(f"column {name!r}: unknown entries {', '.join(extra)}")
+    return Column(name, entry.get("lo"), entry.get("hi"), entry.get("role", "feature"))
+
+
+def _is_list_of_bounds(x: Any) -> bool:
+    if isinstance(x, np.ndarray):
+        return x.ndim == 2 or (x.ndim == 1 and x.shape[0] != 2)
+    return isinstance(x, Sequence) and not isinstance(x, str) and (
+        len(x) != 2 or any(isinstance(entry, (Sequence, np.ndarray)) for entry in x)
+    )  # fmt: skip
+
+
+def _pair(bounds: Any, what: str) -> tuple[float, float]:
+    if isinstance(bounds, (int, float, np.integer, np.floating)):
+        half = _bound(bounds, what)
+        if half <= 0:
+            raise SchemaError(f"{what}: a single bound b means [-b, b] and must be positive")
+        return -half, half
+    if isinstance(bounds, (str, bytes)) or not hasattr(bounds, "__len__") or len(bounds) != 2:
+        raise SchemaError(f"{what}: bounds must be a pair (lo, hi)")
+    return _bound(bounds[0], f"{what}: lo"), _bound(bounds[1], f"{what}: hi")

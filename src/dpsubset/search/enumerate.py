@@ -1,0 +1,102 @@
+"""Brute force over all supports: the oracle.
+
+Lists every support with its score, and computes output distributions in closed form. Exact and
+simple; possible up to about a million supports.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError
+from ..losses.least_squares import Scorer
+from ..moments import Moments
+from ..problem import Problem
+
+#: Most supports that are listed one by one.
+LARGEST_LIST = 1_000_000
+
+
+@dataclass(frozen=True)
+class ScoredSupports:
+    """All supports of a problem, in lexicographic order, with their scores f~ / unit."""
+
+    supports: NDArray[np.int64]
+    scores: NDArray[np.int64]
+    unit: Fraction
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def support(self, i: int) -> tuple[int, ...]:
+        """The i-th support."""
+        return tuple(int(j) for j in self.supports[i])
+
+    @property
+    def differences(self) -> NDArray[np.int64]:
+        """Scores above the best, in multiples of ``unit``."""
+        return self.scores - self.scores.min()
+
+
+def check_size(problem: Problem) -> None:
+    """Refuse, before any data is read, a problem with too many supports to list."""
+    if problem.supports > LARGEST_LIST:
+        raise ArgumentError(
+            f"there are {problem.supports} sets of {problem.k} out of {problem.p} variables; "
+            f"at most {LARGEST_LIST} can be listed. Take a smaller k, or declare columns that "
+            "cannot matter as 'ignored' in the schema"
+        )
+
+
+def list_supports(problem: Problem) -> NDArray[np.int64]:
+    """Every support, sorted within and among themselves."""
+    always = problem.always_include
+    free = [j for j in range(problem.p) if j not in always]
+    m = problem.k - len(always)
+    flat = itertools.chain.from_iterable(itertools.combinations(free, m))
+    chosen = np.fromiter(flat, dtype=np.int64, count=problem.supports * m)
+    chosen = chosen.reshape(problem.supports, m)
+    if always:
+        chosen = np.hstack([np.tile(np.array(always, dtype=np.int64), (len(chosen), 1)), chosen])
+        chosen.sort(axis=1)
+    return chosen
+
+
+def enumerate_supports(moments: Moments, problem: Problem, unit: Fraction) -> ScoredSupports:
+    """Score every support."""
+    supports = list_supports(problem)
+    return ScoredSupports(supports, Scorer(moments, problem, unit).scores(supports), unit)
+
+
+def _exponents(scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
+    return scored.differences * float(eta * scored.unit)
+
+
+def exponential_probabilities(scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
+    """Closed form of the exponential mechanism: proportional to exp(-eta f)."""
+    weights = np.exp(-_exponents(scored, eta))
+    return np.asarray(weights / weights.sum())
+
+
+def permute_and_flip_probabilities(scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
+    """Closed form of permute-and-flip.
+
+    With q_S = exp(-eta (f(S) - min f)), U_S / q_S is the time at which S would be accepted, and S
+    wins if its time is the first:
+
+        P(S) = q_S * integral over x in [0, 1] of the product over T != S of (1 - x q_T).
+
+    The integrand is a polynomial of degree N - 1, so Gauss-Legendre quadrature with N/2 nodes is
+    exact; with a thousand nodes it is exact in practice for any N.
+    """
+    q = np.exp(-_exponents(scored, eta))
+    nodes, weights = np.polynomial.legendre.leggauss(min(len(q) // 2 + 1, 1000))
+    x, w = (nodes + 1) / 2, weights / 2
+    logs = np.log1p(-np.outer(x, q))
+    total = logs.sum(axis=1, keepdims=True)
+    return np.asarray(q * (w @ np.exp(total - logs)))

@@ -1,0 +1,44 @@
+"""Sources: from a table of any kind to blocks of float64 for the door.
+
+A source checks, by names and types alone, that the table has the columns the schema asks for; then
+it yields blocks of records. It never fails because of a cell: what is missing or unreadable becomes
+NaN, which the door maps by the schema's rule. To add a source, write its file and its row in
+`open_table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..errors import ArgumentError
+from ..moments import Block
+from ..schema import Schema
+
+#: Called now and then with the fraction of the table that has been read.
+Progress = Callable[[float], None]
+
+
+class Table(Protocol):
+    """An opened table whose columns have been checked against a schema."""
+
+    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
+        """Blocks of records: the schema's features and its response."""
+
+
+def open_table(data: Any, schema: Schema, y: Any = None) -> Table:
+    """Open a path, a data frame or an array."""
+    if isinstance(data, (str, Path)):
+        if y is not None:
+            raise ArgumentError("y goes with arrays; a file holds its response as a column")
+        from .files import open_file
+
+        return open_file(Path(data), schema)
+    from .frames import FrameTable, is_frame
+
+    if is_frame(data):
+        return FrameTable(data, schema, y)
+    from .arrays import ArrayTable
+
+    return ArrayTable(data, schema, y)

@@ -1,0 +1,76 @@
+"""Arrays: X of shape (n, p), columns in the order of the schema, and y of shape (n,)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import TableError
+from ..moments import Block
+from ..schema import Schema
+from . import Progress
+from .cells import from_objects
+
+_BATCH = 2**15
+
+
+def as_matrix(x: Any) -> NDArray[Any]:
+    """A real two-dimensional array, or a clear error; looks at type and shape only."""
+    if hasattr(x, "toarray"):
+        raise TableError("sparse X is not supported: pass a dense array")
+    return _real(x, "X", 2)
+
+
+def as_vector(y: Any) -> NDArray[Any]:
+    """A real one-dimensional array, or a clear error; a single column will do."""
+    array = np.asarray(y)
+    return _real(array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array, "y", 1)
+
+
+def _real(values: Any, what: str, dimensions: int) -> NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError):
+        array = None
+    if array is None or array.ndim != dimensions:
+        shape = "two-dimensional, one row a record" if dimensions == 2 else "one-dimensional"
+        raise TableError(f"{what} must be {shape}. Reshape your data and try again")
+    if array.dtype.kind not in "biufOSU":
+        # The wording after the colon is the one scikit-learn's own checks look for.
+        reason = "Complex data not supported" if array.dtype.kind == "c" else array.dtype.name
+        raise TableError(f"{what} must hold real numbers: {reason}")
+    return array
+
+
+class ArrayTable:
+    """X and y in memory."""
+
+    def __init__(self, x: Any, schema: Schema, y: Any) -> None:
+        self._x = as_matrix(x)
+        if y is None:
+            raise TableError("an array X needs its response: pass y=")
+        self._y = as_vector(y)
+        p = len(schema.features)
+        if self._x.shape[1] != p:
+            raise TableError(f"X has {self._x.shape[1]} columns, the schema declares {p}")
+        if self._x.shape[0] != self._y.shape[0]:
+            raise TableError("X and y must have the same number of rows")
+
+    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
+        """Slices of X and y; numbers are not copied."""
+        n = self._x.shape[0]
+        for start in range(0, n, _BATCH):
+            part = slice(start, start + _BATCH)
+            yield floats(self._x[part]), floats(self._y[part])
+            if progress:
+                progress(min(1.0, (start + _BATCH) / n))
+
+
+def floats(values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers as they are, anything else cell by cell."""
+    if values.dtype.kind in "biuf":
+        return values
+    return from_objects(values.ravel().tolist()).reshape(values.shape)

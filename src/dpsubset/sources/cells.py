@@ -1,0 +1,92 @@
+"""Cells to float64, each by itself: the value of one cell never depends on another.
+
+Numbers stay numbers, booleans become 0 and 1, text is read as a decimal number; everything else
+(missing, words, dates, objects) is NaN.
+"""
+
+from __future__ import annotations
+
+import decimal
+import fractions
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+_NUMBER = r"^[ \t]*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity))[ \t]*$"
+
+
+def is_readable(kind: pa.DataType) -> bool:
+    """Whether a column of this Arrow type can hold numbers."""
+    if pa.types.is_dictionary(kind):
+        return is_readable(kind.value_type)
+    return (
+        pa.types.is_boolean(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or pa.types.is_null(kind)
+        or _is_text(kind)
+    )
+
+
+def from_arrow(column: pa.Array | pa.ChunkedArray) -> NDArray[np.float64]:
+    """An Arrow column of a readable type as float64."""
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if _is_text(column.type):
+        column = _read_text(column)
+    elif not pa.types.is_float64(column.type):
+        # Unsafe casts round where safe ones raise (integers beyond 2**53).
+        column = column.cast(pa.float64(), safe=False)
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def from_objects(cells: Iterable[Any]) -> NDArray[np.float64]:
+    """Python objects of any kind as float64."""
+    values: list[float] = []
+    texts: dict[int, str] = {}
+    for i, cell in enumerate(cells):
+        values.append(_number(cell))
+        if isinstance(cell, str):
+            texts[i] = cell
+    result = np.array(values, dtype=np.float64)
+    if texts:
+        safe = [text.encode("utf-8", "replace") for text in texts.values()]
+        result[list(texts)] = from_arrow(pa.array(safe, pa.binary()))
+    return result
+
+
+def _number(cell: Any) -> float:
+    # Exact types only: an object's own __float__ could do anything.
+    if isinstance(
+        cell, (bool, int, float, np.number, np.bool_, decimal.Decimal, fractions.Fraction)
+    ) and not isinstance(cell, np.complexfloating):
+        try:
+            return float(cell)
+        except (OverflowError, ValueError, TypeError):
+            return float("nan")
+    return float("nan")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return (
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or kind in (pa.string_view(), pa.binary_view())
+    )
+
+
+def _read_text(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    # As binary first: bytes that are not UTF-8 are unreadable cells, not errors.
+    large = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
+    column = column.cast(pa.large_binary() if large else pa.binary())
+    is_number = pc.fill_null(pc.match_substring_regex(column, _NUMBER), False)
+    kept = pc.if_else(is_number, column, None)
+    text = kept.cast(pa.large_string() if large else pa.string())
+    return pc.ascii_trim_whitespace(text).cast(pa.float64())

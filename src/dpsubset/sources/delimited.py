@@ -1,0 +1,197 @@
+"""Delimited text (CSV, TSV), a piece of the file at a time.
+
+One line is one record, whatever it holds: where a record ends must not depend on another record, so
+a newline always ends it, also inside quotes. A line that does not split into as many fields as the
+header is a record whose cells are all unreadable. Blank lines are not records. Nothing in a line
+can raise an error.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numba
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ..errors import TableError
+from ..moments import Block
+from ..schema import Schema
+from . import Progress
+from .cells import from_arrow
+from .header import check_columns
+
+#: Bytes read at a time.
+_PIECE = 2**23
+
+
+class DelimitedTable:
+    """A text file with a header line whose columns have been checked against a schema."""
+
+    def __init__(
+        self, path: Path, schema: Schema, *, delimiter: str, compression: str | None,
+        piece: int = _PIECE,
+    ) -> None:  # fmt: skip
+        self._path, self._delimiter, self._compression = path, delimiter, compression
+        self._piece = piece
+        names = self.header(path, delimiter, compression)
+        check_columns(names, schema, path.name)
+        self._fields = len(names)
+        wanted = [*schema.feature_names, schema.response.name]
+        self._wanted = np.array([names.index(name) for name in wanted], dtype=np.int64)
+
+    @staticmethod
+    def header(path: Path, delimiter: str, compression: str | None) -> list[str]:
+        """Column names: the fields of the first line."""
+        with open(path, "rb") as raw:
+            stream = _decompress(raw, compression, path)
+            line = b""
+            while b"\n" not in line and (piece := _read(stream, 2**16, path)):
+                line += piece
+        line = line.split(b"\n")[0]
+        try:
+            text = line.decode("utf-8-sig").rstrip("\r")
+            names = next(csv.reader([text], delimiter=delimiter), [])
+        except (UnicodeDecodeError, csv.Error):
+            names = []
+        if not names or "\x00" in text:
+            raise TableError(f"{path.name} is not a text table with a header line") from None
+        return [name.strip() for name in names]
+
+    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
+        """Pieces of the file, cut at ends of lines."""
+        size = max(1, self._path.stat().st_size)
+        with open(self._path, "rb") as raw:
+            stream = _decompress(raw, self._compression, self._path)
+            rest, in_header = b"", True
+            while True:
+                piece = _read(stream, self._piece, self._path)
+                text = rest + piece
+                # The last line may lack its newline.
+                end = text.rfind(b"\n") + 1 if piece else len(text)
+                rest, text = text[end:], text[:end]
+                if in_header and text:
+                    text, in_header = text[text.find(b"\n") + 1 or len(text) :], False
+                if text:
+                    yield self._records(text)
+                if not piece:
+                    return
+                if progress:
+                    progress(min(1.0, raw.tell() / size))
+
+    def _records(self, text: bytes) -> Block:
+        data = np.frombuffer(text, dtype=np.uint8)
+        lines = text.count(b"\n") + 1
+        width = len(self._wanted)
+        starts = np.zeros((width, lines), dtype=np.int64)
+        ends = np.zeros((width, lines), dtype=np.int64)
+        column_of = np.full(self._fields, -1, dtype=np.int64)
+        column_of[self._wanted] = np.arange(width)
+        rows = _split(data, ord(self._delimiter), self._fields, column_of, starts, ends)
+        columns = [self._column(data, starts[w, :rows], ends[w, :rows]) for w in range(width)]
+        return np.column_stack(columns[:-1]), columns[-1]
+
+    @staticmethod
+    def _column(
+        data: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        offsets = np.zeros(len(starts) + 1, dtype=np.int64)
+        np.cumsum(ends - starts, out=offsets[1:])
+        packed = np.empty(offsets[-1], dtype=np.uint8)
+        _pack(data, starts, ends, packed)
+        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(packed)]
+        return from_arrow(pa.Array.from_buffers(pa.large_binary(), len(starts), buffers))
+
+
+def _decompress(raw: IO[bytes], compression: str | None, path: Path) -> Any:
+    if compression is None:
+        return raw
+    try:
+        return pa.CompressedInputStream(raw, compression)
+    except (pa.ArrowException, OSError):
+        raise TableError(f"{path.name} cannot be decompressed") from None
+
+
+def _read(stream: Any, size: int, path: Path) -> bytes:
+    try:
+        return bytes(stream.read(size))
+    except (pa.ArrowException, OSError):
+        raise TableError(f"{path.name} cannot be decompressed") from None
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _split(
+    data: NDArray[np.uint8],
+    delimiter: int,
+    fields: int,
+    column_of: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+) -> int:
+    """Where the wanted fields of each record start and end; returns the number of records.
+
+    A field that opens with a quote runs to the closing quote (a doubled quote is part of it). A
+    record with another number of fields than the header, or with an open quote, gets empty fields.
+    """
+    row, at, n = 0, 0, data.shape[0]
+    while at < n:
+        stop = at
+        while stop < n and data[stop] != 10:
+            stop += 1
+        following = stop + 1
+        if stop > at and data[stop - 1] == 13:
+            stop -= 1
+        if stop == at:
+            at = following
+            continue
+        field, i, sound = 0, at, True
+        while True:
+            first = i
+            last = -1
+            if i < stop and data[i] == 34:
+                i += 1
+                first = i
+                while i < stop and not (data[i] == 34 and not (i + 1 < stop and data[i + 1] == 34)):
+                    i += 2 if data[i] == 34 else 1
+                if i >= stop:
+                    sound = False
+                    break
+                last = i
+                i += 1
+            while i < stop and data[i] != delimiter:
+                i += 1
+                last = -1  # characters behind a closing quote belong to the field
+            if last < 0:
+                last = i
+            if field < fields and column_of[field] >= 0:
+                starts[column_of[field], row] = first
+                ends[column_of[field], row] = last
+            field += 1
+            if i >= stop:
+                break
+            i += 1
+        if not sound or field != fields:
+            for w in range(starts.shape[0]):
+                starts[w, row] = 0
+                ends[w, row] = 0
+        row += 1
+        at = following
+    return row
+
+
+@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+def _pack(
+    data: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    out: NDArray[np.uint8],
+) -> None:
+    at = 0
+    for row in range(starts.shape[0]):
+        for i in range(starts[row], ends[row]):
+            out[at] = data[i]
+            at += 1

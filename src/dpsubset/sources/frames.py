@@ -1,0 +1,95 @@
+"""Data frames: pandas, polars, PyArrow and whatever else narwhals knows, by column name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ..errors import TableError
+from ..moments import Block
+from ..schema import Schema
+from . import Progress
+from .arrays import as_vector, floats
+from .cells import from_arrow, from_objects, is_readable
+from .header import check_columns
+
+_BATCH = 2**16
+
+
+def is_frame(data: Any) -> bool:
+    """Whether narwhals takes this for a data frame."""
+    return isinstance(nw.from_native(data, pass_through=True), (nw.DataFrame, nw.LazyFrame))
+
+
+def column_names(data: Any) -> list[str]:
+    """Names of the columns of a frame, as text."""
+    return [str(name) for name in nw.from_native(data).collect_schema().names()]
+
+
+class FrameTable:
+    """A data frame in memory, with the response as a column or beside it as y."""
+
+    def __init__(self, data: Any, schema: Schema, y: Any = None) -> None:
+        frame = nw.from_native(data)
+        if isinstance(frame, nw.LazyFrame):
+            frame = frame.collect()
+        self._frame, self._schema = frame, schema
+        self._y = None if y is None else as_vector(_series_to_numpy(y))
+        names = [str(name) for name in frame.columns]
+        beside = [] if self._y is None else [schema.response.name]
+        check_columns([*names, *beside], schema, "the data frame")
+        if self._y is not None and len(self._y) != frame.shape[0]:
+            raise TableError("the data frame and y must have the same number of rows")
+        by_text = dict(zip(names, frame.columns, strict=True))
+        self._names = [by_text[name] for name in schema.feature_names]
+        if self._y is None:
+            self._names.append(by_text[schema.response.name])
+        for name in self._names:
+            _check_type(frame[name])
+
+    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
+        """Slices of rows, column by column."""
+        n = self._frame.shape[0]
+        p = len(self._schema.features)
+        for start in range(0, n, _BATCH):
+            part = self._frame[start : start + _BATCH]
+            columns = [_floats(part[name]) for name in self._names]
+            if self._y is not None:
+                columns.append(floats(self._y[start : start + _BATCH]))
+            yield np.column_stack(columns[:p]), columns[p]
+            if progress:
+                progress(min(1.0, (start + _BATCH) / n))
+
+
+def _check_type(series: nw.Series[Any]) -> None:
+    kind = series.dtype
+    if kind.is_temporal() or kind.is_nested():
+        raise TableError(
+            f"column {series.name!r} holds {kind}, which is no number: convert it, or give it the "
+            "role 'ignored'"
+        )
+
+
+def _floats(series: nw.Series[Any]) -> NDArray[np.float64]:
+    if series.dtype in (nw.Object, nw.Unknown):
+        return from_objects(series.to_list())
+    try:
+        column = series.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        # Mixed cells in a column that passes for text: take them one by one.
+        return from_objects(series.to_list())
+    return from_arrow(column) if is_readable(column.type) else from_objects(column.to_pylist())
+
+
+def _series_to_numpy(y: Any) -> Any:
+    series = nw.from_native(y, pass_through=True, allow_series=True)
+    if isinstance(series, nw.DataFrame):
+        series = series[:, 0] if series.shape[1] == 1 else series
+    if isinstance(series, nw.Series):
+        return _floats(series)
+    return y

@@ -1,0 +1,64 @@
+"""Parquet files, a batch of rows at a time: memory does not grow with the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ..errors import TableError
+from ..moments import Block
+from ..schema import Schema
+from . import Progress
+from .cells import from_arrow, is_readable
+from .header import check_columns
+
+_BATCH = 2**16
+
+
+class ParquetTable:
+    """A Parquet file whose columns have been checked against a schema."""
+
+    def __init__(self, path: Path, schema: Schema) -> None:
+        self._path = path
+        self._names = [*schema.feature_names, schema.response.name]
+        with _open(path) as file:
+            kinds = file.schema_arrow
+            check_columns(list(kinds.names), schema, path.name)
+            for name in self._names:
+                kind = kinds.field(name).type
+                if not is_readable(kind):
+                    raise TableError(
+                        f"{path.name}: column {name!r} holds {kind}, which is no number: convert "
+                        "it, or give it the role 'ignored'"
+                    )
+
+    @staticmethod
+    def header(path: Path) -> list[str]:
+        """Column names."""
+        with _open(path) as file:
+            return list(file.schema_arrow.names)
+
+    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
+        """Batches of rows."""
+        with _open(self._path) as file:
+            total, done = file.metadata.num_rows, 0
+            try:
+                for batch in file.iter_batches(_BATCH, columns=self._names):
+                    columns = [from_arrow(batch.column(name)) for name in self._names]
+                    yield np.column_stack(columns[:-1]), columns[-1]
+                    done += batch.num_rows
+                    if progress:
+                        progress(done / total)
+            except (pa.ArrowException, OSError):
+                raise TableError(f"{self._path.name} is damaged and cannot be read") from None
+
+
+def _open(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowException, OSError):
+        raise TableError(f"{path.name} is not a Parquet file") from None

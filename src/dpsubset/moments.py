@@ -11,8 +11,10 @@ Moments are *private data*: they describe the table, noise has yet to be added.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numba
 import numpy as np
@@ -67,7 +69,7 @@ class Moments:
     @property
     def p(self) -> int:
         """Number of variables."""
-        return self.products.shape[0] - 1
+        return int(self.products.shape[0]) - 1
 
     def merge(self, other: Moments) -> Moments:
         """Moments of the two tables stacked; commutative, associative, exact."""
@@ -104,16 +106,14 @@ class Moments:
     @classmethod
     def load(cls, path: str | Path) -> Moments:
         """Read what :meth:`save` wrote."""
-        try:
+        with suppress(OSError, ValueError, TypeError, KeyError, EOFError, BadZipFile):
             with np.load(path, allow_pickle=False) as file:
                 products, n = file["products"], int(file["n"])
                 fingerprint = str(file["fingerprint"])
-        except (OSError, ValueError, KeyError, EOFError):
-            raise TableError(f"{Path(path).name} is not a file of moments") from None
-        square = products.ndim == 2 and products.shape[0] == products.shape[1] >= 2
-        if products.dtype != np.int64 or not square or not 0 <= n <= LARGEST_N:
-            raise TableError(f"{Path(path).name} is not a file of moments")
-        return cls(products, n, fingerprint)
+            square = products.ndim == 2 and products.shape[0] == products.shape[1] >= 2
+            if products.dtype == np.int64 and square and 0 <= n <= LARGEST_N:
+                return cls(products, n, fingerprint)
+        raise TableError(f"{Path(path).name} is not a file of moments")
 
 
 class Accumulator:
@@ -202,7 +202,7 @@ def _check_n(n: int) -> None:
         raise TableError(f"tables of more than {LARGEST_N} rows are not supported")
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def _mirror(lower: NDArray[np.int64]) -> None:
     """Copy the lower triangle to the upper one, tile by tile."""
     width, tile = lower.shape[0], 64

@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -174,16 +175,18 @@ class Schema:
         import yaml
 
         path = Path(path)
-        try:
+        text = facts = None
+        # The readers' own errors quote the file, which by mistake may be the table: they stop here.
+        with suppress(OSError, UnicodeDecodeError):
             text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError):
-            raise SchemaError(f"cannot read the schema file {path.name}") from None
-        try:
+        if text is None:
+            raise SchemaError(f"cannot read the schema file {path.name}")
+        with suppress(ValueError, RecursionError, yaml.YAMLError):
             # JSON is parsed as JSON: YAML would read its 1e3 as text.
             facts = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
-        except (ValueError, yaml.YAMLError):
+        if facts is None:
             kind = "JSON" if path.suffix == ".json" else "YAML"
-            raise SchemaError(f"the schema file {path.name} is not valid {kind}") from None
+            raise SchemaError(f"the schema file {path.name} is empty or not valid {kind}")
         return cls.from_dict(facts)
 
     def to_dict(self) -> dict[str, Any]:

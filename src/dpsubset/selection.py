@@ -6,7 +6,6 @@ read. From there on nothing fails because of a value.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -199,6 +198,8 @@ def _prepare(
     chosen = mechanism(mechanism_name)
     if seed is not None:
         seed = whole(seed, "seed")
+    if isinstance(always_include, str):
+        always_include = (always_include,)
     schema = _settle_schema(data, schema, bounds)
     if schema is None:
         raise ArgumentError("pass a schema (or, for arrays, bounds): bounds are public knowledge "
@@ -224,10 +225,11 @@ def exact_epsilon(value: Any) -> Fraction:
             value = float(value) if hasattr(value, "dtype") else None
         except (TypeError, ValueError):
             value = None
-    if value is None or (not isinstance(value, Fraction) and not math.isfinite(value)):
+    if value is None or (isinstance(value, Decimal) and value.is_nan()) or not value > 0:
         raise ArgumentError("epsilon must be a finite number greater than 0")
-    if value <= 0:
-        raise ArgumentError("epsilon must be greater than 0")
+    # Beyond these a float cannot show it, and an exact rational of it may not fit in memory.
+    if not 1e-300 <= value <= 1e300:
+        raise ArgumentError("epsilon must lie between 1e-300 and 1e300")
     return Fraction(value)
 
 

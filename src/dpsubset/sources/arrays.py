@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -26,15 +27,25 @@ def as_matrix(x: Any) -> NDArray[Any]:
 
 def as_vector(y: Any) -> NDArray[Any]:
     """A real one-dimensional array, or a clear error; a single column will do."""
-    array = np.asarray(y)
-    return _real(array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array, "y", 1)
+    array = _array(y)
+    if array is not None and array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    return _real(array, "y", 1)
+
+
+def _array(values: Any) -> NDArray[Any] | None:
+    with suppress(ValueError, TypeError):
+        array = np.asarray(values)
+        if array.dtype.kind in "biuf" or hasattr(values, "dtype"):
+            return array
+        # A list of mixed cells: NumPy would turn all of them into text because one is, so that
+        # one record changes how the others are read. Cell by cell instead.
+        return np.array(values, dtype=object)
+    return None
 
 
 def _real(values: Any, what: str, dimensions: int) -> NDArray[Any]:
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError):
-        array = None
+    array = _array(values)
     if array is None or array.ndim != dimensions:
         shape = "two-dimensional, one row a record" if dimensions == 2 else "one-dimensional"
         raise TableError(f"{what} must be {shape}. Reshape your data and try again")

@@ -28,6 +28,9 @@ from .header import check_columns
 #: Bytes read at a time.
 _PIECE = 2**23
 
+#: A first line longer than this is no header: the file is something else than a table.
+_LONGEST_HEADER = 2**24
+
 
 class DelimitedTable:
     """A text file with a header line whose columns have been checked against a schema."""
@@ -50,7 +53,9 @@ class DelimitedTable:
         with open(path, "rb") as raw:
             stream = _decompress(raw, compression, path)
             line = b""
-            while b"\n" not in line and (piece := _read(stream, 2**16, path)):
+            while b"\n" not in line and len(line) < _LONGEST_HEADER:
+                if not (piece := _read(stream, 2**16, path)):
+                    break
                 line += piece
         line = line.split(b"\n")[0]
         try:
@@ -59,7 +64,7 @@ class DelimitedTable:
         except (UnicodeDecodeError, csv.Error):
             names = []
         if not names or "\x00" in text:
-            raise TableError(f"{path.name} is not a text table with a header line") from None
+            raise TableError(f"{path.name} is not a text table (UTF-8) with a header line")
         return [name.strip() for name in names]
 
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
@@ -123,7 +128,7 @@ def _read(stream: Any, size: int, path: Path) -> bytes:
         raise TableError(f"{path.name} cannot be decompressed") from None
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def _split(
     data: NDArray[np.uint8],
     delimiter: int,
@@ -183,7 +188,7 @@ def _split(
     return row
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True)
 def _pack(
     data: NDArray[np.uint8],
     starts: NDArray[np.int64],

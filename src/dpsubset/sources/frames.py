@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 import pyarrow as pa
+from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from ..errors import TableError
@@ -23,21 +25,21 @@ _BATCH = 2**16
 
 def is_frame(data: Any) -> bool:
     """Whether narwhals takes this for a data frame."""
-    return isinstance(nw.from_native(data, pass_through=True), (nw.DataFrame, nw.LazyFrame))
+    return isinstance(_native(data, pass_through=True), (nw.DataFrame, nw.LazyFrame))
 
 
 def column_names(data: Any) -> list[str]:
     """Names of the columns of a frame, as text."""
-    return [str(name) for name in nw.from_native(data).collect_schema().names()]
+    return [str(name) for name in _run(_native(data).collect_schema).names()]
 
 
 class FrameTable:
     """A data frame in memory, with the response as a column or beside it as y."""
 
     def __init__(self, data: Any, schema: Schema, y: Any = None) -> None:
-        frame = nw.from_native(data)
+        frame = _native(data)
         if isinstance(frame, nw.LazyFrame):
-            frame = frame.collect()
+            frame = _run(frame.collect)
         self._frame, self._schema = frame, schema
         self._y = None if y is None else as_vector(_series_to_numpy(y))
         names = [str(name) for name in frame.columns]
@@ -66,12 +68,27 @@ class FrameTable:
                 progress(min(1.0, (start + _BATCH) / n))
 
 
+def _native(data: Any, **how: Any) -> Any:
+    with suppress(DuplicateError):
+        return nw.from_native(data, **how)
+    # narwhals' own error lists the table's names, which in a table without a header are cells.
+    raise TableError("the data frame has several columns of one name: names must be unique")
+
+
+def _run(query: Callable[[], Any]) -> Any:
+    """Run a lazy frame's query. The engine's own errors may quote cells, so they stop here."""
+    with suppress(Exception):
+        return query()
+    raise TableError("the lazy frame's own query failed: collect it first and pass the result")
+
+
 def _check_type(series: nw.Series[Any]) -> None:
     kind = series.dtype
     if kind.is_temporal() or kind.is_nested():
+        # The bare name of the type: in full, a nested one lists its fields and categories.
         raise TableError(
-            f"column {series.name!r} holds {kind}, which is no number: convert it, or give it the "
-            "role 'ignored'"
+            f"column {series.name!r} holds {type(kind).__name__}, which is no number: convert it, "
+            "or give it the role 'ignored'"
         )
 
 
@@ -87,7 +104,7 @@ def _floats(series: nw.Series[Any]) -> NDArray[np.float64]:
 
 
 def _series_to_numpy(y: Any) -> Any:
-    series = nw.from_native(y, pass_through=True, allow_series=True)
+    series = _native(y, pass_through=True, allow_series=True)
     if isinstance(series, nw.DataFrame):
         series = series[:, 0] if series.shape[1] == 1 else series
     if isinstance(series, nw.Series):

@@ -31,8 +31,10 @@ class ParquetTable:
             for name in self._names:
                 kind = kinds.field(name).type
                 if not is_readable(kind):
+                    # Without what stands in <>: a nested type lists its fields there.
+                    bare = str(kind).partition("<")[0]
                     raise TableError(
-                        f"{path.name}: column {name!r} holds {kind}, which is no number: convert "
+                        f"{path.name}: column {name!r} holds {bare}, which is no number: convert "
                         "it, or give it the role 'ignored'"
                     )
 

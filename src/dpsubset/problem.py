@@ -76,7 +76,8 @@ class Problem:
             raise ArgumentError("give reach or radius, not both: they say the same thing")
         if radius is None:
             reach = positive(DEFAULT_REACH if reach is None else reach, "reach")
-            settled = _radius(constraint, reach, k)
+            # What is cut off here is refused below; its square would not fit in a float.
+            settled = _radius(constraint, min(reach, 1e100), k)
         else:
             settled = positive(radius, "radius")
         # Beyond these the float64 kernels could overflow; nobody wants them.

@@ -24,8 +24,12 @@ from .errors import ArgumentError
 from .losses import LOSSES
 from .problem import Neighbours, Problem
 
-#: The grid of scores is at least this many bits finer than the range of the loss.
+#: The grid of scores is at least this many bits finer than the range of the loss, unless the reach
+#: is tiny.
 _GRID_BITS = 24
+
+#: 0 <= f(S) <= y'y <= n < 2**33, so that scores in this unit fit in int64 for every table.
+_SMALLEST_UNIT = Fraction(1, 2**29)
 
 
 @dataclass(frozen=True)
@@ -48,7 +52,7 @@ class Sensitivity:
         # A power of two, so that scores convert between floats and integers without rounding. It
         # follows the sharp range, so that a score does not depend on the rule.
         exponent = (sharp.numerator.bit_length() - sharp.denominator.bit_length()) - 1
-        unit = Fraction(2) ** (exponent - _GRID_BITS)
+        unit = max(Fraction(2) ** (exponent - _GRID_BITS), _SMALLEST_UNIT)
         return cls(rules[rule](problem.reach), unit, rule)
 
     @property

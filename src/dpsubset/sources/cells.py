@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import decimal
 import fractions
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,6 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+#: Real numbers; NumPy counts time differences among its integers, and its float() refuses them.
+_NUMBERS = (
+    bool, int, float, np.integer, np.floating, np.bool_, decimal.Decimal, fractions.Fraction
+)  # fmt: skip
 
 _NUMBER = r"^[ \t]*[+-]?((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|(?i:inf|infinity))[ \t]*$"
 
@@ -48,28 +54,31 @@ def from_arrow(column: pa.Array | pa.ChunkedArray) -> NDArray[np.float64]:
 def from_objects(cells: Iterable[Any]) -> NDArray[np.float64]:
     """Python objects of any kind as float64."""
     values: list[float] = []
-    texts: dict[int, str] = {}
+    texts: dict[int, bytes] = {}
     for i, cell in enumerate(cells):
-        values.append(_number(cell))
-        if isinstance(cell, str):
+        # By type(cell), not isinstance: an object may lie about, or choke on, its __class__.
+        kind = type(cell)
+        values.append(_number(cell) if issubclass(kind, _NUMBERS) else math.nan)
+        if issubclass(kind, str):
+            texts[i] = str.encode(cell, "utf-8", "replace")
+        elif issubclass(kind, bytes):
             texts[i] = cell
     result = np.array(values, dtype=np.float64)
     if texts:
-        safe = [text.encode("utf-8", "replace") for text in texts.values()]
-        result[list(texts)] = from_arrow(pa.array(safe, pa.binary()))
+        result[list(texts)] = from_arrow(pa.array(list(texts.values()), pa.large_binary()))
     return result
 
 
 def _number(cell: Any) -> float:
-    # Exact types only: an object's own __float__ could do anything.
-    if isinstance(
-        cell, (bool, int, float, np.number, np.bool_, decimal.Decimal, fractions.Fraction)
-    ) and not isinstance(cell, np.complexfloating):
+    try:
         try:
-            return float(cell)
-        except (OverflowError, ValueError, TypeError):
-            return float("nan")
-    return float("nan")
+            # Only a long double beyond float64 would warn, and the warning would be about a cell.
+            with np.errstate(all="ignore"):
+                return float(cell)
+        except OverflowError:  # an integer or a fraction beyond float64
+            return math.inf if cell > 0 else -math.inf
+    except Exception:  # a subclass's own __float__ may raise anything
+        return math.nan
 
 
 def _is_text(kind: pa.DataType) -> bool:

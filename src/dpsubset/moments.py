@@ -194,7 +194,9 @@ class Accumulator:
 
 
 def _float64(values: NDArray[Any]) -> NDArray[np.float64]:
-    return np.asarray(values, dtype=np.float64)
+    # A long double beyond float64 becomes inf, which the door clips: nothing to warn of.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(values, dtype=np.float64)
 
 
 def _check_n(n: int) -> None:

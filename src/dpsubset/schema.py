@@ -26,6 +26,9 @@ BadCells = Literal["middle", "low", "high"]
 #: Bounds beyond this would overflow the affine map of the door.
 _LARGEST_BOUND = 1e300
 
+#: Bounds closer than this would overflow its scale, 32767 over half their distance.
+_SMALLEST_HALF_WIDTH = 5e-300
+
 _HEAD = """\
 # Public facts about a table, for dpsubset. Fill in lo and hi of every column and the response.
 # Bounds must come from what is known about the world, never from the rows themselves.
@@ -70,6 +73,8 @@ class Column:
         hi = _bound(self.hi, f"column {self.name!r}: hi")
         if not lo < hi:
             raise SchemaError(f"column {self.name!r}: lo must be smaller than hi")
+        if hi / 2 - lo / 2 < _SMALLEST_HALF_WIDTH:
+            raise SchemaError(f"column {self.name!r}: lo and hi must be at least 1e-299 apart")
         object.__setattr__(self, "lo", lo)
         object.__setattr__(self, "hi", hi)
 

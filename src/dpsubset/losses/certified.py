@@ -50,7 +50,7 @@ def minimum(
 def bracket(
     q: Quadratic, constraint: str, radius: Fraction, b: Sequence[Fraction]
 ) -> tuple[Fraction, Fraction]:
-    """Exact bracket of the minimum from any point; the point is shrunk into C if it lies outside."""
+    """Exact bracket of the minimum from any point, which is first shrunk into C."""
     size = _norm(b, constraint)
     if size > radius:
         b = [x * radius / size for x in b]

@@ -52,7 +52,7 @@ def score_all(
             for j in range(k):
                 h[i, j] = products[row, supports[s, j]] / scale
             h[i, i] += ridge
-        b, value, width = minimise(h, c, yy, constraint, radius, unit / 8)
+        _, value, width = minimise(h, c, yy, constraint, radius, unit / 8)
         # f lies in [value - width, value + width]; rounding to the grid adds half a unit.
         certified[s] = width <= unit / 2
         scores[s] = np.int64(np.rint(value / unit)) if certified[s] else 0
@@ -247,6 +247,15 @@ def _gap(h: Array, c: Array, radius: float, b: Array) -> float:
 
 
 @numba.njit(cache=True)
+def _dot(u: Array, v: Array) -> float:
+    # Not np.dot: that is BLAS, which may order its sums by alignment.
+    total = 0.0
+    for i in range(u.shape[0]):
+        total += u[i] * v[i]
+    return total
+
+
+@numba.njit(cache=True)
 def _ball(h: Array, c: Array, radius: float) -> Array:
     """(H + mu I) b = c with mu >= 0 such that |b| <= radius: Newton on the secular equation."""
     k = c.shape[0]
@@ -257,14 +266,14 @@ def _ball(h: Array, c: Array, radius: float) -> Array:
     low = mu
     for _ in range(60):
         _solve(h, mu, everything, k, c, b)
-        size = np.sqrt(np.dot(b, b))
+        size = np.sqrt(_dot(b, b))
         if mu == low and size <= radius:
             break
         if abs(size - radius) <= 1e-15 * radius:
             break
         # Newton on 1/|b(mu)| - 1/radius, concave and increasing: from the left it never overshoots.
         _solve(h, mu, everything, k, b, w)
-        slope = np.dot(b, w)
+        slope = _dot(b, w)
         if slope <= 0.0:
             break
         change = (size / radius - 1.0) * size * size / slope

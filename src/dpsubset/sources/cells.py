@@ -55,14 +55,16 @@ def from_objects(cells: Iterable[Any]) -> NDArray[np.float64]:
     """Python objects of any kind as float64."""
     values: list[float] = []
     texts: dict[int, bytes] = {}
-    for i, cell in enumerate(cells):
-        # By type(cell), not isinstance: an object may lie about, or choke on, its __class__.
-        kind = type(cell)
-        values.append(_number(cell) if issubclass(kind, _NUMBERS) else math.nan)
-        if issubclass(kind, str):
-            texts[i] = str.encode(cell, "utf-8", "replace")
-        elif issubclass(kind, bytes):
-            texts[i] = cell
+    # A long double beyond float64 would warn, and the warning would be about a cell.
+    with np.errstate(all="ignore"):
+        for i, cell in enumerate(cells):
+            # By type(cell), not isinstance: an object may lie about, or choke on, its __class__.
+            kind = type(cell)
+            values.append(_number(cell) if issubclass(kind, _NUMBERS) else math.nan)
+            if issubclass(kind, str):
+                texts[i] = str.encode(cell, "utf-8", "replace")
+            elif issubclass(kind, bytes):
+                texts[i] = cell
     result = np.array(values, dtype=np.float64)
     if texts:
         result[list(texts)] = from_arrow(pa.array(list(texts.values()), pa.large_binary()))
@@ -72,9 +74,7 @@ def from_objects(cells: Iterable[Any]) -> NDArray[np.float64]:
 def _number(cell: Any) -> float:
     try:
         try:
-            # Only a long double beyond float64 would warn, and the warning would be about a cell.
-            with np.errstate(all="ignore"):
-                return float(cell)
+            return float(cell)
         except OverflowError:  # an integer or a fraction beyond float64
             return math.inf if cell > 0 else -math.inf
     except Exception:  # a subclass's own __float__ may raise anything

@@ -200,7 +200,7 @@ def _prepare(
         seed = whole(seed, "seed")
     if isinstance(always_include, str):
         always_include = (always_include,)
-    schema = _settle_schema(data, schema, bounds)
+    schema = _settle_schema(data, y, schema, bounds)
     if schema is None:
         raise ArgumentError("pass a schema (or, for arrays, bounds): bounds are public knowledge "
                             "and are never read from the data")  # fmt: skip
@@ -234,7 +234,7 @@ def exact_epsilon(value: Any) -> Fraction:
 
 
 def _settle_schema(
-    data: Any, schema: Schema | str | Path | None, bounds: Bounds | None
+    data: Any, y: Any, schema: Schema | str | Path | None, bounds: Bounds | None
 ) -> Schema | None:
     if isinstance(schema, (str, Path)):
         schema = Schema.read(schema)
@@ -252,7 +252,13 @@ def _settle_schema(
     from .sources.frames import column_names, is_frame
 
     if is_frame(data):
-        return bounds.schema(column_names(data))
+        if y is None:
+            raise ArgumentError("bounds go with X and y=; a frame that holds its response as a "
+                                "column needs a schema")  # fmt: skip
+        names, response = column_names(data), "y"
+        while response in names:
+            response += "_"
+        return bounds.schema(names, response)
     return bounds.schema([f"x{j}" for j in range(as_matrix(data).shape[1])])
 
 

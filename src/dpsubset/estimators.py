@@ -1,0 +1,176 @@
+"""scikit-learn: a selector that keeps the k columns which a private release names.
+
+Thin over :func:`dpsubset.select`. Unlike scikit-learn's own validation, nothing here fails because
+of a cell or quotes one: X and y go through the door as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.feature_selection import SelectorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .errors import ArgumentError, TableError
+from .schema import Bounds, Schema
+from .selection import select
+from .sources.arrays import as_matrix
+from .sources.frames import column_names, is_frame
+
+
+class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
+    """Select k columns under pure epsilon-differential privacy.
+
+    Every ``fit`` is a release and costs epsilon; the costs of several fits on the same records add
+    up. ``GridSearchCV`` with 3 values and 5 folds fits 16 times. What ``transform`` returns are
+    columns of the table itself: only *which* columns they are is private.
+
+    Parameters
+    ----------
+    k : int
+        How many columns to select. Has to be given.
+    epsilon : number
+        The privacy budget of one fit. Has to be given.
+    bounds : Bounds, optional
+        Public bounds of X and y. Either this or ``schema`` has to be given.
+    schema : Schema or path of a bounds file, optional
+        Public description of the columns. A frame's columns are found by name, and those that the
+        schema does not declare are never selected; an array has the schema's features in order.
+    mechanism, loss, constraint, reach, radius, ridge, neighbours, sensitivity, always_include, seed
+        As in :func:`dpsubset.select`.
+
+    Attributes
+    ----------
+    release_ : Release
+        The selected names, their guarantee and the privacy statement.
+    support_ : array of bool, shape (n_features_in_,)
+        Which columns of X were selected.
+    n_features_in_ : int
+        Number of columns of X in ``fit``.
+    feature_names_in_ : array of str
+        Their names, if X had names.
+    """
+
+    def __init__(
+        self,
+        k: int | None = None,
+        epsilon: float | Fraction | Decimal | None = None,
+        *,
+        bounds: Bounds | None = None,
+        schema: Schema | str | Path | None = None,
+        mechanism: str = "permute-and-flip",
+        loss: str = "least-squares",
+        constraint: str = "box",
+        reach: float | None = None,
+        radius: float | None = None,
+        ridge: float = 0.0,
+        neighbours: str = "replace-one",
+        sensitivity: str = "sharp",
+        always_include: Iterable[int | str] = (),
+        seed: int | None = None,
+    ) -> None:
+        self.k = k
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.schema = schema
+        self.mechanism = mechanism
+        self.loss = loss
+        self.constraint = constraint
+        self.reach = reach
+        self.radius = radius
+        self.ridge = ridge
+        self.neighbours = neighbours
+        self.sensitivity = sensitivity
+        self.always_include = always_include
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any = None) -> PrivateSubsetSelector:
+        """Make one release from X and y. Costs epsilon.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n, p)
+            The columns to choose from.
+        y : array of shape (n,)
+            The response.
+
+        Returns
+        -------
+        PrivateSubsetSelector
+            This object.
+        """
+        if y is None:
+            # scikit-learn's own words, which its checks and users look for.
+            raise ArgumentError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
+                "is None."
+            )
+        X = _table(X)
+        if X.shape[1] == 0:
+            rows = X.shape[0] if self.neighbours == "replace-one" else ""  # private otherwise
+            raise TableError(
+                f"X has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required."
+            )
+        validate_data(self, X, skip_check_array=True)
+        # Everything but the data is a parameter of the same name.
+        release = select(X, y=y, **self.get_params(deep=False))
+        positions = list(release.support)
+        if is_frame(X):
+            # By name: the schema may order the columns in another way, or leave some out.
+            names = column_names(X)
+            positions = [names.index(name) for name in release.features]
+        mask = np.zeros(X.shape[1], dtype=bool)
+        mask[positions] = True
+        self.release_, self.support_ = release, mask
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Keep the selected columns of X, whatever their cells hold."""
+        check_is_fitted(self)
+        X = _table(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        with suppress(ValueError, TypeError):
+            return super().transform(X)
+        # scikit-learn's message would quote cells.
+        raise TableError("X must be a data frame or an array of real numbers, with some rows")
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Put the selected columns back in their places, with zeros in all others."""
+        check_is_fitted(self)
+        X = as_matrix(X)
+        if X.shape[1] != self.support_.sum():
+            raise TableError("X has a different shape than during fitting.")
+        full = np.zeros((X.shape[0], self.support_.size), dtype=X.dtype)
+        full[:, self.support_] = X
+        return full
+
+    def _get_support_mask(self) -> NDArray[np.bool_]:
+        check_is_fitted(self)
+        mask: NDArray[np.bool_] = self.support_
+        return mask
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        # Missing and unreadable cells go where the schema's rule says.
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.non_deterministic = self.seed is None
+        return tags
+
+
+def _table(X: Any) -> Any:
+    """A frame as it is, anything else as a real two-dimensional array."""
+    if not is_frame(X):
+        return as_matrix(X)
+    if not hasattr(X, "shape"):
+        raise TableError("X is a lazy frame: collect it first")
+    return X

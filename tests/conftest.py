@@ -1,0 +1,10 @@
+"""One profile for all property tests: machines differ in speed, properties do not."""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "dpsubset", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("dpsubset")

@@ -300,7 +300,10 @@ def _write(facts: dict[str, Any], path: Path) -> None:
     if path.suffix == ".json":
         text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
     else:
-        text = _HEAD + yaml.safe_dump(facts, sort_keys=False, allow_unicode=True)
+        # PyYAML folds odd line breaks (U+0085) in names that it may write as they are.
+        texts = (facts["unit"], facts["response"]["name"] or "", *facts["columns"])
+        readable = all(text.isprintable() for text in texts)
+        text = _HEAD + yaml.safe_dump(facts, sort_keys=False, allow_unicode=readable)
     path.write_text(text, encoding="utf-8")
 
 

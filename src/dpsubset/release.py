@@ -144,7 +144,8 @@ def _statement(release: Release) -> str:
         f"- Score f(S): smallest {problem.loss} objective over models on S with coefficients in "
         f"the {problem.constraint} of radius {problem.radius:.6g} (reach "
         f"{float_up(problem.reach):.6g}), ridge {problem.ridge:.6g}, in scaled units.",
-        f"- One row moves scores relative to each other by at most {float_up(s.range):.6g} "
+        f"- A row added or removed moves scores relative to each other by at most "
+        f"{float_up(s.range):.6g}, a row replaced by at most {float_up(2 * s.range):.6g} "
         f"(rule: {s.rule}); the numerical error of a score is certified below "
         f"{float_up(s.tau):.3g} and is part of the guarantee.",
         "- Noise is drawn exactly from the operating system's cryptographic generator."

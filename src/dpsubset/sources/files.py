@@ -45,9 +45,12 @@ def header(path: str | Path) -> list[str]:
     path = Path(path)
     kind, compression = _kind(path)
     if kind == "parquet":
-        return ParquetTable.header(path)
-    names = DelimitedTable.header(path, kind, compression)
-    if any(_looks_like_a_value(name) for name in names):
+        names = ParquetTable.header(path)
+    else:
+        names = DelimitedTable.header(path, kind, compression)
+    if len(set(names)) < len(names):
+        raise TableError(f"{path.name} has several columns of one name: names must be unique")
+    if kind != "parquet" and any(_looks_like_a_value(name) for name in names):
         raise TableError(
             f"{path.name}: the first line looks like data, not like column names. "
             "Add a header line first"

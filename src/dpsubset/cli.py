@@ -1,0 +1,322 @@
+"""The command line: ``dpsubset select`` and ``dpsubset schema``, thin over the library.
+
+What is printed is public: the release and its guarantee, or an error that quotes no cell. Modules
+that are slow to import are imported by the command that needs them, so that ``--help`` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from . import __version__
+from .errors import ArgumentError, DpsubsetError
+
+if TYPE_CHECKING:
+    from .outputs import Output
+    from .release import Release
+
+# Plain tracebacks would not do either: the text of an unforeseen exception may quote a cell.
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+schema_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(schema_app, name="schema", help="Write or check a schema: the public bounds file.")
+
+
+def main() -> None:
+    """Entry point of the ``dpsubset`` command."""
+    try:
+        with _guarded():
+            app()
+    except typer.Exit as end:
+        sys.exit(end.exit_code)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dpsubset {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", is_eager=True, callback=_print_version
+        ),
+    ] = False,
+) -> None:
+    """Which k of p variables matter, under pure differential privacy."""
+
+
+@app.command("select")
+def select_command(
+    file: Annotated[
+        Path,
+        typer.Argument(help="The sensitive table: Parquet, CSV or TSV.", show_default=False),
+    ],
+    schema: Annotated[
+        Path,
+        typer.Option(
+            help="Bounds file, YAML or JSON; 'dpsubset schema init' writes one to fill in.",
+            show_default=False,
+        ),
+    ],
+    k: Annotated[int, typer.Option("--k", help="Variables to select.", show_default=False)],
+    epsilon: Annotated[
+        str,
+        typer.Option(
+            help="Privacy budget of this release, taken exactly as written.",
+            metavar="NUMBER",
+            show_default=False,
+        ),
+    ],
+    mechanism: Annotated[
+        str, typer.Option(help="permute-and-flip or exponential.")
+    ] = "permute-and-flip",
+    loss: Annotated[str, typer.Option(help="least-squares.")] = "least-squares",
+    constraint: Annotated[
+        str, typer.Option(help="Set of allowed coefficients: box, ball or l1.")
+    ] = "box",
+    reach: Annotated[
+        float | None,
+        typer.Option(help="Largest prediction, in half-ranges of the response; 1 if not given."),
+    ] = None,
+    radius: Annotated[
+        float | None,
+        typer.Option(help="Radius of the constraint, in scaled units; instead of --reach."),
+    ] = None,
+    ridge: Annotated[
+        float, typer.Option(help="Weight of the squared coefficients, in scaled units.")
+    ] = 0.0,
+    neighbours: Annotated[
+        str,
+        typer.Option(help="replace-one (the number of rows is public) or add-remove (private)."),
+    ] = "replace-one",
+    sensitivity: Annotated[
+        str, typer.Option(help="sharp, or the name of a published, looser rule.")
+    ] = "sharp",
+    always_include: Annotated[
+        list[str] | None,
+        typer.Option(help="A variable that is part of every set; may be repeated.", metavar="NAME"),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="For tests only: a seeded release is NOT PRIVATE."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the release here, as JSON."),
+    ] = None,
+    statement: Annotated[
+        Path | None,
+        typer.Option(help="Write the privacy statement here, as Markdown; else it is printed."),
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print the selected names only, one a line.")
+    ] = False,
+) -> None:
+    """Select k variables of FILE privately. Costs epsilon."""
+    with _guarded(), ExitStack() as stack:
+        budget = _number(epsilon)
+        _check_apart(file, schema, out, statement)
+        release_file = _reserve(out, stack)
+        statement_file = _reserve(statement, stack)
+
+        from .selection import select
+
+        with _progress_bar(quiet) as progress:
+            release = select(
+                file,
+                schema,
+                k=k,
+                epsilon=budget,
+                mechanism=mechanism,
+                loss=loss,
+                constraint=constraint,
+                reach=reach,
+                radius=radius,
+                ridge=ridge,
+                neighbours=neighbours,
+                sensitivity=sensitivity,
+                always_include=always_include or (),
+                seed=seed,
+                progress=progress,
+            )
+        lost = [
+            *_write(release_file, release.to_json() + "\n"),
+            *_write(statement_file, release.statement()),
+        ]
+        _show(release, release_file, statement_file, quiet)
+        if lost:
+            # The budget is spent, so what was released is printed before the failure is reported.
+            _fail(f"the release was made and is printed, but not written: {'; '.join(lost)}", 1)
+
+
+@schema_app.command("init")
+def schema_init(
+    file: Annotated[Path, typer.Argument(help="The table; only its header is read.")],
+    out: Annotated[Path, typer.Option(help="Where to write; .json gives JSON.")] = Path(
+        "schema.yaml"
+    ),
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Write a bounds file with the column names of FILE and empty bounds, to be filled in."""
+    with _guarded():
+        if out.exists() and not force:
+            raise ArgumentError(f"{out} exists already: choose another name or pass --force")
+        _check_apart(file, out)
+
+        from .outputs import Output
+        from .schema import template
+        from .sources.files import header
+
+        names = header(file)
+        with Output(out) as output:
+            template(names, output.draft)
+            output.publish()
+        typer.echo(
+            f"Wrote {out}: {len(names)} columns, no bounds yet. Fill in lo and hi of every column "
+            "from public knowledge, never from the table, and name the response."
+        )
+
+
+@schema_app.command("check")
+def schema_check(
+    schema: Annotated[Path, typer.Argument(help="The bounds file.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="A table to compare it with; only its header is read."),
+    ] = None,
+) -> None:
+    """Check a bounds file, and that a table has the columns it declares."""
+    with _guarded():
+        from .schema import Schema
+
+        declared = Schema.read(schema)
+        typer.echo(
+            f"{schema}: {len(declared.features)} features, response {declared.response.name!r}, "
+            f"unit of privacy: {declared.unit}"
+        )
+        if file is not None:
+            from .sources.files import open_file
+
+            open_file(file, declared)
+            typer.echo(f"{file}: has every declared column")
+
+
+def _number(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise ArgumentError("epsilon must be a number, such as 0.5") from None
+
+
+def _check_apart(*paths: Path | None) -> None:
+    given = [path.resolve() for path in paths if path is not None]
+    if len(set(given)) < len(given):
+        raise ArgumentError("the table, the schema and the outputs must be different files")
+
+
+def _reserve(path: Path | None, stack: ExitStack) -> Output | None:
+    from .outputs import Output
+
+    return None if path is None else stack.enter_context(Output(path))
+
+
+def _write(output: Output | None, text: str) -> list[str]:
+    """Write if asked to; returns what went wrong."""
+    if output is None:
+        return []
+    try:
+        output.draft.write_text(text, encoding="utf-8")
+        output.publish()
+    except OSError as error:
+        return [f"{output.path}: {error.strerror}"]
+    return []
+
+
+def _show(release: Release, out: Output | None, statement: Output | None, quiet: bool) -> None:
+    guarantee, schema = release.guarantee, release.schema
+    if guarantee.seeded:
+        typer.secho("NOT PRIVATE: this draw was made with a fixed seed.", fg="red", err=True)
+    if quiet:
+        typer.echo("\n".join(release.features))
+        return
+    from .mechanisms.base import float_up
+
+    lines = [
+        *(["*** NOT PRIVATE: seeded draw, for tests only ***"] if guarantee.seeded else []),
+        f"Selected {len(release.features)} of {len(schema.features)} variables to explain "
+        f"{schema.response.name}:",
+        *(f"  {name}" for name in release.features),
+        f"Guarantee: {guarantee}; unit of privacy: {schema.unit}",
+        f"Cost: epsilon = {float_up(guarantee.epsilon_if_replace_one):.6g} under replace-one, "
+        f"{float_up(guarantee.epsilon_if_add_remove):.6g} under add-remove",
+        *([f"Release: {out.path}"] if out else []),
+        f"Privacy statement: {statement.path if statement else 'below'}",
+        *([] if statement else ["", release.statement().rstrip("\n")]),
+    ]
+    typer.echo("\n".join(lines))
+
+
+@contextmanager
+def _progress_bar(quiet: bool) -> Iterator[Callable[[float], None] | None]:
+    """A bar on the terminal. It shows percentages only: the number of rows may be private."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        reading = bar.add_task("Reading", total=1.0)
+
+        def report(fraction: float) -> None:
+            bar.update(reading, completed=fraction)
+            if fraction >= 1 and len(bar.tasks) == 1:
+                bar.add_task("Selecting", total=None)
+
+        yield report
+
+
+@contextmanager
+def _guarded() -> Iterator[None]:
+    """End with one line and an exit code: 2 for a clear error, 130 for Ctrl-C, 1 for the rest."""
+    try:
+        yield
+    except (typer.Exit, typer.Abort, BrokenPipeError):
+        raise
+    except DpsubsetError as error:
+        _fail(str(error), 2)
+    except KeyboardInterrupt:
+        _fail("interrupted", 130)
+    except Exception as error:
+        _fail(
+            f"stopped by an unexpected {type(error).__name__}. Its text is withheld, because it "
+            "could quote the table. To see it, run dpsubset.select from Python on made-up data",
+            1,
+        )
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    typer.secho("Error: " + " ".join(message.splitlines()), fg="red", err=True)
+    raise typer.Exit(code) from None

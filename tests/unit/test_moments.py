@@ -1,0 +1,235 @@
+"""Moments: exact integer products, the same bytes however the records arrive."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from threadpoolctl import threadpool_limits
+
+from dpsubset import ArgumentError, Moments, Schema, TableError, moments
+from dpsubset.door import STEPS, Door
+from dpsubset.moments import LARGEST_N, Accumulator
+
+P = 3
+SCHEMA = Schema.from_bounds({"a": (-10, 10), "b": (0, 100), "c": (-1, 1)}, ("y", -50, 30))
+ANY = st.floats(allow_nan=True, allow_infinity=True, width=64)
+TABLES = hnp.arrays(np.float64, st.tuples(st.integers(0, 40), st.just(P + 1)), elements=ANY)
+#: Every dtype that a table of numbers may have; integers up to 100 are the same in all of them.
+DTYPES = [
+    np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float16,
+    np.float32, np.float64, np.longdouble, np.dtype(">f8"), np.dtype(">i4"),
+]  # fmt: skip
+
+
+def oracle(table: np.ndarray, schema: Schema = SCHEMA) -> list[list[int]]:
+    """X'X in Python integers, of whatever size."""
+    quantised = np.empty(table.shape)
+    Door(schema).enter(np.asarray(table, dtype=np.float64), quantised)
+    rows = [[int(q) for q in row] for row in quantised]
+    width = table.shape[1]
+    return [[sum(r[i] * r[j] for r in rows) for j in range(width)] for i in range(width)]
+
+
+def of(table: np.ndarray, schema: Schema = SCHEMA) -> Moments:
+    return Moments.from_blocks(schema, [(table[:, :-1], table[:, -1])])
+
+
+def state(m: Moments) -> tuple[bytes, int, str]:
+    assert m.products.dtype == np.int64
+    return m.products.tobytes(), m.n, m.fingerprint
+
+
+def cut(table: np.ndarray, ends: list[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    edges = sorted({0, len(table), *(min(e, len(table)) for e in ends)})
+    for start, stop in itertools.pairwise(edges):
+        yield table[start:stop, :-1], table[start:stop, -1]
+
+
+@given(TABLES)
+def test_products_are_those_of_python_integers(table: np.ndarray) -> None:
+    m = of(table)
+    assert m.products.tolist() == oracle(table)
+    assert (m.n, m.p) == (len(table), P)
+    assert m.fingerprint == SCHEMA.fingerprint()
+
+
+@given(
+    table=TABLES,
+    ends=st.lists(st.integers(0, 40), max_size=6),
+    order=st.randoms(use_true_random=False),
+    layout=st.sampled_from("CF"),
+    exact_rows=st.sampled_from([1, 2, 7, 2**22]),
+    work_bytes=st.sampled_from([1, 100, 2**26]),
+    threads=st.sampled_from([1, 2, 4]),
+)
+def test_the_same_bytes_for_any_way_of_the_records(
+    table: np.ndarray, ends: list[int], order: object, layout: str, exact_rows: int,
+    work_bytes: int, threads: int,
+) -> None:  # fmt: skip
+    wanted = state(of(table))
+    rows = list(range(len(table)))
+    order.shuffle(rows)  # type: ignore[attr-defined]
+    shuffled = np.asarray(table[rows], order=layout)
+    # Few exact rows: sums move on to int64 all the time. Little work space: many products.
+    with (
+        mock.patch.object(moments, "_EXACT_ROWS", exact_rows),
+        mock.patch.object(moments, "_WORK_BYTES", work_bytes),
+        threadpool_limits(threads),
+    ):
+        assert state(Moments.from_blocks(SCHEMA, cut(shuffled, ends))) == wanted
+
+
+@given(
+    hnp.arrays(np.int64, st.tuples(st.integers(1, 20), st.just(P + 1)),
+               elements=st.integers(0, 100)),
+    st.sampled_from(DTYPES),
+    st.sampled_from("CF"),
+)  # fmt: skip
+def test_the_same_bytes_for_any_dtype(table: np.ndarray, dtype: type, layout: str) -> None:
+    converted = np.asarray(table, dtype=dtype, order=layout)
+    assert state(of(converted)) == state(of(table.astype(np.float64)))
+
+
+def test_booleans_are_zero_and_one() -> None:
+    table = np.array([[True, False, True, True], [False, False, True, False]])
+    assert state(of(table)) == state(of(table.astype(np.float64)))
+
+
+def test_long_doubles_beyond_float64_clip_without_a_warning(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    huge = np.array([[1, -1, 1, -1]], dtype=np.longdouble) * np.finfo(np.longdouble).max
+    assert state(of(huge)) == state(of(np.array([[1, -1, 1, -1]]) * np.inf))
+    assert not recwarn.list
+
+
+def test_the_same_bytes_for_any_number_of_threads_on_a_large_block() -> None:
+    # Large enough for BLAS to share the product among its threads.
+    rng = np.random.default_rng(0)
+    schema = Schema.from_bounds({f"x{j}": (-3, 3) for j in range(150)}, ("y", -3, 3))
+    table = rng.normal(size=(3000, 151))
+    states = set()
+    for threads in (1, 2, 3):
+        with threadpool_limits(threads):
+            states.add(state(of(table, schema)))
+    assert len(states) == 1
+    quantised = np.empty(table.shape)
+    Door(schema).enter(table, quantised)
+    integers = quantised.astype(np.int64)
+    np.testing.assert_array_equal(of(table, schema).products, integers.T @ integers)
+
+
+def test_sums_beyond_float64_are_exact() -> None:
+    # An odd sum above 2**53: no float64 is equal to it.
+    block, blocks, rest = 2**20, 8, 11_393
+    schema = Schema.from_bounds({"a": (-1, 1)}, ("y", -1, 1))
+    total = Accumulator(schema)
+    ones = np.ones((block, 1))
+    for _ in range(blocks):
+        total.add(ones, -ones[:, 0])
+    total.add(ones[:rest], ones[:rest, 0])
+    m = total.moments()
+    n = block * blocks + rest
+    assert n * STEPS**2 > 2**53
+    assert n % 2 == 1
+    assert m.products[0, 0] == m.products[1, 1] == n * STEPS**2
+    assert m.products[0, 1] == m.products[1, 0] == (2 * rest - n) * STEPS**2
+    assert m.n == n
+
+
+@given(TABLES, TABLES, TABLES)
+def test_moments_of_parts_merge_into_those_of_the_whole(
+    one: np.ndarray, two: np.ndarray, three: np.ndarray
+) -> None:
+    whole = state(of(np.vstack([one, two, three])))
+    a, b, c = of(one), of(two), of(three)
+    assert state((a + b) + c) == whole
+    assert state(c.merge(a + b)) == whole
+    assert state(a) == state(of(one))  # merging leaves the parts alone
+
+
+def test_an_empty_table_has_moments() -> None:
+    empty = Moments.from_blocks(SCHEMA, [])
+    assert empty.n == 0
+    assert not empty.products.any()
+    table = np.arange(8.0).reshape(2, 4)
+    assert empty + of(table) == of(table)
+    assert state(of(np.empty((0, 4)))) == state(empty)
+
+
+def test_moments_of_different_schemas_do_not_merge() -> None:
+    other = Schema.from_bounds({"a": (-10, 10), "b": (0, 100), "c": (-1, 2)}, ("y", -50, 30))
+    with pytest.raises(ArgumentError, match="different schemas"):
+        of(np.ones((1, 4))) + of(np.ones((1, 4)), other)
+    assert of(np.ones((1, 4))) != of(np.ones((1, 4)), other)
+
+
+def test_more_records_than_int64_can_sum_are_refused() -> None:
+    products = np.zeros((2, 2), dtype=np.int64)
+    almost = Moments(products, LARGEST_N, "f")
+    assert (almost + Moments(products, 0, "f")).n == LARGEST_N
+    with pytest.raises(TableError, match="rows"):
+        almost + Moments(products, 1, "f")
+    assert LARGEST_N * STEPS**2 < 2**63
+
+
+@given(TABLES)
+def test_save_and_load(tmp_path_factory: pytest.TempPathFactory, table: np.ndarray) -> None:
+    path = tmp_path_factory.getbasetemp() / "moments.npz"
+    m = of(table)
+    m.save(path)
+    assert state(Moments.load(path)) == state(m)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"moments", b"PK\x03\x04 broken", b"\x93NUMPY\x01\x00", b"PK\x05\x06" + b"\0" * 18],
+)
+def test_loading_what_is_no_file_of_moments(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "m.npz"
+    path.write_bytes(content)
+    with pytest.raises(TableError, match=r"m\.npz is not a file of moments"):
+        Moments.load(path)
+    with pytest.raises(TableError):
+        Moments.load(tmp_path / "missing.npz")
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"products": np.zeros((2, 2))},
+        {"products": np.zeros((2, 3), dtype=np.int64)},
+        {"products": np.zeros((1, 1), dtype=np.int64)},
+        {"products": np.zeros(4, dtype=np.int64)},
+        {"n": np.int64(-1)},
+        {"n": np.int64(LARGEST_N + 1)},
+        {"n": np.zeros(2, dtype=np.int64)},
+        {"products": np.array([[None, None], [None, None]])},
+    ],
+)
+def test_loading_arrays_that_are_no_moments(arrays: dict[str, np.ndarray], tmp_path: Path) -> None:
+    path = tmp_path / "m.npz"
+    sound = {"products": np.zeros((2, 2), dtype=np.int64), "n": np.int64(3), "fingerprint": "f"}
+    np.savez(path, **sound)
+    assert Moments.load(path).n == 3
+    np.savez(path, allow_pickle=True, **(sound | arrays))
+    with pytest.raises(TableError):
+        Moments.load(path)
+    np.save(tmp_path / "m.npy", np.zeros((2, 2), dtype=np.int64))
+    with pytest.raises(TableError):
+        Moments.load(tmp_path / "m.npy")
+
+
+def test_repr_hides_private_values() -> None:
+    m = of(np.full((17, 4), 0.123))
+    text = repr(m)
+    assert "17" not in text
+    assert str(m.products[0, 0]) not in text

@@ -1,0 +1,416 @@
+"""The command line: what it prints, writes, refuses, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import dpsubset as dps
+from dpsubset.cli import app
+
+HEAVY = ("numba", "scipy", "sklearn", "pyarrow", "numpy", "pandas", "narwhals", "flint", "rich")
+COMMAND = (sys.executable, "-c", "from dpsubset.cli import main; main()")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with table.csv and schema.yaml; b is the true variable."""
+    rows = [
+        f"{i % 7 / 7:.4f},{i % 11 / 11:.4f},{i % 5 / 5:.4f},{i % 11 / 11:.4f}" for i in range(800)
+    ]
+    (tmp_path / "table.csv").write_text("\n".join(["a,b,c,cost", *rows]) + "\n")
+    schema = dps.Schema.from_bounds(dict.fromkeys("abc", (0, 1)), ("cost", 0, 1), unit="one person")
+    schema.write(tmp_path / "schema.yaml")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(app, list(arguments))
+
+
+def select(*arguments: str, epsilon: str = "1e6", k: str = "1") -> Any:
+    return run(
+        "select", "table.csv", "--schema", "schema.yaml", "--k", k, "--epsilon", epsilon, *arguments
+    )
+
+
+def files(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_prints_the_release_its_guarantee_and_the_statement(folder: Path) -> None:
+    result = select(epsilon="3000")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    lines = result.stdout.splitlines()
+    assert lines[:5] == [
+        "Selected 1 of 3 variables to explain cost:",
+        "  b",
+        "Guarantee: pure epsilon = 3000, delta = 0, replace-one neighbours; "
+        "unit of privacy: one person",
+        "Cost: epsilon = 3000 under replace-one, 1500 under add-remove",
+        "Privacy statement: below",
+    ]
+    assert "# Privacy statement" in lines
+    assert files(folder) == {"table.csv", "schema.yaml"}
+
+
+def test_writes_the_release_and_the_statement(folder: Path) -> None:
+    result = select("--out", "release.json", "--statement", "statement.md")
+    assert result.exit_code == 0
+    assert "Release: release.json" in result.stdout
+    assert "Privacy statement: statement.md" in result.stdout
+    assert "# Privacy statement" not in result.stdout
+    release = json.loads((folder / "release.json").read_text())
+    assert release["features"] == ["b"]
+    assert release["guarantee"]["private"] is True
+    assert (folder / "statement.md").read_text().startswith("# Privacy statement")
+    assert files(folder) == {"table.csv", "schema.yaml", "release.json", "statement.md"}
+
+
+def test_epsilon_is_taken_exactly_as_written(folder: Path) -> None:
+    assert select("--out", "release.json", epsilon="0.1").exit_code == 0
+    assert json.loads((folder / "release.json").read_text())["guarantee"]["epsilon_exact"] == "1/10"
+
+
+def test_options_reach_the_release(folder: Path) -> None:
+    result = select(
+        "--mechanism", "exponential", "--constraint", "ball", "--radius", "0.25", "--ridge", "2",
+        "--neighbours", "add-remove", "--sensitivity", "published", "--always-include", "a",
+        "--always-include", "c", "--loss", "least-squares", "--out", "release.json", k="3",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    release = json.loads((folder / "release.json").read_text())
+    assert release["mechanism"] == "exponential"
+    assert release["guarantee"]["neighbours"] == "add-remove"
+    expected = {
+        "constraint": "ball",
+        "radius": 0.25,
+        "ridge": 2.0,
+        "sensitivity": "published",
+        "always_include": [0, 2],
+    }
+    assert release["parameters"] | expected == release["parameters"]
+    assert select("--reach", "0.5", "--out", "release.json").exit_code == 0
+    assert json.loads((folder / "release.json").read_text())["parameters"]["reach"] == 0.5
+
+
+def test_quiet_prints_names_only(folder: Path) -> None:
+    result = select("--quiet", k="3")
+    assert (result.stdout, result.stderr) == ("a\nb\nc\n", "")
+
+
+def test_a_seeded_run_is_marked_everywhere(folder: Path) -> None:
+    result = select("--seed", "4", "--out", "release.json", "--statement", "statement.md")
+    assert "NOT PRIVATE" in result.stdout
+    assert "NOT PRIVATE" in result.stderr
+    assert "NOT PRIVATE" in (folder / "statement.md").read_text()
+    assert json.loads((folder / "release.json").read_text())["guarantee"]["private"] is False
+    quiet = select("--seed", "4", "--quiet")
+    assert "NOT PRIVATE" in quiet.stderr
+    assert quiet.stdout == "b\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--k", "0"], "k must be at least 1"),
+        (["--k", "4"], "k must be at most p"),
+        (["--epsilon", "0"], "epsilon must be"),
+        (["--epsilon", "-1"], "epsilon must be"),
+        (["--epsilon", "nan"], "epsilon must be"),
+        (["--epsilon", "inf"], "epsilon must lie"),
+        (["--epsilon", "1e-999999999"], "epsilon must lie"),
+        (["--epsilon", "much"], "epsilon must be a number"),
+        (["--mechanism", "loud"], "mechanism must be one of permute-and-flip, exponential"),
+        (["--loss", "loud"], "loss must be one of"),
+        (["--constraint", "cube"], "constraint must be one of"),
+        (["--reach", "1", "--radius", "1"], "not both"),
+        (["--ridge", "-1"], "ridge must lie"),
+        (["--neighbours", "friends"], "neighbours must be one of"),
+        (["--sensitivity", "low"], "sensitivity must be one of"),
+        (["--always-include", "d"], "declares no feature 'd'"),
+        (["--schema", "missing.yaml"], "cannot read the schema file missing.yaml"),
+        (["--out", "nowhere/release.json"], "its folder does not exist"),
+        (["--statement", "nowhere/statement.md"], "its folder does not exist"),
+        (["--out", "."], "not an ordinary file"),
+        (["--out", "table.csv"], "different files"),
+        (["--out", "schema.yaml"], "different files"),
+        (["--out", "same", "--statement", "same"], "different files"),
+    ],
+)
+def test_wrong_arguments_are_one_clear_line_and_nothing_is_read(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    def explode(*_: Any) -> None:
+        raise AssertionError("the table was opened")
+
+    monkeypatch.setattr("dpsubset.selection.open_table", explode)
+    before = (folder / "table.csv").read_bytes()
+    result = select(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert message in result.stderr
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert files(folder) == {"table.csv", "schema.yaml"}  # no drafts left behind
+    assert (folder / "table.csv").read_bytes() == before
+
+
+def test_a_missing_option_is_a_usage_error(folder: Path) -> None:
+    result = run("select", "table.csv", "--schema", "schema.yaml", "--k", "1")
+    assert result.exit_code == 2
+    assert "--epsilon" in result.stderr
+
+
+def test_a_failed_run_leaves_an_older_release_alone(folder: Path) -> None:
+    (folder / "release.json").write_text("older")
+    (folder / "table.csv").write_text("a,b\n1,2\n")
+    assert select("--out", "release.json").exit_code == 2
+    assert (folder / "release.json").read_text() == "older"
+    assert files(folder) == {"table.csv", "schema.yaml", "release.json"}
+
+
+def test_output_through_a_link_replaces_the_file_it_points_to(folder: Path) -> None:
+    (folder / "real.json").write_text("older")
+    (folder / "link.json").symlink_to("real.json")
+    assert select("--out", "link.json").exit_code == 0
+    assert (folder / "link.json").is_symlink()
+    assert json.loads((folder / "real.json").read_text())["features"] == ["b"]
+
+
+def test_a_special_file_is_not_replaced(folder: Path) -> None:
+    result = select("--out", "/dev/null")
+    assert result.exit_code == 2
+    assert not Path("/dev/null").is_file()
+
+
+def test_when_writing_fails_the_paid_release_is_still_printed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Path, *_: Any, **__: Any) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    result = select("--out", "release.json")
+    assert result.exit_code == 1
+    assert "  b" in result.stdout.splitlines()
+    assert "release.json: No space left on device" in result.stderr
+    assert files(folder) == {"table.csv", "schema.yaml"}
+
+
+def test_an_unexpected_error_shows_its_type_only(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise RuntimeError("cell 7319.4177")
+
+    monkeypatch.setattr("dpsubset.selection.Moments.from_blocks", fail)
+    result = select()
+    assert result.exit_code == 1
+    assert "RuntimeError" in result.stderr
+    assert "7319" not in result.output
+    assert "Traceback" not in result.output
+
+
+def test_ctrl_c_ends_cleanly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("dpsubset.selection.Moments.from_blocks", interrupt)
+    result = select("--out", "release.json")
+    assert result.exit_code == 130
+    assert result.stderr == "Error: interrupted\n"
+    assert files(folder) == {"table.csv", "schema.yaml"}
+
+
+def test_a_real_sigint_ends_cleanly(folder: Path) -> None:
+    # Reading takes a minute here, so that the signal is sure to meet the command at work.
+    script = (
+        "import dpsubset.moments as m\n"
+        "def work(*_):\n"
+        "    print('working', flush=True)\n"
+        "    import time; time.sleep(60)\n"
+        "m.Moments.from_blocks = work\n"
+        "from dpsubset.cli import main; main()"
+    )
+    arguments = ["select", "table.csv", "--schema", "schema.yaml", "--k", "1", "--epsilon", "1"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stdout.readline() == "working\n"
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, "", "Error: interrupted\n")
+
+
+def test_a_closed_pipe_is_no_traceback(folder: Path) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    arguments = ["select", "table.csv", "--schema", "schema.yaml", "--k", "1", "--epsilon", "1"]
+    done = subprocess.run(
+        [*COMMAND, *arguments, "--out", "release.json"],
+        stdout=write, stderr=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    os.close(write)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert (folder / "release.json").exists()  # files first: the budget is spent
+
+
+def test_the_installed_command_works(folder: Path) -> None:
+    command = Path(sys.executable).with_name("dpsubset")
+    done = subprocess.run(
+        [command, "select", "table.csv", "--schema", "schema.yaml", "--k", "1", "--epsilon", "1e6",
+         "--quiet"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "b\n", "")
+    failed = subprocess.run(
+        [command, "select", "none.csv", "--schema", "schema.yaml", "--k", "1", "--epsilon", "1"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (failed.returncode, failed.stderr) == (2, "Error: there is no file none.csv\n")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["select", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    script = (
+        "import sys\n"
+        "from dpsubset.cli import main\n"
+        "try:\n"
+        "    main()\n"
+        "except SystemExit as end:\n"
+        "    assert not end.code\n"
+        f"print('heavy:', sorted(set(sys.modules) & set({HEAVY!r})))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.endswith("heavy: []\n")
+
+
+def test_help_is_quick() -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        subprocess.run([*COMMAND, "--help"], check=True, capture_output=True)
+        return time.perf_counter() - start
+
+    seconds()  # warm
+    assert min(seconds() for _ in range(3)) < 1
+
+
+def test_progress_bar_shows_percentages_and_no_counts(folder: Path) -> None:
+    rows = (folder / "table.csv").read_text().splitlines()
+    (folder / "table.csv").write_text("\n".join([rows[0], *rows[1:] * 500]) + "\n")
+    arguments = ["select", "table.csv", "--schema", "schema.yaml", "--k", "1", "--epsilon", "1e6"]
+    master, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=terminal, text=True,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )  # fmt: skip
+    os.close(terminal)
+    seen = b""
+    while True:
+        try:
+            piece = os.read(master, 4096)
+        except OSError:  # how Linux reports that the other end is closed
+            break
+        if not piece:
+            break
+        seen += piece
+    os.close(master)
+    out = process.communicate()[0]
+    assert process.returncode == 0
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
+    assert "Reading" in text
+    assert "100%" in text
+    assert re.findall(r"\d{4,}", text) == []  # 400000 rows, or bytes
+    assert "Reading" not in out
+
+
+def test_no_bar_when_not_on_a_terminal(folder: Path) -> None:
+    done = subprocess.run(
+        [*COMMAND, "select", "table.csv", "--schema", "schema.yaml", "--k", "1", "--epsilon", "1"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stderr == ""
+
+
+def test_schema_init_writes_names_and_empty_bounds(folder: Path) -> None:
+    result = run("schema", "init", "table.csv", "--out", "new.yaml")
+    assert result.exit_code == 0, result.output
+    facts = yaml.safe_load((folder / "new.yaml").read_text())
+    assert facts["columns"] == {name: {"lo": None, "hi": None} for name in ("a", "b", "c", "cost")}
+    assert facts["response"] == {"name": None, "lo": None, "hi": None}
+    assert "0.1" not in (folder / "new.yaml").read_text()
+
+
+def test_schema_init_and_check_lead_to_a_selection(folder: Path) -> None:
+    assert run("schema", "init", "table.csv", "--out", "new.json").exit_code == 0
+    unfilled = run("schema", "check", "new.json")
+    assert unfilled.exit_code == 2
+    facts = json.loads((folder / "new.json").read_text())
+    facts["columns"] = {name: {"lo": 0, "hi": 1} for name in "abc"}
+    facts["response"] = {"name": "cost", "lo": 0, "hi": 1}
+    (folder / "new.json").write_text(json.dumps(facts))
+    checked = run("schema", "check", "new.json", "table.csv")
+    assert checked.exit_code == 0, checked.output
+    assert "3 features, response 'cost'" in checked.stdout
+    result = run(
+        "select", "table.csv", "--schema", "new.json", "--k", "1", "--epsilon", "1e6", "--quiet"
+    )
+    assert result.stdout == "b\n"
+
+
+def test_schema_init_does_not_overwrite(folder: Path) -> None:
+    before = (folder / "schema.yaml").read_text()
+    result = run("schema", "init", "table.csv")
+    assert result.exit_code == 2
+    assert "--force" in result.stderr
+    assert (folder / "schema.yaml").read_text() == before
+    assert run("schema", "init", "table.csv", "--out", "table.csv", "--force").exit_code == 2
+    assert (folder / "table.csv").read_text().startswith("a,b,c,cost\n")
+    assert run("schema", "init", "table.csv", "--force").exit_code == 0
+    assert (folder / "schema.yaml").read_text() != before
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [("0.5,1.5,x", "looks like data"), ("a,b,a", "unique"), ("a,,b", "looks like data")],
+)
+def test_schema_init_refuses_a_header_that_is_none(folder: Path, header: str, message: str) -> None:
+    (folder / "odd.csv").write_text(header + "\n1,2,3\n")
+    result = run("schema", "init", "odd.csv", "--out", "odd.yaml")
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert not (folder / "odd.yaml").exists()
+
+
+def test_schema_check_compares_the_header_only(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explode(*_: Any) -> None:
+        raise AssertionError("rows were read")
+
+    monkeypatch.setattr("dpsubset.sources.delimited.DelimitedTable.blocks", explode)
+    assert run("schema", "check", "schema.yaml", "table.csv").exit_code == 0
+    (folder / "table.csv").write_text("a,b,cost\n1,2,3\n")
+    result = run("schema", "check", "schema.yaml", "table.csv")
+    assert result.exit_code == 2
+    assert "has no column 'c'" in result.stderr

@@ -1,0 +1,544 @@
+"""Sources: one table in any clothes gives the same moments, and no cell can raise an error."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import decimal
+import fractions
+import gzip
+import io
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from dpsubset import Moments, Schema, TableError
+from dpsubset.sources import open_table
+from dpsubset.sources.cells import from_arrow, from_objects
+from dpsubset.sources.delimited import DelimitedTable
+from dpsubset.sources.files import header
+
+SCHEMA = Schema.from_bounds({"a": (-5, 5), "b": (0, 9), "c": (-1, 1)}, ("y", -2, 2))
+FLOATS = st.floats(allow_nan=True, allow_infinity=True, width=64)
+
+
+def moments(data: Any, y: Any = None, schema: Schema = SCHEMA) -> tuple[bytes, int]:
+    m = Moments.from_blocks(schema, open_table(data, schema, y).blocks())
+    return m.products.tobytes(), m.n
+
+
+# -- the same table in all clothes ------------------------------------------------------------
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> dict[str, list[Any]]:
+    """Columns of floats, integers, booleans and text, with missing cells in all of them."""
+    n = draw(st.integers(0, 12))
+
+    def column(cells: st.SearchStrategy[Any]) -> list[Any]:
+        return draw(st.lists(st.none() | cells, min_size=n, max_size=n))
+
+    return {
+        "a": column(FLOATS),
+        "b": column(st.integers(-(2**62), 2**62)),
+        "y": column(st.booleans()),
+        "other": column(st.text("xyz", max_size=3)),  # in the table, not in the schema
+        "c": column(st.sampled_from(["0.5", "-1e-3", " +.25", "word", "nan", "", "1e999", "1,5"])),
+    }
+
+
+KINDS = {
+    "a": pa.float64(), "b": pa.int64(), "y": pa.bool_(), "other": pa.string(), "c": pa.string()
+}  # fmt: skip
+
+
+def arrow(table: dict[str, list[Any]]) -> pa.Table:
+    return pa.table({name: pa.array(cells, KINDS[name]) for name, cells in table.items()})
+
+
+def text(table: dict[str, list[Any]], delimiter: str, path: Path) -> Path:
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(table)
+    for row in zip(*table.values(), strict=True):
+        # A boolean is 0 or 1 in text; repr keeps every bit of a float.
+        cells = [int(c) if isinstance(c, bool) else c for c in row]
+        writer.writerow([repr(c) if isinstance(c, float) else c for c in cells])
+    data = buffer.getvalue().encode()
+    if path.suffix == ".gz":
+        path.write_bytes(gzip.compress(data))
+    elif path.suffix in (".bz2", ".zst"):
+        kind = {".bz2": "bz2", ".zst": "zstd"}[path.suffix]
+        with pa.CompressedOutputStream(str(path), kind) as out:
+            out.write(data)
+    else:
+        path.write_bytes(data)
+    return path
+
+
+def parquet(table: dict[str, list[Any]], path: Path) -> Path:
+    pq.write_table(arrow(table), path, row_group_size=5)
+    return path
+
+
+CLOTHES: dict[str, Callable[[dict[str, list[Any]], Path], Any]] = {
+    "pyarrow": lambda t, d: arrow(t),
+    "pyarrow chunks": lambda t, d: pa.concat_tables([arrow(t)[:3], arrow(t)[3:]]),
+    "pyarrow dictionary": lambda t, d: arrow(t).set_column(
+        4, "c", arrow(t)["c"].combine_chunks().dictionary_encode()
+    ),
+    "pandas": lambda t, d: arrow(t).to_pandas(),
+    "pandas objects": lambda t, d: pd.DataFrame(t, dtype=object),
+    "pandas nullable": lambda t, d: pd.DataFrame(
+        {
+            "a": pd.array(t["a"], dtype="Float64"),
+            "b": pd.array(t["b"], dtype="Int64"),
+            "y": pd.array(t["y"], dtype="boolean"),
+            "c": pd.Categorical(t["c"]),
+        }
+    ),
+    "polars": lambda t, d: pl.from_arrow(arrow(t)),
+    "polars lazy": lambda t, d: pl.from_arrow(arrow(t)).lazy(),
+    "csv": lambda t, d: text(t, ",", d / "t.csv"),
+    "csv path as text": lambda t, d: str(text(t, ",", d / "t.csv")),
+    "tsv": lambda t, d: text(t, "\t", d / "t.tsv"),
+    "csv gz": lambda t, d: text(t, ",", d / "t.csv.gz"),
+    "csv bz2": lambda t, d: text(t, ",", d / "t.CSV.bz2"),
+    "tsv zst": lambda t, d: text(t, "\t", d / "t.tsv.zst"),
+    "parquet": lambda t, d: parquet(t, d / "t.parquet"),
+}
+
+
+@given(tables())
+def test_the_same_table_in_any_clothes(
+    tmp_path_factory: pytest.TempPathFactory, table: dict[str, list[Any]]
+) -> None:
+    cells = np.array([table[name] for name in ("a", "b", "c")], dtype=object).T.reshape(-1, 3)
+    wanted = moments(cells, np.array(table["y"], dtype=object))
+    assert wanted[1] == len(table["y"])
+    for name, clothe in CLOTHES.items():
+        assert moments(clothe(table, tmp_path_factory.getbasetemp())) == wanted, name
+
+
+def test_the_order_of_a_tables_columns_does_not_matter_to_names(tmp_path: Path) -> None:
+    table = {"y": [1.0], "c": ["0.5"], "other": ["x"], "b": [3], "a": [2.0]}
+    wanted = moments(np.array([[2.0, 3.0, 0.5]]), np.array([1.0]))
+    for frame in (pd.DataFrame(table), pl.DataFrame(table), pa.table(table)):
+        assert moments(frame) == wanted
+    assert moments(text(table, ",", tmp_path / "t.csv")) == wanted
+
+
+def test_a_response_beside_a_frame() -> None:
+    x = {"a": [1.0, 2.0], "b": [3, 4], "c": [0.0, 1.0]}
+    wanted = moments(np.array([x["a"], x["b"], x["c"]]).T, np.array([1.0, -1.0]))
+    for frame in (pd.DataFrame(x), pl.DataFrame(x), pa.table(x)):
+        for y in ([1.0, -1.0], np.array([1, -1]), np.array([[1.0], [-1.0]]), pd.Series([1, -1]),
+                  pl.Series([1.0, -1.0]), pd.DataFrame({"y": [1, -1]}), ["1", "-1"]):  # fmt: skip
+            assert moments(frame, y) == wanted
+
+
+def test_tables_longer_than_a_batch(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    values = rng.uniform(-1, 1, size=(150_001, 4))
+    frame = pd.DataFrame(values, columns=["a", "b", "c", "y"])
+    wanted = moments(values[:, :3], values[:, 3])
+    assert wanted[1] == 150_001
+    assert moments(frame) == wanted
+    assert moments(pl.from_pandas(frame)) == wanted
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert moments(tmp_path / "t.csv") == wanted
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=70_000)
+    assert moments(tmp_path / "t.parquet") == wanted
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "pandas", "polars", "numpy"])
+def test_progress_moves_to_the_end(kind: str, tmp_path: Path) -> None:
+    values = np.zeros((200_000, 4))
+    frame = pd.DataFrame(values, columns=["a", "b", "c", "y"])
+    data: Any = {"pandas": frame, "polars": pl.from_pandas(frame), "numpy": values[:, :3]}.get(kind)
+    if kind == "csv":
+        # Several pieces of the file.
+        data = tmp_path / "t.csv"
+        data.write_text(
+            "a,b,c,y\n" + "0.00000000000000000,0.0,0.0,0.0000000000000000000\n" * 200_000
+        )
+    elif kind == "parquet":
+        data = tmp_path / "t.parquet"
+        frame.to_parquet(data)
+    seen: list[float] = []
+    table = open_table(data, SCHEMA, values[:, 3] if kind == "numpy" else None)
+    assert sum(len(y) for _, y in table.blocks(seen.append)) == 200_000
+    assert len(seen) > 1
+    assert seen == sorted(seen)
+    assert 0 < seen[0] < seen[-1] == 1.0
+
+
+# -- arrays ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("cells", [["1", "2", "x"], [b"1", b"2", b"x"]])
+def test_arrays_of_text_are_read_cell_by_cell(cells: list[Any]) -> None:
+    wanted = moments(np.array([[1.0, 2.0, math.nan]]), np.array([0.0]))
+    assert moments(np.array([cells]), np.array([0.0])) == wanted
+    assert moments([cells], [0.0]) == wanted
+    assert moments(np.array([cells], dtype=object), np.array(["0"])) == wanted
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (np.zeros(3), np.zeros(3)),
+        (np.zeros((2, 3, 1)), np.zeros(2)),
+        (np.zeros((2, 4)), np.zeros(2)),
+        (np.zeros((2, 3)), np.zeros(3)),
+        (np.zeros((2, 3)), np.zeros((2, 2))),
+        (np.zeros((2, 3)), None),
+        (np.zeros((2, 3), dtype=complex), np.zeros(2)),
+        (np.zeros((2, 3), dtype="M8[s]"), np.zeros(2)),
+        (np.zeros((2, 3)), np.zeros(2, dtype="m8[s]")),
+        ([[1, 2, 3], [1, 2]], [0, 0]),
+        (3, [1]),
+        (None, None),
+    ],
+)
+def test_arrays_of_the_wrong_shape_or_type_are_refused(x: Any, y: Any) -> None:
+    with pytest.raises(TableError):
+        open_table(x, SCHEMA, y)
+
+
+# -- cells of any kind -------------------------------------------------------------------------
+
+
+class Hostile(float):
+    """A number that does not want to be one."""
+
+    def __float__(self) -> float:
+        raise RuntimeError("no")
+
+    def __gt__(self, other: object) -> bool:
+        raise RuntimeError("no")
+
+
+class Overflowing(int):
+    def __float__(self) -> float:
+        raise OverflowError
+
+    __gt__ = Hostile.__gt__
+
+
+class Liar:
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        raise RuntimeError("no")
+
+    def __float__(self) -> float:
+        return 1.0
+
+    def __len__(self) -> int:
+        raise RuntimeError("no")
+
+    def __repr__(self) -> str:
+        return "Liar()"
+
+
+OBJECTS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(-(10**400), 10**400),
+    FLOATS,
+    st.complex_numbers(),
+    st.text(st.characters(), max_size=5),  # lone surrogates included
+    st.binary(max_size=5),
+    st.decimals(),
+    st.just(decimal.Decimal("sNaN")),
+    st.fractions(),
+    st.just(fractions.Fraction(10) ** 400),
+    st.dates(),
+    st.datetimes(),
+    st.timedeltas(),
+    st.lists(st.integers(), max_size=2),
+    st.dictionaries(st.text(max_size=1), st.integers(), max_size=1),
+    st.sampled_from([
+        Hostile(1.0), Overflowing(1), object(), int, ..., np.float32(0.1), np.int8(3),
+        np.longdouble(1) / 3, np.finfo(np.longdouble).max, np.datetime64("NaT"), pd.NA, pd.NaT,
+        np.timedelta64(1, "s"), np.complex64(1j), np.str_("0.5"), np.bytes_(b"0.5"), np.array([1]),
+        np.ma.masked, pd.Timestamp(0), pd.Interval(0, 1), range(3), {1}, bytearray(b"1"),
+    ]),
+)  # fmt: skip
+
+
+@given(st.lists(OBJECTS, max_size=12))
+def test_objects_of_any_kind_are_read_each_by_itself(cells: list[Any]) -> None:
+    together = from_objects(cells)
+    alone = [from_objects([cell])[0] for cell in cells]
+    np.testing.assert_array_equal(together, np.array(alone, dtype=np.float64))
+
+
+@given(st.lists(st.tuples(OBJECTS, OBJECTS, OBJECTS, OBJECTS), min_size=1, max_size=6))
+def test_columns_of_objects_never_raise(rows: list[tuple[Any, ...]]) -> None:
+    cells = np.empty((len(rows), 4), dtype=object)
+    for i, row in enumerate(rows):
+        for j, cell in enumerate(row):
+            cells[i, j] = cell
+    wanted = moments(cells[:, :3], cells[:, 3])
+    # One record never affects another: the moments are the sum of those of each record alone.
+    parts = [
+        Moments.from_blocks(SCHEMA, open_table(cells[i : i + 1, :3], SCHEMA, cells[i : i + 1, 3])
+                            .blocks())
+        for i in range(len(rows))
+    ]  # fmt: skip
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    assert (total.products.tobytes(), total.n) == wanted
+    names = ["a", "b", "c", "y"]
+    frame = pd.DataFrame({name: pd.Series(list(cells[:, j]), dtype=object)
+                          for j, name in enumerate(names)})  # fmt: skip
+    assert moments(frame) == wanted
+    objects = pl.DataFrame([pl.Series(name, list(cells[:, j]), dtype=pl.Object)
+                            for j, name in enumerate(names)])  # fmt: skip
+    assert moments(objects) == wanted
+
+
+def test_objects_that_lie_about_their_class() -> None:
+    cells = np.empty((1, 3), dtype=object)
+    cells[:] = [[Liar(), 1.0, Liar()]]
+    wanted = moments(np.array([[math.nan, 1.0, math.nan]]), np.array([0.0]))
+    assert moments(cells, np.array([0.0])) == wanted
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        (True, 1.0), (np.False_, 0.0), (3, 3.0), (10**400, math.inf), (-(10**400), -math.inf),
+        (fractions.Fraction(-(10**400)), -math.inf), (decimal.Decimal("1e400"), math.inf),
+        (decimal.Decimal("0.1"), 0.1), (fractions.Fraction(1, 3), 1 / 3), (np.float32(0.5), 0.5),
+        ("0.5", 0.5), (b"0.5", 0.5), (np.str_(" 7 "), 7.0), ("inf", math.inf),
+        ("-Infinity", -math.inf), (np.timedelta64(5, "s"), math.nan), (Hostile(1.0), math.nan),
+        ("1e400", math.inf), ("1e-400", 0.0), ("+1.e2", 100.0), (".5", 0.5), ("nan", math.nan),
+        ("1_000", math.nan), ("0x10", math.nan), ("1e", math.nan), (".", math.nan), ("", math.nan),
+        ("1 2", math.nan), ("1\n", math.nan), ("١", math.nan), ("1,5", math.nan), (None, math.nan),
+        (1 + 0j, math.nan), (datetime.date(2000, 1, 1), math.nan), ([1], math.nan),
+        (pd.NA, math.nan), (decimal.Decimal("sNaN"), math.nan),
+    ],
+)  # fmt: skip
+def test_what_a_cell_is_worth(cell: Any, value: float) -> None:
+    np.testing.assert_array_equal(from_objects([cell]), [value])
+    if isinstance(cell, (str, bytes)):
+        raw = cell.encode() if isinstance(cell, str) else cell
+        for kind in (pa.binary(), pa.large_binary(), pa.binary_view()):
+            np.testing.assert_array_equal(
+                from_arrow(pa.array([raw, None], kind)), [value, math.nan]
+            )
+        for kind in (pa.string(), pa.large_string(), pa.string_view()):
+            array = pa.array([raw.decode()], kind)
+            np.testing.assert_array_equal(from_arrow(array), [value])
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.int8(), pa.uint64(), pa.float16(), pa.float32(), pa.float64(), pa.decimal32(5, 1),
+        pa.decimal64(9, 1), pa.decimal128(20, 1), pa.decimal256(60, 1), pa.bool_(),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_arrow_numbers_of_every_type(kind: pa.DataType, tmp_path: Path) -> None:
+    one: Any = (
+        decimal.Decimal(1) if pa.types.is_decimal(kind) else True if kind == pa.bool_() else 1
+    )
+    column = pa.array([one, None], kind)
+    np.testing.assert_array_equal(from_arrow(column), [1.0, math.nan])
+    if not pa.types.is_decimal(kind):  # which Arrow does not encode
+        np.testing.assert_array_equal(from_arrow(column.dictionary_encode()), [1.0, math.nan])
+    y = pa.array([0.0, 1.0])
+    table = pa.table({"a": column, "b": y, "c": y, "y": y})
+    pq.write_table(table, tmp_path / "t.parquet")
+    wanted = moments(np.array([[1.0, 0, 0], [math.nan, 1, 1]]), np.array([0.0, 1.0]))
+    assert moments(tmp_path / "t.parquet") == wanted
+    assert moments(table) == wanted
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([datetime.date(2000, 1, 1)]),
+        pa.array([datetime.datetime(2000, 1, 1)]),
+        pa.array([[1.0]]),
+        pa.array([{"x": 1}]),
+    ],
+    ids=lambda c: str(c.type),
+)
+def test_columns_that_hold_no_numbers_are_refused_by_type(column: pa.Array, tmp_path: Path) -> None:
+    y = pa.array([0.0])
+    table = pa.table({"a": column, "b": y, "c": y, "y": y})
+    pq.write_table(table, tmp_path / "t.parquet")
+    for data in (tmp_path / "t.parquet", table, pl.from_arrow(table)):
+        with pytest.raises(TableError, match="'a'"):
+            open_table(data, SCHEMA)
+
+
+# -- delimited text ----------------------------------------------------------------------------
+
+HEADER = b"a,other,b,c,y\n"
+FIELDS = st.one_of(
+    st.sampled_from([b"", b"1", b" -2.5 ", b"1e3", b"inf", b"nan", b"word", b'"3"', b'"4', b'5"',
+                     b'""', b'"6""7"', b'"8,9"', b"\xff", b"\x00", b"\r", b"'1'"]),
+    st.binary(max_size=4).map(lambda b: b.replace(b"\n", b"")),
+)  # fmt: skip
+LINES = st.one_of(
+    st.lists(FIELDS, min_size=5, max_size=5).map(b",".join),
+    st.lists(FIELDS, max_size=7).map(b",".join),
+    st.binary(max_size=12).map(lambda b: b.replace(b"\n", b"")),
+)
+
+
+def read(path: Path, content: bytes, piece: int = 2**23) -> Moments:
+    path.write_bytes(content)
+    table = DelimitedTable(path, SCHEMA, delimiter=",", compression=None, piece=piece)
+    return Moments.from_blocks(SCHEMA, table.blocks())
+
+
+@given(
+    st.lists(LINES, max_size=8),
+    st.sampled_from([b"\n", b"\r\n"]),
+    st.booleans(),
+    st.sampled_from([1, 2, 3, 7, 30, 64]),
+)
+@example([b'"1,2,3,4,5', b'1",2,3,4,5'], b"\n", True, 3)  # a quote left open ends with its line
+@example([b"\xef\xbb\xbf1,2,3,4,5"], b"\n", False, 1)
+def test_any_bytes_in_lines(
+    tmp_path_factory: pytest.TempPathFactory,
+    lines: list[bytes],
+    end: bytes,
+    closed: bool,
+    piece: int,
+) -> None:
+    """Nothing raises; pieces do not matter; the whole is the sum of its lines."""
+    path = tmp_path_factory.getbasetemp() / "fuzz.csv"
+    content = HEADER + end.join(lines) + (end if closed else b"")
+    whole = read(path, content)
+    assert read(path, content, piece) == whole
+    total = read(path, HEADER)
+    assert total.n == 0
+    records = content[len(HEADER) :].split(b"\n")
+    for line in records:
+        total = total + read(path, HEADER + line + b"\n")
+    assert total == whole
+    # A line is a record unless it is blank.
+    assert whole.n == sum(line not in (b"", b"\r") for line in records)
+
+
+NUMBER = re.compile(r"[ \t]*[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?[ \t]*", re.ASCII)
+
+
+def worth(cell: str) -> float:
+    if (
+        cell.strip(" \t").lower().lstrip("+-") in ("inf", "infinity")
+        and cell.strip(" \t")[1:2] not in "+-"
+    ):
+        return float(cell)
+    return float(cell) if NUMBER.fullmatch(cell) else math.nan
+
+
+CELL_TEXT = st.one_of(
+    st.text(st.characters(codec="utf-8", exclude_characters="\r\n"), max_size=6),
+    st.text('0123456789.eE+-", \t', max_size=8),
+    FLOATS.map(repr),
+)
+
+
+@given(
+    st.lists(st.lists(CELL_TEXT, min_size=5, max_size=5), max_size=6), st.sampled_from([0, 1, 2])
+)
+def test_cells_as_the_csv_module_writes_them(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[list[str]], quoting: int
+) -> None:
+    buffer = io.StringIO()
+    csv.writer(buffer, quoting=quoting, lineterminator="\n").writerows(rows)
+    path = tmp_path_factory.getbasetemp() / "written.csv"
+    found = read(path, HEADER + buffer.getvalue().encode())
+    values = np.array([[worth(row[j]) for j in (0, 2, 3, 4)] for row in rows]).reshape(-1, 4)
+    wanted = moments(values[:, :3], values[:, 3])
+    assert (found.products.tobytes(), found.n) == wanted
+
+
+def test_lines_with_another_number_of_fields_are_records_of_bad_cells(tmp_path: Path) -> None:
+    schema = Schema.from_bounds({"a": (0, 4)}, ("y", 0, 4), bad_cells="high")
+    (tmp_path / "t.csv").write_bytes(b"a,y\n1\n1,2,3\n\n1,2")
+    bad = (math.nan, math.nan)
+    values = np.array([bad, bad, (1, 2)])
+    assert moments(tmp_path / "t.csv", schema=schema) == moments(
+        values[:, :1], values[:, 1], schema
+    )
+
+
+def test_a_header_may_have_a_mark_quotes_and_spaces(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b'\xef\xbb\xbf"a", b ,"c",y\r\n1,2,0.5,1\r\n')
+    assert moments(tmp_path / "t.csv") == moments(np.array([[1, 2, 0.5]]), np.array([1]))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.csv", b""),
+        ("t.csv", b"\n1,2,3,4\n"),
+        ("t.csv", b"\x00\x01\x02,\xff"),
+        ("t.csv", b"a,b,c\n1,2,3\n"),
+        ("t.csv", b"a,b,c,y,a\n1,2,3,4,5\n"),
+        ("t.csv", b"a;b;c;y\n1;2;3;4\n"),
+        ("t.csv", b"1,2,3,4\n5,6,7,8\n"),
+        ("t.csv.gz", b"no gzip at all"),
+        ("t.csv.gz", gzip.compress(b"a,b,c,y\n1,2,3,4\n" * 999)[:60]),
+        ("t.parquet", b"PAR1 and no more"),
+        ("t.xlsx", b"PK"),
+        ("t", b"a,b,c,y\n"),
+    ],
+)
+def test_files_that_are_no_such_table_are_refused(
+    name: str, content: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(TableError) as caught:
+        list(open_table(path, SCHEMA).blocks())
+    assert "5" not in str(caught.value)  # nothing of the lines is quoted
+    with pytest.raises(TableError):
+        open_table(tmp_path / "missing.csv", SCHEMA)
+    with pytest.raises(TableError):
+        open_table(tmp_path, SCHEMA)
+
+
+def test_a_header_is_read_without_rows(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"a, b,y\n" + b"\xff" * 10)
+    assert header(tmp_path / "t.csv") == ["a", "b", "y"]
+    pq.write_table(pa.table({"u": [1], "v": ["x"]}), tmp_path / "t.parquet")
+    assert header(str(tmp_path / "t.parquet")) == ["u", "v"]
+    (tmp_path / "n.csv").write_bytes(b"17.5,b,y\n1,2,3\n")
+    with pytest.raises(TableError, match="looks like data") as caught:
+        header(tmp_path / "n.csv")
+    assert "17.5" not in str(caught.value)
+
+
+def test_empty_tables(tmp_path: Path) -> None:
+    empty = pd.DataFrame({name: [] for name in ("a", "b", "c", "y")}, dtype=float)
+    empty.to_parquet(tmp_path / "t.parquet")
+    (tmp_path / "t.csv").write_bytes(b"a,b,c,y")
+    wanted = moments(np.empty((0, 3)), np.empty(0))
+    assert wanted[1] == 0
+    seen: list[float] = []
+    for data in (empty, pl.from_pandas(empty), tmp_path / "t.parquet", tmp_path / "t.csv"):
+        assert moments(data) == wanted
+        assert list(open_table(data, SCHEMA).blocks(seen.append)) == []

@@ -1,0 +1,186 @@
+"""Edges of the input: the smallest tables, and arguments refused before anything is read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import dpsubset as dps
+from dpsubset.sources import Progress, open_table
+
+SCHEMA = dps.Schema.from_bounds({"a": (-1, 1), "b": (-1, 1), "c": (-1, 1)}, ("y", -1, 1))
+MECHANISMS = ["permute-and-flip", "exponential"]
+
+
+def frame(n: int = 50) -> pd.DataFrame:
+    x = np.random.default_rng(1).uniform(-1, 1, (n, 4))
+    return pd.DataFrame(x, columns=["a", "b", "c", "y"])
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_k_equal_to_p_selects_everything(mechanism: str) -> None:
+    release = dps.select(frame(), SCHEMA, k=3, epsilon=1, mechanism=mechanism)
+    assert release.support == (0, 1, 2)
+    assert release.features == ["a", "b", "c"]
+    assert release.guarantee.epsilon == 1  # what was asked for is what is stated
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_one_variable_of_one(mechanism: str) -> None:
+    schema = dps.Schema.from_bounds({"a": (-1, 1)}, ("y", -1, 1))
+    release = dps.select(frame(), schema, k=1, epsilon=1, mechanism=mechanism)
+    assert release.features == ["a"]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_k_one_finds_a_clear_truth(mechanism: str) -> None:
+    table = frame(500)
+    table["y"] = 0.9 * table["b"]
+    release = dps.select(table, SCHEMA, k=1, epsilon=1e4, mechanism=mechanism)
+    assert release.features == ["b"]
+
+
+def test_everything_always_included() -> None:
+    release = dps.select(frame(), SCHEMA, k=2, epsilon=1, always_include=["c", "a"])
+    assert release.support == (0, 2)
+    assert dps.select(frame(), SCHEMA, k=1, epsilon=1, always_include="b").features == ["b"]
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("n", [0, 1])
+def test_tiny_tables_under_add_remove_answer_nearly_uniformly(n: int, mechanism: str) -> None:
+    counts = dps.simulate(
+        frame(n), SCHEMA, k=1, epsilon=0.01, draws=3000, mechanism=mechanism,
+        neighbours="add-remove", seed=7,
+    )  # fmt: skip
+    assert set(counts) == {(0,), (1,), (2,)}
+    # One row changes probabilities by at most exp(0.01); five standard deviations of chance.
+    assert all(abs(count / 3000 - 1 / 3) < 0.01 + 5 * 0.0086 for count in counts.values())
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame", "array"])
+def test_an_empty_table_is_an_error_only_when_n_is_public(kind: str, tmp_path: Path) -> None:
+    empty = frame(0)
+    data: Any = {
+        "csv": tmp_path / "t.csv",
+        "parquet": tmp_path / "t.parquet",
+        "frame": empty,
+        "array": empty[["a", "b", "c"]].to_numpy(),
+    }[kind]
+    empty.to_csv(tmp_path / "t.csv", index=False)
+    empty.to_parquet(tmp_path / "t.parquet")
+    y = empty["y"].to_numpy() if kind == "array" else None
+    with pytest.raises(dps.TableError, match="no rows"):
+        dps.select(data, SCHEMA, y=y, k=1, epsilon=1)
+    release = dps.select(data, SCHEMA, y=y, k=1, epsilon=1, neighbours="add-remove")
+    assert len(release.features) == 1
+
+
+def test_one_row_under_replace_one() -> None:
+    assert len(dps.select(frame(1), SCHEMA, k=2, epsilon=1).features) == 2
+
+
+WRONG: list[dict[str, Any]] = [
+    {"k": 0}, {"k": -1}, {"k": 4}, {"k": 1.0}, {"k": True}, {"k": None},
+    {"epsilon": 0}, {"epsilon": -1}, {"epsilon": float("inf")}, {"epsilon": float("nan")},
+    {"epsilon": None}, {"epsilon": "1"}, {"epsilon": True}, {"epsilon": 10**400},
+    {"mechanism": "loud"}, {"mechanism": None}, {"loss": "loud"}, {"constraint": "cube"},
+    {"reach": 0}, {"reach": float("nan")}, {"radius": -1}, {"reach": 1, "radius": 1},
+    {"ridge": -1}, {"ridge": float("inf")}, {"neighbours": "friends"}, {"sensitivity": "low"},
+    {"always_include": ["d"]}, {"always_include": [3]}, {"always_include": [0.5]},
+    {"always_include": ["a", "b"], "k": 1}, {"seed": 1.5},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_wrong_arguments_are_found_before_the_file_is_looked_for(wrong: dict[str, Any]) -> None:
+    arguments = {"k": 1, "epsilon": 1, **wrong}
+    with pytest.raises(dps.ArgumentError):
+        dps.select("there-is-no-such-file.csv", SCHEMA, **arguments)
+    # The twin: with sound arguments the same call does look for the file.
+    with pytest.raises(dps.TableError, match="there is no file"):
+        dps.select("there-is-no-such-file.csv", SCHEMA, k=1, epsilon=1)
+
+
+def explode(*_: Any) -> None:
+    raise AssertionError("values were read")
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=str)
+def test_wrong_arguments_read_no_value_of_an_array(
+    wrong: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpsubset.sources.arrays.ArrayTable.blocks", explode)
+    x, y, bounds = np.ones((5, 3)), np.ones(5), dps.Bounds(x=1, y=1)
+    with pytest.raises(dps.ArgumentError):
+        dps.select(x, y=y, bounds=bounds, **{"k": 1, "epsilon": 1, **wrong})
+    with pytest.raises(AssertionError, match="values were read"):  # the twin
+        dps.select(x, y=y, bounds=bounds, k=1, epsilon=1)
+
+
+def test_the_table_is_checked_before_a_value_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpsubset.moments.Accumulator.add", explode)
+    frame().drop(columns="c").to_csv(tmp_path / "t.csv", index=False)
+    frame().assign(c=pd.Timestamp("2020-01-01")).to_parquet(tmp_path / "t.parquet")
+    for data in (tmp_path / "t.csv", tmp_path / "t.parquet", frame().drop(columns="y")):
+        with pytest.raises(dps.TableError):
+            dps.select(data, SCHEMA, k=1, epsilon=1)
+    with pytest.raises(AssertionError, match="values were read"):  # the twin
+        dps.select(frame(), SCHEMA, k=1, epsilon=1)
+
+
+@pytest.mark.parametrize(
+    ("data", "arguments", "message"),
+    [
+        ("t.csv", {}, "schema"),
+        ("t.csv", {"bounds": dps.Bounds(x=1, y=1)}, "need a schema"),
+        (frame(), {"bounds": dps.Bounds(x=1, y=1)}, "needs a schema"),
+        (frame(), {"bounds": (1, 1), "y": frame()["y"]}, "Bounds"),
+        (frame(), {"schema": SCHEMA, "bounds": dps.Bounds(x=1, y=1)}, "not both"),
+        (frame(), {"schema": {"a": (0, 1)}}, "schema must be"),
+        ("t.csv", {"schema": SCHEMA, "y": [1]}, "y goes with arrays"),
+    ],
+)
+def test_bounds_come_from_one_place(data: Any, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(dps.ArgumentError, match=message):
+        dps.select(data, k=1, epsilon=1, **arguments)
+
+
+@pytest.mark.parametrize("draws", [0, -1, 1.5, None])
+def test_simulate_needs_draws(draws: Any) -> None:
+    with pytest.raises(dps.ArgumentError, match="draws"):
+        dps.simulate(frame(), SCHEMA, k=1, epsilon=1, draws=draws)
+
+
+def test_moments_stand_for_their_table() -> None:
+    table = frame(200)
+    moments = dps.Moments.from_blocks(SCHEMA, open_table(table, SCHEMA).blocks())
+    for seed in range(5):
+        asked: dict[str, Any] = {"k": 2, "epsilon": 1, "seed": seed}
+        assert dps.select(moments, SCHEMA, **asked) == dps.select(table, SCHEMA, **asked)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "frame", "array"])
+def test_progress_rises_to_one(kind: str, tmp_path: Path) -> None:
+    table = frame(200_000)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table.to_parquet(tmp_path / "t.parquet")
+    data: Any = {
+        "csv": tmp_path / "t.csv",
+        "parquet": tmp_path / "t.parquet",
+        "frame": table,
+        "array": table[["a", "b", "c"]].to_numpy(),
+    }[kind]
+    seen: list[float] = []
+    report: Progress = seen.append
+    y = table["y"].to_numpy() if kind == "array" else None
+    dps.select(data, SCHEMA, y=y, k=1, epsilon=1, progress=report)
+    assert len(seen) > 1
+    assert seen == sorted(seen)
+    assert 0 < seen[0] < seen[-1] == 1.0

@@ -18,6 +18,10 @@ from .header import check_columns
 
 _BATCH = 2**16
 
+#: Bytes of each column held at a time. Without it pyarrow holds whole row groups, and with its
+#: default of reading ahead it ends up holding the whole file.
+_BUFFER = 2**16
+
 
 class ParquetTable:
     """A Parquet file whose columns have been checked against a schema."""
@@ -61,6 +65,6 @@ class ParquetTable:
 
 def _open(path: Path) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path)
+        return pq.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER)
     except (pa.ArrowException, OSError):
         raise TableError(f"{path.name} is not a Parquet file") from None

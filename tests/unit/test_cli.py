@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import dpsubset as dps
 from dpsubset.cli import app
 
-HEAVY = ("numba", "scipy", "sklearn", "pyarrow", "numpy", "pandas", "narwhals", "flint", "rich")
+HEAVY = ("numba", "scipy", "sklearn", "pyarrow", "numpy", "pandas", "narwhals", "flint")
 COMMAND = (sys.executable, "-c", "from dpsubset.cli import main; main()")
 
 
@@ -56,14 +56,17 @@ def test_prints_the_release_its_guarantee_and_the_statement(folder: Path) -> Non
     assert result.exit_code == 0
     assert result.stderr == ""
     lines = result.stdout.splitlines()
-    assert lines[:5] == [
+    assert lines[:3] == [
         "Selected 1 of 3 variables to explain cost:",
         "  b",
         "Guarantee: pure epsilon = 3000, delta = 0, replace-one neighbours; "
         "unit of privacy: one person",
-        "Cost: epsilon = 3000 under replace-one, 1500 under add-remove",
-        "Privacy statement: below",
     ]
+    # Half, and what the numerical error of a score costs.
+    cost = re.fullmatch(r"Cost: epsilon = 3000 under replace-one, (\S+) under add-remove", lines[3])
+    assert cost is not None
+    assert float(cost[1]) == pytest.approx(1500, rel=1e-3)
+    assert lines[4] == "Privacy statement: below"
     assert "# Privacy statement" in lines
     assert files(folder) == {"table.csv", "schema.yaml"}
 

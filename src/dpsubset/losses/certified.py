@@ -41,28 +41,28 @@ def minimum(
     while True:
         b = _barrier(q, constraint, bound, tolerance, bits)
         if b is not None:
-            low, high = bracket(q, constraint, bound, b)
+            low, high = bracket(q, constraint, bound, b, bits)
             if high - low <= tolerance:
                 return low, high
         bits *= 2
 
 
 def bracket(
-    q: Quadratic, constraint: str, radius: Fraction, b: Sequence[Fraction]
+    q: Quadratic, constraint: str, radius: Fraction, b: Sequence[Fraction], bits: int = 128
 ) -> tuple[Fraction, Fraction]:
     """Exact bracket of the minimum from any point, which is first shrunk into C."""
-    size = _norm(b, constraint)
+    size = _norm(b, constraint, bits)
     if size > radius:
         b = [x * radius / size for x in b]
     hb = [sum((h * x for h, x in zip(row, b, strict=True)), Fraction(0)) for row in q.h]
     g = [2 * (u - c) for u, c in zip(hb, q.c, strict=True)]
     value = q.yy + sum(((u - 2 * c) * x for u, c, x in zip(hb, q.c, b, strict=True)), Fraction(0))
     slope = sum((u * x for u, x in zip(g, b, strict=True)), Fraction(0))
-    gap = slope + radius * _norm(g, {"box": "l1", "l1": "box"}.get(constraint, constraint))
+    gap = slope + radius * _norm(g, {"box": "l1", "l1": "box"}.get(constraint, constraint), bits)
     return value - gap, value
 
 
-def _norm(v: Sequence[Fraction], constraint: str) -> Fraction:
+def _norm(v: Sequence[Fraction], constraint: str, bits: int) -> Fraction:
     """The norm whose ball the constraint is, rounded up where it is irrational."""
     if constraint == "box":
         return max((abs(x) for x in v), default=Fraction(0))
@@ -71,9 +71,9 @@ def _norm(v: Sequence[Fraction], constraint: str) -> Fraction:
     square = sum((x * x for x in v), Fraction(0))
     if not square:
         return square
-    # Relative precision: about 200 bits beyond the leading one, however small the norm is.
-    bits = 200 + max(0, square.denominator.bit_length() - square.numerator.bit_length())
-    return sqrt_up(square, bits)
+    # Relative precision: at least this many bits beyond the leading one, however small the norm.
+    small = max(0, square.denominator.bit_length() - square.numerator.bit_length())
+    return sqrt_up(square, bits + small)
 
 
 def _barrier(

@@ -148,7 +148,7 @@ def test_64_bits_close_to_the_border_are_decided_rightly(
     low, high = exp_interval(weight * times, 64)
     value = min(max(low + offset, 0), 2**64 - 1)
     # Zeros and ones follow: the least and the largest U with these first 64 bits.
-    tail = 2000
+    tail = 2**14
     zeros = Randomness(Script(value << tail, 64 + tail)).bernoulli_exp(weight, times)
     ones = Randomness(Script((value << tail) | (2**tail - 1), 64 + tail)).bernoulli_exp(
         weight, times

@@ -13,7 +13,7 @@ ROOT = Path(dpsubset.__file__).parent
 
 #: What a layer may import of the package, besides itself and `errors`. A layer is a module or
 #: a folder of this name. Nothing may import the package's own __init__, which imports lazily.
-BASE = {"schema", "door", "moments"}
+BASE = {"schema", "door", "moments", "gram"}
 MODEL = {"problem", "losses", "sensitivity"}
 ENGINE = {"search", "random"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -21,6 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "schema": set(),
     "door": {"schema"},
     "moments": {"schema", "door"},
+    "gram": {"schema", "door", "moments"},
     # Sources stand beside the moments: they make blocks for them and know nothing of what follows.
     "sources": {"schema", "moments"},
     "problem": BASE | {"losses"},

@@ -31,7 +31,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "search": BASE | MODEL | {"random"},
     "mechanisms": BASE | MODEL | ENGINE,
     "release": BASE | MODEL | ENGINE | {"mechanisms"},
-    "selection": BASE | MODEL | ENGINE | {"sources", "mechanisms", "release"},
+    # Arguments and a table, checked together before a value is read.
+    "intake": BASE | MODEL | {"sources"},
+    "selection": BASE | MODEL | ENGINE | {"sources", "intake", "mechanisms", "release"},
     "audit": BASE | MODEL | ENGINE | {"mechanisms"},
     "proofs": set(),
 }

@@ -49,7 +49,7 @@ class Door:
         )
 
 
-@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, nogil=True)
 def _quantise(
     values: NDArray[np.float64],
     lo: NDArray[np.float64],
@@ -59,15 +59,18 @@ def _quantise(
     fill: float,
     out: NDArray[Any],
 ) -> None:
-    for i in range(values.shape[0]):
-        for j in range(values.shape[1]):
-            v = values[i, j]
-            if v != v:
-                q = fill
-            else:
-                # Clipping first keeps infinities out of the arithmetic; clamping last keeps the
-                # promise |q| <= STEPS whatever the rounding of centre and scale.
-                v = min(max(v, lo[j]), hi[j])
-                q = np.rint((v - centre[j]) * scale[j])
-                q = min(max(q, -32767.0), 32767.0)
-            out[i, j] = q
+    rows, columns = values.shape
+    # Tiles of rows: both layouts of ``out``, records or columns together, are then written in turn.
+    for start in range(0, rows, 32):
+        for j in range(columns):
+            for i in range(start, min(start + 32, rows)):
+                v = values[i, j]
+                if v != v:
+                    q = fill
+                else:
+                    # Clipping first keeps infinities out of the arithmetic; clamping last keeps
+                    # the promise |q| <= STEPS whatever the rounding of centre and scale.
+                    v = min(max(v, lo[j]), hi[j])
+                    q = np.rint((v - centre[j]) * scale[j])
+                    q = min(max(q, -32767.0), 32767.0)
+                out[i, j] = q

@@ -75,7 +75,7 @@ class Moments:
         """Moments of the two tables stacked; commutative, associative, exact."""
         if self.fingerprint != other.fingerprint:
             raise ArgumentError("these moments come from different schemas and cannot be merged")
-        _check_n(self.n + other.n)
+        check_n(self.n + other.n)
         return Moments(self.products + other.products, self.n + other.n, self.fingerprint)
 
     __add__ = merge
@@ -174,7 +174,7 @@ class Accumulator:
     def _multiply(self) -> None:
         if not self._pending:
             return
-        _check_n(self._n + self._pending)
+        check_n(self._n + self._pending)
         if self._recent_rows + self._pending > _EXACT_ROWS:
             self._settle()
         # The work block is C-ordered, so its transpose is what dsyrk takes without a copy.
@@ -199,7 +199,8 @@ def _float64(values: NDArray[Any]) -> NDArray[np.float64]:
         return np.asarray(values, dtype=np.float64)
 
 
-def _check_n(n: int) -> None:
+def check_n(n: int) -> None:
+    """Refuse a table with more records than the integers of the moments can hold."""
     if n > LARGEST_N:
         raise TableError(f"tables of more than {LARGEST_N} rows are not supported")
 

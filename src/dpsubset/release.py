@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -37,6 +37,8 @@ class Release:
         Their names.
     guarantee : Guarantee
         What the release costs, and under which neighbours.
+    diagnostics : dict, optional
+        NOT PRIVATE counts of the search, if they were asked for by that name; no export has them.
     """
 
     support: tuple[int, ...]
@@ -47,6 +49,7 @@ class Release:
     schema: Schema
     problem: Problem
     sensitivity: Sensitivity
+    diagnostics: dict[str, int] | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything a machine may want to know, as plain values."""

@@ -14,16 +14,16 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from .errors import ArgumentError, TableError
+from .errors import ArgumentError
+from .intake import Intake, take_in
 from .mechanisms import Mechanism, Sampler, mechanism
-from .moments import Moments
-from .problem import DEFAULT_REACH, Problem, whole
+from .problem import DEFAULT_REACH, whole
 from .random import Randomness, SeededSource, SystemSource
 from .release import Release
 from .schema import Bounds, Schema
-from .search.enumerate import check_size, enumerate_supports
+from .search.engine import Engine, Limits
 from .sensitivity import Sensitivity
-from .sources import Progress, open_table
+from .sources import Progress
 
 __all__ = ["DEFAULT_REACH", "select", "simulate"]
 
@@ -32,42 +32,38 @@ __all__ = ["DEFAULT_REACH", "select", "simulate"]
 class _Plan:
     """Everything about a selection that is public and settled before values are read."""
 
-    schema: Schema
-    problem: Problem
+    intake: Intake
     sensitivity: Sensitivity
     mechanism: Mechanism
     epsilon: Fraction
     seed: int | None
+    limits: Limits
 
     @property
     def randomness(self) -> Randomness:
         return Randomness(SystemSource() if self.seed is None else SeededSource(self.seed))
 
-    def sampler(self, moments: Moments) -> Sampler:
-        if moments.fingerprint != self.schema.fingerprint():
-            raise ArgumentError("these moments come from another schema")
-        if moments.n == 0 and self.problem.neighbours == "replace-one":
-            # n is public under replace-one, so this may be said.
-            raise TableError(
-                "the table has no rows. (With neighbours='add-remove' the number of rows is "
-                "private and an empty table is an ordinary one)"
-            )
-        scored = enumerate_supports(moments, self.problem, self.sensitivity.unit)
-        eta = self.mechanism.eta(self.problem, self.sensitivity, self.epsilon)
-        return self.mechanism.sampler(scored, eta)
+    def engine(self, progress: Progress | None) -> tuple[Engine, Sampler]:
+        problem = self.intake.problem
+        eta = self.mechanism.eta(problem, self.sensitivity, self.epsilon)
+        gram = self.intake.read(progress)
+        engine = Engine(gram, problem, self.sensitivity.unit, float(eta), self.limits)
+        return engine, self.mechanism.race(engine, eta)
 
-    def release(self, support: tuple[int, ...]) -> Release:
+    def release(self, support: tuple[int, ...], diagnostics: dict[str, int] | None) -> Release:
+        schema, problem = self.intake.schema, self.intake.problem
         return Release(
             support=support,
-            features=[self.schema.feature_names[j] for j in support],
+            features=[schema.feature_names[j] for j in support],
             guarantee=self.mechanism.guarantee(
-                self.problem, self.sensitivity, self.epsilon, seeded=self.seed is not None
+                problem, self.sensitivity, self.epsilon, seeded=self.seed is not None
             ),
             mechanism=self.mechanism.name,
             mechanism_summary=self.mechanism.summary,
-            schema=self.schema,
-            problem=self.problem,
+            schema=schema,
+            problem=problem,
             sensitivity=self.sensitivity,
+            diagnostics=diagnostics,
         )
 
 
@@ -89,6 +85,9 @@ def select(
     sensitivity: str = "sharp",
     always_include: Iterable[int | str] = (),
     seed: int | None = None,
+    node_limit: int | None = None,
+    time_limit: float | None = None,
+    diagnostics: str | None = None,
     progress: Progress | None = None,
 ) -> Release:
     """Select k of p variables under pure epsilon-differential privacy.
@@ -128,6 +127,14 @@ def select(
         Variables that are part of every support.
     seed : int, optional
         For tests only: makes the draw reproducible, hence not private, and the release says so.
+    node_limit : int, optional
+    time_limit : float, optional
+        Most splits of the search, most seconds it may take. Passing one raises `SearchLimitError`:
+        nothing is released, and because the event depends on the data, what this release would
+        have cost must be counted as spent.
+    diagnostics : "not-private", optional
+        Attach counts of the search to the release object. They depend on the data, are never
+        written to a file, and are not to be passed on.
     progress : callable, optional
         Called with the fraction of the table read so far.
 
@@ -135,13 +142,16 @@ def select(
     -------
     Release
     """
-    plan, table = _prepare(
+    if diagnostics not in (None, "not-private"):
+        raise ArgumentError("diagnostics must be None or 'not-private', which says what they are")
+    plan = _prepare(
         data, schema, y, bounds, always_include, seed, epsilon, mechanism, sensitivity,
-        k=k, loss=loss, constraint=constraint, reach=reach, radius=radius, ridge=ridge,
-        neighbours=neighbours,
+        Limits.of(node_limit, time_limit), k=k, loss=loss, constraint=constraint, reach=reach,
+        radius=radius, ridge=ridge, neighbours=neighbours,
     )  # fmt: skip
-    moments = _moments(table, plan.schema, progress)
-    return plan.release(plan.sampler(moments).draw(plan.randomness))
+    engine, sampler = plan.engine(progress)
+    support = sampler.draw(plan.randomness)
+    return plan.release(support, engine.diagnostics() if diagnostics else None)
 
 
 def simulate(
@@ -163,6 +173,8 @@ def simulate(
     sensitivity: str = "sharp",
     always_include: Iterable[int | str] = (),
     seed: int | None = None,
+    node_limit: int | None = None,
+    time_limit: float | None = None,
     progress: Progress | None = None,
 ) -> Counter[tuple[int, ...]]:
     """How often each support would be released. NOT PRIVATE: each draw costs epsilon.
@@ -172,12 +184,13 @@ def simulate(
     """
     if whole(draws, "draws") < 1:
         raise ArgumentError("draws must be at least 1")
-    plan, table = _prepare(
+    plan = _prepare(
         data, schema, y, bounds, always_include, seed, epsilon, mechanism, sensitivity,
-        k=k, loss=loss, constraint=constraint, reach=reach, radius=radius, ridge=ridge,
-        neighbours=neighbours,
+        Limits.of(node_limit, time_limit), k=k, loss=loss, constraint=constraint, reach=reach,
+        radius=radius, ridge=ridge, neighbours=neighbours,
     )  # fmt: skip
-    sampler, rng = plan.sampler(_moments(table, plan.schema, progress)), plan.randomness
+    _, sampler = plan.engine(progress)
+    rng = plan.randomness
     return Counter(sampler.draw(rng) for _ in range(draws))
 
 
@@ -191,31 +204,16 @@ def _prepare(
     epsilon: Any,
     mechanism_name: str,
     rule: str,
+    limits: Limits,
     **stated: Any,
-) -> tuple[_Plan, Any]:
+) -> _Plan:
     """Check everything that can be checked without reading values."""
     exact = exact_epsilon(epsilon)
     chosen = mechanism(mechanism_name)
     if seed is not None:
         seed = whole(seed, "seed")
-    if isinstance(always_include, str):
-        always_include = (always_include,)
-    schema = _settle_schema(data, y, schema, bounds)
-    if schema is None:
-        raise ArgumentError("pass a schema (or, for arrays, bounds): bounds are public knowledge "
-                            "and are never read from the data")  # fmt: skip
-    always = {*schema.always_include, *(_position(name, schema) for name in always_include)}
-    problem = Problem.state(len(schema.features), always_include=always, **stated)
-    plan = _Plan(schema, problem, Sensitivity.of(problem, rule), chosen, exact, seed)
-    check_size(problem)
-    table = data if isinstance(data, Moments) else open_table(data, schema, y)
-    return plan, table
-
-
-def _moments(table: Any, schema: Schema, progress: Progress | None) -> Moments:
-    if isinstance(table, Moments):
-        return table
-    return Moments.from_blocks(schema, table.blocks(progress))
+    intake = take_in(data, schema, y, bounds, always_include, **stated)
+    return _Plan(intake, Sensitivity.of(intake.problem, rule), chosen, exact, seed, limits)
 
 
 def exact_epsilon(value: Any) -> Fraction:
@@ -227,44 +225,7 @@ def exact_epsilon(value: Any) -> Fraction:
             value = None
     if value is None or (isinstance(value, Decimal) and value.is_nan()) or not value > 0:
         raise ArgumentError("epsilon must be a finite number greater than 0")
-    # Beyond these a float cannot show it, and an exact rational of it may not fit in memory.
-    if not 1e-300 <= value <= 1e300:
-        raise ArgumentError("epsilon must lie between 1e-300 and 1e300")
+    # Beyond these no guarantee is worth its name, and float64 bounds no longer guide the search.
+    if not 1e-9 <= value <= 1e6:
+        raise ArgumentError("epsilon must lie between 1e-9 and 1e6")
     return Fraction(value)
-
-
-def _settle_schema(
-    data: Any, y: Any, schema: Schema | str | Path | None, bounds: Bounds | None
-) -> Schema | None:
-    if isinstance(schema, (str, Path)):
-        schema = Schema.read(schema)
-    if schema is not None and not isinstance(schema, Schema):
-        raise ArgumentError("schema must be a dpsubset.Schema or the path of a bounds file")
-    if bounds is None:
-        return schema
-    if schema is not None:
-        raise ArgumentError("pass a schema or bounds, not both")
-    if not isinstance(bounds, Bounds):
-        raise ArgumentError("bounds must be dpsubset.Bounds(x=..., y=...)")
-    if isinstance(data, (str, Path, Moments)):
-        raise ArgumentError("bounds go with arrays and frames; a file or moments need a schema")
-    from .sources.arrays import as_matrix
-    from .sources.frames import column_names, is_frame
-
-    if is_frame(data):
-        if y is None:
-            raise ArgumentError("bounds go with X and y=; a frame that holds its response as a "
-                                "column needs a schema")  # fmt: skip
-        names, response = column_names(data), "y"
-        while response in names:
-            response += "_"
-        return bounds.schema(names, response)
-    return bounds.schema([f"x{j}" for j in range(as_matrix(data).shape[1])])
-
-
-def _position(name: int | str, schema: Schema) -> int:
-    if isinstance(name, str):
-        if name not in schema.feature_names:
-            raise ArgumentError(f"always_include: the schema declares no feature {name!r}")
-        return schema.feature_names.index(name)
-    return whole(name, "always_include")

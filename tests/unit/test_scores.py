@@ -14,6 +14,7 @@ from scipy.optimize import lsq_linear, minimize
 
 from dpsubset.audit.exact import moments_of_records
 from dpsubset.door import STEPS
+from dpsubset.gram import Gram
 from dpsubset.losses import least_squares
 from dpsubset.losses.certified import Quadratic, bracket, minimum
 from dpsubset.losses.kernels import score_all
@@ -220,8 +221,10 @@ def test_float64_carries_the_load(constraint: str) -> None:
 def floats_certify(moments: Moments, problem: Problem, supports: np.ndarray) -> np.ndarray:
     unit = float(Sensitivity.of(problem).unit)
     scores = np.empty(len(supports), dtype=np.int64)
-    return score_all(moments.products, supports, CODES[problem.constraint], problem.radius,
-                     problem.ridge, float(STEPS) ** 2, unit, scores)  # fmt: skip
+    gram = Gram.from_moments(moments)
+    return score_all(gram.columns, gram.slot, gram.diagonal, gram.records, gram.c, gram.yy,
+                     supports, CODES[problem.constraint], problem.radius, problem.ridge,
+                     float(STEPS) ** 2, unit, scores)  # fmt: skip
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 _ROUNDING = 2.0**-53
 #: Added to the diagonal, relative to its largest entry: keeps every factorisation well posed, and
@@ -28,29 +29,51 @@ BOX, BALL, L1 = 0, 1, 2
 
 
 @numba.njit(cache=True)
+def gram_entry(
+    columns: Ints, slot: Ints, diagonal: Ints, records: NDArray[np.int16], i: int, j: int
+) -> np.int64:
+    """X'X at (i, j): from a column at hand, or multiplied out from the records."""
+    if i == j:
+        return diagonal[i]
+    if slot[i] >= 0:
+        return columns[slot[i], j]
+    if slot[j] >= 0:
+        return columns[slot[j], i]
+    total = np.int64(0)
+    for row in range(records.shape[1]):
+        total += np.int64(records[i, row]) * np.int64(records[j, row])
+    return total
+
+
+@numba.njit(cache=True)
 def score_all(
-    products: NDArray[np.int64],
-    supports: NDArray[np.int64],
+    columns: Ints,
+    slot: Ints,
+    diagonal: Ints,
+    records: NDArray[np.int16],
+    xy: Ints,
+    y_square: int,
+    supports: Ints,
     constraint: int,
     radius: float,
     ridge: float,
     scale: float,
     unit: float,
-    scores: NDArray[np.int64],
+    scores: Ints,
 ) -> NDArray[np.bool_]:
     """Scores of all supports in multiples of ``unit``; False where not certified within it."""
     k = supports.shape[1]
     h = np.empty((k, k))
     c = np.empty(k)
     certified = np.empty(supports.shape[0], dtype=np.bool_)
-    last = products.shape[0] - 1
-    yy = products[last, last] / scale
+    yy = y_square / scale
     for s in range(supports.shape[0]):
         for i in range(k):
             row = supports[s, i]
-            c[i] = products[row, last] / scale
-            for j in range(k):
-                h[i, j] = products[row, supports[s, j]] / scale
+            c[i] = xy[row] / scale
+            for j in range(i + 1):
+                h[i, j] = gram_entry(columns, slot, diagonal, records, row, supports[s, j]) / scale
+                h[j, i] = h[i, j]
             h[i, i] += ridge
         _, value, width = minimise(h, c, yy, constraint, radius, unit / 8)
         # f lies in [value - width, value + width]; rounding to the grid adds half a unit.

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..door import STEPS
+from ..gram import Gram
 from ..moments import Moments
 from ..problem import Problem
 from .base import Loss
@@ -47,10 +48,12 @@ _CODES = {"box": 0, "ball": 1, "l1": 2}
 class Scorer:
     """Scores of supports for fixed moments: deterministic, certified, on an integer grid."""
 
-    def __init__(self, moments: Moments, problem: Problem, unit: Fraction) -> None:
-        self._products = moments.products
+    def __init__(self, data: Moments | Gram, problem: Problem, unit: Fraction) -> None:
+        self._gram = Gram.from_moments(data) if isinstance(data, Moments) else data
         self._problem = problem
         self._unit = unit
+        #: A power of two: the conversion is exact.
+        self.unit_float = float(unit)
 
     def scores(self, supports: NDArray[np.int64]) -> NDArray[np.int64]:
         """f~(S) / unit for each row of ``supports`` (sorted column positions)."""
@@ -58,14 +61,20 @@ class Scorer:
 
         problem = self._problem
         scores = np.empty(len(supports), dtype=np.int64)
+        gram = self._gram
         certified = score_all(
-            self._products,
+            gram.columns,
+            gram.slot,
+            gram.diagonal,
+            gram.records,
+            gram.c,
+            gram.yy,
             supports,
             _CODES[problem.constraint],
             problem.radius,
             problem.ridge,
             float(STEPS) ** 2,
-            float(self._unit),
+            self.unit_float,
             scores,
         )
         for i in np.flatnonzero(~certified):
@@ -81,12 +90,16 @@ class Scorer:
 
     def quadratic(self, support: Sequence[int] | NDArray[np.int64]) -> Quadratic:
         """The exact rational objective b'Hb - 2c'b + yy on a support."""
-        columns = [int(j) for j in support]
+        from .kernels import gram_entry
+
+        gram, columns = self._gram, [int(j) for j in support]
         scale = STEPS**2
         ridge = Fraction(self._problem.ridge)
-        h = [
-            [Fraction(int(self._products[i, j]), scale) + (ridge if i == j else 0) for j in columns]
-            for i in columns
-        ]
-        c = [Fraction(int(self._products[i, -1]), scale) for i in columns]
-        return Quadratic(h, c, Fraction(int(self._products[-1, -1]), scale))
+
+        def entry(i: int, j: int) -> Fraction:
+            product = gram_entry(gram.columns, gram.slot, gram.diagonal, gram.records, i, j)
+            return Fraction(int(product), scale) + (ridge if i == j else 0)
+
+        h = [[entry(i, j) for j in columns] for i in columns]
+        c = [Fraction(int(gram.c[i]), scale) for i in columns]
+        return Quadratic(h, c, Fraction(gram.yy, scale))

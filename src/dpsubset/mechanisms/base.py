@@ -5,13 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..problem import Neighbours, Problem
 from ..random import Randomness
+from ..search.engine import Engine
 from ..search.enumerate import ScoredSupports
 from ..sensitivity import Sensitivity
 
@@ -58,10 +59,9 @@ class Guarantee:
         return "NOT PRIVATE (seeded draw); unseeded: " + text if self.seeded else text
 
 
-class Sampler(ABC):
+class Sampler(Protocol):
     """Draws from one mechanism on one data set, as often as asked. Private data inside."""
 
-    @abstractmethod
     def draw(self, rng: Randomness) -> tuple[int, ...]:
         """One support."""
 
@@ -85,8 +85,12 @@ class Mechanism(ABC):
         return Guarantee.of_weight(eta, sensitivity, problem.neighbours, seeded)
 
     @abstractmethod
+    def race(self, engine: Engine, eta: Fraction) -> Sampler:
+        """Draws over all supports, however many, by the search engine."""
+
+    @abstractmethod
     def sampler(self, scored: ScoredSupports, eta: Fraction) -> Sampler:
-        """Draws over an explicit list of scored supports."""
+        """Draws over an explicit list of scored supports, by the definition: the oracle."""
 
     @abstractmethod
     def probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:

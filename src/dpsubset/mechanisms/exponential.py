@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from ..random import Randomness
 from ..random.draws import Categorical
+from ..search.engine import Engine
 from ..search.enumerate import ScoredSupports, exponential_probabilities
+from ..search.race import Race
 from .base import Mechanism, Sampler
 
 
@@ -20,6 +22,10 @@ class Exponential(Mechanism):
     summary = (
         "The support is drawn with probability proportional to exp(-eta * f(S)) over all supports."
     )
+
+    def race(self, engine: Engine, eta: Fraction) -> Sampler:
+        """By rejection from integer envelopes over regions."""
+        return Race(engine, eta, permute_and_flip=False)
 
     def sampler(self, scored: ScoredSupports, eta: Fraction) -> Sampler:
         """By inversion of the distribution function, with lazily refined uniforms."""

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..random import Randomness
+from ..search.engine import Engine
 from ..search.enumerate import ScoredSupports, permute_and_flip_probabilities
+from ..search.race import Race
 from .base import Mechanism, Sampler
 
 
@@ -26,6 +28,10 @@ class PermuteAndFlip(Mechanism):
         "Supports are visited in uniformly random order, and each is accepted with probability "
         "exp(-eta * (f(S) - min f)); the first accepted one is released."
     )
+
+    def race(self, engine: Engine, eta: Fraction) -> Sampler:
+        """By thinning points in time from integer envelopes over regions."""
+        return Race(engine, eta, permute_and_flip=True)
 
     def sampler(self, scored: ScoredSupports, eta: Fraction) -> Sampler:
         """By the definition: an exact permutation and exact flips."""

@@ -73,8 +73,10 @@ class Randomness:
         if times == 0 or weight == 0:
             return True
         u = self.uniform()
-        if self.start_bits >= START_BITS:
-            verdict = _decide_in_float(u.value, u.bits, float(weight) * times)
+        if u.coarse:
+            exponent = float(weight) * times
+            chance = math.exp(-exponent) if exponent < 600.0 else 0.0
+            verdict = u.below_float(chance, chance * (1.0 + exponent) * _EXP_ERROR + 2.0**-800)
             if verdict is not None:
                 return verdict
         x = weight * times
@@ -86,9 +88,30 @@ class Randomness:
                 return False
             u.refine()
 
+    def poisson_one(self) -> int:
+        """A Poisson count with mean 1, by inversion of its distribution function."""
+        u = self.uniform()
+        count = 0
+        if u.coarse:
+            for bound in _POISSON:
+                verdict = u.below_float(bound, 2.0**-48)
+                if verdict is None:
+                    break
+                if verdict:
+                    return count
+                count += 1
+        while True:
+            verdict = u.below_ball(_poisson_sum(count, u.bits + 16))
+            if verdict is None:
+                u.refine()
+            elif verdict:
+                return count
+            else:
+                count += 1
+
 
 class LazyUniform:
-    """A uniform U on (0, 1) with value <= U * 2**bits < value + 1."""
+    """A uniform U on (0, 1) with value <= U * 2**bits < value + 1; sorts by its value."""
 
     def __init__(self, rng: Randomness) -> None:
         self._source = rng.source
@@ -99,6 +122,43 @@ class LazyUniform:
         """Double the number of known bits."""
         self.value = (self.value << self.bits) | self._source.bits(self.bits)
         self.bits *= 2
+
+    @property
+    def coarse(self) -> bool:
+        """Whether float64 is the right tool for a first comparison."""
+        return self.bits == START_BITS
+
+    def below_float(self, x: float, error: float) -> bool | None:
+        """Whether U lies below a number known as x up to an error, where float64 is sure."""
+        u = math.ldexp(self.value, -self.bits)
+        slack = error + u * 2.0**-50 + 2.0**-START_BITS
+        if u + slack < x:
+            return True
+        if u - slack > x:
+            return False
+        return None
+
+    def below_ball(self, x: flint.arb) -> bool | None:
+        """Whether U lies below a number known as a ball, where the intervals part."""
+        scaled = x * flint.arb(2) ** self.bits
+        if scaled >= self.value + 1:
+            return True
+        if scaled <= self.value:
+            return False
+        return None
+
+    def ball(self) -> flint.arb:
+        """U as a ball, at the working precision of the moment (at least ``bits``)."""
+        half = flint.arb(1) / 2
+        return (self.value + flint.arb(half, half)) / flint.arb(2) ** self.bits
+
+    def __lt__(self, other: LazyUniform) -> bool:
+        while True:
+            if (self.value + 1) << other.bits <= other.value << self.bits:
+                return True
+            if (other.value + 1) << self.bits <= self.value << other.bits:
+                return False
+            (self if self.bits <= other.bits else other).refine()
 
 
 class Categorical:
@@ -161,22 +221,26 @@ def exp_interval(x: Fraction, precision: int) -> tuple[int, int]:
     saved = flint.ctx.prec
     flint.ctx.prec = precision + 16
     try:
-        ball = (-(flint.arb(x.numerator) / x.denominator)).exp() * flint.arb(2) ** precision
-        return int(ball.lower().floor().fmpz()), int(ball.upper().ceil().fmpz())
+        scaled = (-ball(x)).exp() * flint.arb(2) ** precision
+        return int(scaled.lower().floor().fmpz()), int(scaled.upper().ceil().fmpz())
     finally:
         flint.ctx.prec = saved
 
 
-def _decide_in_float(value: int, bits: int, x: float) -> bool | None:
-    """Whether U < exp(-x), where float64 is sure of it."""
-    if x > 600.0:
-        return False if value.bit_length() > bits - 60 else None
-    middle = math.exp(-x)
-    error = middle * (1.0 + x) * _EXP_ERROR
-    u = math.ldexp(value, -bits)  # within 2**-52 of U, relatively, and 2**-bits
-    slack = u * 2.0**-50 + math.ldexp(1.0, -bits)
-    if u + slack < middle - error:
-        return True
-    if u - slack > middle + error:
-        return False
-    return None
+def ball(x: Fraction) -> flint.arb:
+    """A rational as a ball, at the working precision of the moment."""
+    return flint.arb(x.numerator) / x.denominator
+
+
+def _poisson_sum(count: int, precision: int) -> flint.arb:
+    """P(N <= count) for a Poisson variable with mean 1."""
+    saved = flint.ctx.prec
+    flint.ctx.prec = precision
+    try:
+        terms = sum(Fraction(1, math.factorial(i)) for i in range(count + 1))
+        return ball(Fraction(terms)) * flint.arb(-1).exp()
+    finally:
+        flint.ctx.prec = saved
+
+
+_POISSON = [math.exp(-1) * sum(1 / math.factorial(i) for i in range(n + 1)) for n in range(12)]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..gram import Gram
 from ..losses.least_squares import Scorer
 from ..moments import Moments
 from ..problem import Problem
@@ -40,7 +41,7 @@ class ScoredSupports:
     @property
     def differences(self) -> NDArray[np.int64]:
         """Scores above the best, in multiples of ``unit``."""
-        return self.scores - self.scores.min()
+        return np.asarray(self.scores - self.scores.min())
 
 
 def check_size(problem: Problem) -> None:
@@ -67,14 +68,14 @@ def list_supports(problem: Problem) -> NDArray[np.int64]:
     return chosen
 
 
-def enumerate_supports(moments: Moments, problem: Problem, unit: Fraction) -> ScoredSupports:
+def enumerate_supports(data: Moments | Gram, problem: Problem, unit: Fraction) -> ScoredSupports:
     """Score every support."""
     supports = list_supports(problem)
-    return ScoredSupports(supports, Scorer(moments, problem, unit).scores(supports), unit)
+    return ScoredSupports(supports, Scorer(data, problem, unit).scores(supports), unit)
 
 
 def _exponents(scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
-    return scored.differences * float(eta * scored.unit)
+    return np.asarray(scored.differences * float(eta * scored.unit), dtype=np.float64)
 
 
 def exponential_probabilities(scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:

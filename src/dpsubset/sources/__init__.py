@@ -20,8 +20,17 @@ from ..schema import Schema
 Progress = Callable[[float], None]
 
 
+def batch_rows(columns: int) -> int:
+    """Rows of a batch, so that it stays at some 64 MB however wide the table is."""
+    return max(64, min(2**16, 2**23 // (columns + 1)))
+
+
 class Table(Protocol):
     """An opened table whose columns have been checked against a schema."""
+
+    @property
+    def rows(self) -> int | None:
+        """How many records, where that is known before they are read. May be private."""
 
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Blocks of records: the schema's features and its response."""

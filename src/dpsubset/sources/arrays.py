@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from ..errors import TableError
 from ..moments import Block
 from ..schema import Schema
-from . import Progress
+from . import Progress, batch_rows
 from .cells import from_objects
-
-_BATCH = 2**15
 
 
 def as_matrix(x: Any) -> NDArray[Any]:
@@ -70,14 +68,19 @@ class ArrayTable:
         if self._x.shape[0] != self._y.shape[0]:
             raise TableError("X and y must have the same number of rows")
 
+    @property
+    def rows(self) -> int:
+        """Number of records."""
+        return int(self._x.shape[0])
+
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Slices of X and y; numbers are not copied."""
-        n = self._x.shape[0]
-        for start in range(0, n, _BATCH):
-            part = slice(start, start + _BATCH)
+        n, step = self.rows, batch_rows(self._x.shape[1])
+        for start in range(0, n, step):
+            part = slice(start, start + step)
             yield floats(self._x[part]), floats(self._y[part])
             if progress:
-                progress(min(1.0, (start + _BATCH) / n))
+                progress(min(1.0, (start + step) / n))
 
 
 def floats(values: NDArray[Any]) -> NDArray[Any]:

@@ -67,6 +67,11 @@ class DelimitedTable:
             raise TableError(f"{path.name} is not a text table (UTF-8) with a header line")
         return [name.strip() for name in names]
 
+    @property
+    def rows(self) -> int | None:
+        """Number of records: not known before they are read."""
+        return None
+
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Pieces of the file, cut at ends of lines."""
         size = max(1, self._path.stat().st_size)

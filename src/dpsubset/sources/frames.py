@@ -15,12 +15,10 @@ from numpy.typing import NDArray
 from ..errors import TableError
 from ..moments import Block
 from ..schema import Schema
-from . import Progress
+from . import Progress, batch_rows
 from .arrays import as_vector, floats
 from .cells import from_arrow, from_objects, is_readable
 from .header import check_columns
-
-_BATCH = 2**16
 
 
 def is_frame(data: Any) -> bool:
@@ -54,18 +52,23 @@ class FrameTable:
         for name in self._names:
             _check_type(frame[name])
 
+    @property
+    def rows(self) -> int:
+        """Number of records."""
+        return int(self._frame.shape[0])
+
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Slices of rows, column by column."""
-        n = self._frame.shape[0]
-        p = len(self._schema.features)
-        for start in range(0, n, _BATCH):
-            part = self._frame[start : start + _BATCH]
+        n, p = self.rows, len(self._schema.features)
+        step = batch_rows(p)
+        for start in range(0, n, step):
+            part = self._frame[start : start + step]
             columns = [_floats(part[name]) for name in self._names]
             if self._y is not None:
-                columns.append(floats(self._y[start : start + _BATCH]))
+                columns.append(floats(self._y[start : start + step]))
             yield np.column_stack(columns[:p]), columns[p]
             if progress:
-                progress(min(1.0, (start + _BATCH) / n))
+                progress(min(1.0, (start + step) / n))
 
 
 def _native(data: Any, **how: Any) -> Any:

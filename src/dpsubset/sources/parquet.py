@@ -12,11 +12,9 @@ import pyarrow.parquet as pq
 from ..errors import TableError
 from ..moments import Block
 from ..schema import Schema
-from . import Progress
+from . import Progress, batch_rows
 from .cells import from_arrow, is_readable
 from .header import check_columns
-
-_BATCH = 2**16
 
 #: Bytes of each column held at a time. Without it pyarrow holds whole row groups, and with its
 #: default of reading ahead it ends up holding the whole file.
@@ -31,6 +29,7 @@ class ParquetTable:
         self._names = [*schema.feature_names, schema.response.name]
         with _open(path) as file:
             kinds = file.schema_arrow
+            self._rows = int(file.metadata.num_rows)
             check_columns(list(kinds.names), schema, path.name)
             for name in self._names:
                 kind = kinds.field(name).type
@@ -48,12 +47,18 @@ class ParquetTable:
         with _open(path) as file:
             return list(file.schema_arrow.names)
 
+    @property
+    def rows(self) -> int:
+        """Number of records."""
+        return self._rows
+
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Batches of rows."""
         with _open(self._path) as file:
-            total, done = file.metadata.num_rows, 0
+            total, done = self._rows, 0
+            step = batch_rows(len(self._names))
             try:
-                for batch in file.iter_batches(_BATCH, columns=self._names):
+                for batch in file.iter_batches(step, columns=self._names):
                     columns = [from_arrow(batch.column(name)) for name in self._names]
                     yield np.column_stack(columns[:-1]), columns[-1]
                     done += batch.num_rows

@@ -1,0 +1,113 @@
+"""Intake: check what can be checked without reading values, then read.
+
+Arguments first, then the schema, then names and types of the table's columns. Only `Intake.read`
+touches values, and it does not fail because of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .errors import ArgumentError, TableError
+from .gram import Gram
+from .moments import Moments
+from .problem import Problem, whole
+from .schema import Bounds, Schema
+from .sources import Progress, Table, open_table
+
+#: With more variables than this, columns of X'X are multiplied out on demand ...
+_MANY_VARIABLES = 1500
+#: ... if the records, at two bytes a cell, fit in this many bytes.
+_RECORD_BYTES = 2**32
+
+
+@dataclass(frozen=True)
+class Intake:
+    """A problem and an opened table that fits it."""
+
+    schema: Schema
+    problem: Problem
+    table: Table | Moments
+
+    def read(self, progress: Progress | None = None) -> Gram:
+        """Send the table through the door."""
+        gram = self._gram(progress)
+        if gram.fingerprint != self.schema.fingerprint():
+            raise ArgumentError("these moments come from another schema")
+        if gram.n == 0 and self.problem.neighbours == "replace-one":
+            # n is public under replace-one, so this may be said.
+            raise TableError(
+                "the table has no rows. (With neighbours='add-remove' the number of rows is "
+                "private and an empty table is an ordinary one)"
+            )
+        return gram
+
+    def _gram(self, progress: Progress | None) -> Gram:
+        if isinstance(self.table, Moments):
+            return Gram.from_moments(self.table)
+        rows, p = self.table.rows, self.problem.p
+        blocks = self.table.blocks(progress)
+        if p > _MANY_VARIABLES and rows is not None and 2 * rows * (p + 1) <= _RECORD_BYTES:
+            return Gram.from_records(self.schema, blocks)
+        return Gram.from_moments(Moments.from_blocks(self.schema, blocks))
+
+
+def take_in(
+    data: Any,
+    schema: Schema | str | Path | None,
+    y: Any,
+    bounds: Bounds | None,
+    always_include: Iterable[int | str],
+    **stated: Any,
+) -> Intake:
+    """Check the arguments of a problem, its schema, and that the table fits it."""
+    if isinstance(always_include, str):
+        always_include = (always_include,)
+    schema = _settle_schema(data, y, schema, bounds)
+    if schema is None:
+        raise ArgumentError("pass a schema (or, for arrays, bounds): bounds are public knowledge "
+                            "and are never read from the data")  # fmt: skip
+    always = {*schema.always_include, *(_position(name, schema) for name in always_include)}
+    problem = Problem.state(len(schema.features), always_include=always, **stated)
+    table = data if isinstance(data, Moments) else open_table(data, schema, y)
+    return Intake(schema, problem, table)
+
+
+def _settle_schema(
+    data: Any, y: Any, schema: Schema | str | Path | None, bounds: Bounds | None
+) -> Schema | None:
+    if isinstance(schema, (str, Path)):
+        schema = Schema.read(schema)
+    if schema is not None and not isinstance(schema, Schema):
+        raise ArgumentError("schema must be a dpsubset.Schema or the path of a bounds file")
+    if bounds is None:
+        return schema
+    if schema is not None:
+        raise ArgumentError("pass a schema or bounds, not both")
+    if not isinstance(bounds, Bounds):
+        raise ArgumentError("bounds must be dpsubset.Bounds(x=..., y=...)")
+    if isinstance(data, (str, Path, Moments)):
+        raise ArgumentError("bounds go with arrays and frames; a file or moments need a schema")
+    from .sources.arrays import as_matrix
+    from .sources.frames import column_names, is_frame
+
+    if is_frame(data):
+        if y is None:
+            raise ArgumentError("bounds go with X and y=; a frame that holds its response as a "
+                                "column needs a schema")  # fmt: skip
+        names, response = column_names(data), "y"
+        while response in names:
+            response += "_"
+        return bounds.schema(names, response)
+    return bounds.schema([f"x{j}" for j in range(as_matrix(data).shape[1])])
+
+
+def _position(name: int | str, schema: Schema) -> int:
+    if isinstance(name, str):
+        if name not in schema.feature_names:
+            raise ArgumentError(f"always_include: the schema declares no feature {name!r}")
+        return schema.feature_names.index(name)
+    return whole(name, "always_include")

@@ -1,0 +1,124 @@
+"""The best supports: the optimum, the R best in order, the best of every mistake bucket.
+
+Best-first search on the lower bounds of the leaves. It ends when no leaf can hold a support that
+belongs among the R best found: a certificate, not a time-out. Ties in the score go to the support
+that comes first in lexicographic order, so the answer is a function of the scores.
+"""
+
+from __future__ import annotations
+
+import bisect
+import heapq
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from .bounds import Bound
+from .engine import Engine, Leaf, Listed, Support
+from .kernels import likely_supports
+from .region import Region
+
+#: A leaf with at most this many supports that could still matter is listed instead of split.
+_LISTABLE = 2000
+
+Ranked = tuple[int, Support]
+
+
+class Best:
+    """The R best supports of a region, in order: a consumer of the engine."""
+
+    def __init__(self, engine: Engine, region: Region, count: int = 1) -> None:
+        self._engine = engine
+        self._wanted = min(count, region.count())
+        self._found: list[Ranked] = []
+        self._known: set[Support] = set()
+        self._heap: list[tuple[float, int, Bound]] = []
+        self._serial = 0  # leaves of equal bound in the order of their making
+        self.start([engine.leaf(region)])
+
+    def find(self) -> list[Ranked]:
+        """Scores and supports, best first."""
+        self._engine.run(self)
+        return self._found
+
+    def start(self, leaves: Sequence[Leaf]) -> None:
+        """Take in leaves."""
+        for leaf in leaves:
+            if isinstance(leaf, Listed):
+                for support, score in zip(leaf.supports, leaf.scores, strict=True):
+                    self._offer(score, support)
+            else:
+                guess = leaf.guess()
+                self._offer(self._engine.score(guess), guess)
+                self._serial += 1
+                heapq.heappush(self._heap, (leaf.flat, self._serial, leaf))
+
+    def next_leaf(self) -> Bound | None:
+        """The leaf with the lowest bound, unless it can be listed or is beaten."""
+        while self._heap:
+            flat, _, leaf = heapq.heappop(self._heap)
+            if flat > self._cutoff():
+                self._heap.clear()
+            elif not self._list(leaf):
+                return leaf
+        return None
+
+    def replace(self, leaf: Bound, parts: Sequence[Leaf]) -> None:
+        """Take in the parts of a leaf."""
+        self.start(parts)
+
+    def _cutoff(self) -> float:
+        """A leaf whose bound lies above cannot matter: not even a tie is possible there."""
+        if len(self._found) < self._wanted:
+            return math.inf
+        return self._found[-1][0] * float(self._engine.unit)
+
+    def _offer(self, score: int, support: Support) -> None:
+        entry = (score, support)
+        full = len(self._found) == self._wanted
+        if support in self._known or (full and entry > self._found[-1]):
+            return
+        self._known.add(support)
+        bisect.insort(self._found, entry)
+        if full:
+            self._known.discard(self._found.pop()[1])
+
+    def _list(self, leaf: Bound) -> bool:
+        """Score every support of the leaf whose own bound does not rule it out, if they are few."""
+        cutoff = self._cutoff()
+        region = leaf.region
+        if math.isinf(cutoff) or min(region.picks) != 0:
+            return False
+        pool = int(np.argmax(region.picks))
+        m = region.picks[pool]
+        free = region.pool(pool)
+        g = self._engine.bounder.gains(leaf)[free]
+        order = np.argsort(-g, kind="stable")
+        # Rounding of the sum of m gains is covered by a little slack.
+        need = leaf.base - cutoff - 1e-9 * abs(leaf.base)
+        picked = np.empty((_LISTABLE, m), dtype=np.int64)
+        count = likely_supports(g[order], m, need, picked)
+        if count < 0:
+            return False
+        if count:
+            supports = np.empty((count, self._engine.problem.k), dtype=np.int64)
+            supports[:, : len(region.members)] = region.members
+            supports[:, len(region.members) :] = free[order][picked[:count]]
+            supports.sort(axis=1)
+            for support, score in zip(
+                map(tuple, supports.tolist()), self._engine.score_all(supports), strict=True
+            ):
+                self._offer(score, support)
+        return True
+
+
+def best_supports(engine: Engine, count: int) -> list[Ranked]:
+    """The R best supports of the problem in order, certified."""
+    return Best(engine, Region.whole(engine.problem), count).find()
+
+
+def best_in_bucket(engine: Engine, anchor: Sequence[int], mistakes: int) -> Ranked | None:
+    """The best support with this many mistakes against an anchor, certified; None without any."""
+    region = Region.bucket(engine.problem, anchor, mistakes)
+    return None if region is None else Best(engine, region).find()[0]

@@ -1,0 +1,281 @@
+"""Certified modular lower bounds on the score over a region.
+
+    f~(S) * unit >= base - sum over the picked features j of g_j   for every S of the region
+
+The dual points come from :mod:`dpsubset.search.kernels`; this module turns them into bounds that
+hold for the program: every rounding on the way (sums of columns, updates of u, the gains) and the
+numerical error tau of the score are subtracted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigvalsh
+from scipy.linalg.lapack import dpotrf, dpotri
+
+from ..door import STEPS
+from ..gram import Gram
+from ..losses.kernels import BALL, BOX, L1
+from ..losses.least_squares import Scorer
+from ..problem import Problem
+from . import kernels
+from .region import Region
+
+_CODES = {"box": BOX, "ball": BALL, "l1": L1}
+_ROUNDING = 2.0**-53
+_SCALE = float(STEPS) ** 2
+
+#: Up to this many features an eigenvalue of the whole Gram matrix is worth its time (ball).
+_LARGEST = 1200
+#: Up to this many, every region gets a diagonal of its own.
+_SMALL = 100
+#: Shares of the room that sweeps of coordinate ascent on the diagonal take: small ones first, or
+#: the first features would take everything.
+_FIRST_SWEEPS = (0.05,) * 10 + (0.3, 0.5)
+_NEXT_SWEEPS = (0.15, 0.4)
+#: Up to this many candidates for the last pick are scored one by one.
+_LAST_PICK = 4096
+
+Floats = NDArray[np.float64]
+
+
+class Bound:
+    """A region with a dual point b and the modular bound that follows from it.
+
+    Attributes
+    ----------
+    base : float
+        What no picked feature carries.
+    flat : float
+        Lower bound for the whole region.
+    leaders : list of int
+        The picks that attain it.
+    lead : int
+        The feature to branch on.
+    waste : float
+        How much the race has lost here.
+    """
+
+    __slots__ = (
+        "b", "base", "d", "fixed", "flat", "lead", "leaders", "region", "state", "u", "waste",
+    )  # fmt: skip
+
+    def __init__(self, region: Region, d: Floats, b: Floats, u: Floats, state: Floats) -> None:
+        self.region = region
+        self.d, self.b, self.u, self.state = d, b, u, state
+        self.fixed: Floats | None = None  # gains from known scores, where one pick is left
+        self.base = self.flat = -np.inf
+        self.leaders: list[int] = []
+        self.lead = -1
+        self.waste = 0.0
+
+    def guess(self) -> tuple[int, ...]:
+        """The support that attains the bound: a good first candidate."""
+        return tuple(sorted([*(int(j) for j in self.region.members), *self.leaders]))
+
+
+class Bounder:
+    """Computes bounds for the regions of one problem on one data set."""
+
+    def __init__(self, gram: Gram, problem: Problem, scorer: Scorer, eta: float) -> None:
+        p = problem.p
+        self.problem = problem
+        self.code = _CODES[problem.constraint]
+        self._gram = gram
+        self.c = gram.c / _SCALE
+        self.yy = gram.yy / _SCALE
+        self._scorer = scorer
+        # Smoother than the mechanism asks for where eta is large: the dual ascent needs it.
+        self.eta = min(eta, 250.0 / self.yy) if self.yy > 0 else eta
+        # |G_ij| <= max G_ii for a Gram matrix: the size of anything that is added up.
+        self._largest = float(gram.diagonal.max()) / _SCALE + problem.ridge
+        self._d = np.full(p, 0.0 if self.code == L1 else problem.ridge)
+        # For the ball the part of H that is taken out as a diagonal decides: on small problems
+        # every region has its own, on larger ones `strengthen` finds one for all.
+        self._local = self.code == BALL and p <= _SMALL and gram.whole
+        self._keeps_b = self._local or (
+            self.code == BALL and gram.whole and p <= min(_LARGEST, gram.n)
+        )
+
+    def root(self, region: Region, rounds: int = 40) -> Bound:
+        """A bound from scratch."""
+        p = self.problem.p
+        bound = Bound(region, self._d, np.zeros(p * self._keeps_b), np.zeros(p), np.zeros(5))
+        if self._local:
+            self._extract(bound, _FIRST_SWEEPS)
+        return self._settle(bound, rounds)
+
+    def child(self, parent: Bound, region: Region, rounds: int = 8) -> Bound:
+        """A bound that starts from the parent's dual point, which is valid here too."""
+        bound = Bound(region, parent.d, parent.b.copy(), parent.u.copy(), parent.state.copy())
+        if parent.fixed is not None:
+            bound.fixed, bound.base = parent.fixed, parent.base
+        elif self._local:
+            self._extract(bound, _NEXT_SWEEPS)
+        elif self._keeps_b and bound.d is not self._d:
+            self._exchange(bound, self._d)
+        return self._settle(bound, rounds)
+
+    def strengthen(self, sweeps: bool) -> None:
+        """Find a better diagonal for all regions to come: the search turns out to be a hard one.
+
+        An even diagonal from the smallest eigenvalue; with ``sweeps``, one of its own for every
+        feature, which takes seconds at a thousand features.
+        """
+        if not self._keeps_b or self._local:
+            return
+        p = self.problem.p
+        block = self._gram.columns[:p, :p] / _SCALE
+        nudge = _nudge(block, self.problem.ridge)
+        block[np.diag_indices_from(block)] += self.problem.ridge + nudge
+        smallest = float(eigvalsh(block, subset_by_index=(0, 0), check_finite=False)[0])
+        d = np.full(p, max(0.0, smallest - 4 * nudge))
+        if sweeps:
+            factor, _ = dpotrf(block - np.diag(0.9 * d), lower=1)
+            inverse, failed = dpotri(factor, lower=1)
+            raised = 0.9 * d
+            if not failed:
+                inverse = np.ascontiguousarray(np.tril(inverse) + np.tril(inverse, -1).T)
+                for share in _NEXT_SWEEPS:
+                    kernels.raise_diagonal(inverse, raised, np.ones(p, dtype=np.bool_), share)
+                raised = np.maximum(raised * (1 - 1e-9) - 4 * nudge, 0.0)
+                if not dpotrf(block - np.diag(raised + 2 * nudge), lower=1)[1]:
+                    d = raised
+        self._d = d
+
+    def gains(self, bound: Bound) -> Floats:
+        """g_j of every feature of the region."""
+        if bound.fixed is not None:
+            return bound.fixed
+        g = np.empty(self.problem.p)
+        kernels.gains(self.c, bound.u, bound.region.status, self.code, self.problem.radius, bound.d,
+                      bound.state[1], g)  # fmt: skip
+        return g
+
+    def _extract(self, bound: Bound, sweeps: tuple[float, ...]) -> None:
+        """Take as much of H out as a diagonal d as the region's own features allow.
+
+        H - diag(d) must stay positive semidefinite on the features that are not out. Features
+        forced in need no d of their own; giving theirs up leaves more for the free ones.
+        """
+        outside = bound.region.status == kernels.OUT
+        features = np.flatnonzero(~outside)
+        free = bound.region.status[features] != kernels.IN
+        block = self._gram.columns[np.ix_(features, features)] / _SCALE
+        nudge = _nudge(block, self.problem.ridge)
+        block[np.diag_indices_from(block)] += self.problem.ridge + nudge
+        d = np.where(free, bound.d[features], 0.0)
+        if bound.state[2] == 0.0:  # no dual point yet: start from an even diagonal
+            smallest = eigvalsh(block, subset_by_index=(0, 0), check_finite=False)[0]
+            d = np.where(free, max(0.9 * float(smallest), 0.0), 0.0)
+        inverse = np.empty_like(block)
+        if not kernels.positive_inverse(block - np.diag(d), inverse):
+            return  # what the region has is valid
+        for share in sweeps:
+            kernels.raise_diagonal(inverse, d, free, share)
+        d = np.maximum(d * (1 - 1e-9) - 4 * nudge, 0.0)
+        if not kernels.positive_inverse(block - np.diag(d + 2 * nudge), inverse):
+            return
+        whole = np.zeros(self.problem.p)
+        whole[features] = d
+        # b must live where H - diag(d) is known to be semidefinite.
+        bound.b[outside] = 0.0
+        self._exchange(bound, whole)
+
+    def _exchange(self, bound: Bound, d: Floats) -> None:
+        """Another diagonal for the same b: u and b'Qb anew."""
+        p = self.problem.p
+        bound.d = d
+        used = np.flatnonzero(bound.b)
+        weights = bound.b[used] / _SCALE
+        bound.u[:] = weights @ self._gram.columns[used, :p] + (self.problem.ridge - d) * bound.b
+        norm = float(np.abs(bound.b).sum()) * (1 + 1e-9)
+        error = 4 * (len(used) + 16) * _ROUNDING * self._largest
+        bound.state[0] = bound.b @ bound.u
+        bound.state[2:] = norm, error * norm, error * norm * norm
+
+    def _settle(self, bound: Bound, rounds: int) -> Bound:
+        region, problem = bound.region, self.problem
+        if bound.fixed is None and sum(region.picks) == 1 and sum(region.sizes) <= _LAST_PICK:
+            self._score_last_pick(bound)
+        if bound.fixed is not None:
+            g, forced, carried, margin = bound.fixed, 0.0, self.yy - bound.base, 0.0
+        else:
+            # An improvement of 2 % of 1/eta in the exponent is worth another round.
+            while True:
+                missing = kernels.improve(
+                    self._gram.columns, self._gram.slot, _SCALE, self.c, region.status,
+                    region.members, np.array(region.picks), self.code, problem.radius,
+                    problem.ridge, bound.d, self.eta, rounds, 0.02 / self.eta, self._largest,
+                    bound.b, bound.u, bound.state,
+                )  # fmt: skip
+                if missing < 0:
+                    break
+                self._fetch(bound)
+            g = self.gains(bound)
+            forced = float(g[region.members].sum())
+            carried = bound.state[0] + kernels.extra(self.code, problem.radius, bound.state[1])
+            margin = self._margin(bound, carried, g)
+        bound.leaders = self._leaders(region, g)
+        bound.base = self.yy - carried - forced - margin
+        bound.flat = bound.base - float(g[bound.leaders].sum()) - 8 * _ROUNDING * self.yy
+        bound.lead = max(bound.leaders, key=lambda j: g[j], default=-1)
+        return bound
+
+    def _fetch(self, bound: Bound) -> None:
+        """Get the columns that the dual ascent wants next, and those it is likely to want."""
+        region = bound.region
+        count = 3 * sum(region.picks) + 16
+        g = self.gains(bound) if bound.state[1] or self.code == BOX else np.abs(self.c)
+        free = np.flatnonzero(region.status >= kernels.FREE)
+        likely = free[np.argsort(-g[free], kind="stable")[:count]]
+        self._gram.fetch([*region.members.tolist(), *likely.tolist()])
+
+    def _score_last_pick(self, bound: Bound) -> None:
+        """With one pick left every function of it is modular: take the scores themselves."""
+        region = bound.region
+        free = np.flatnonzero(region.status >= kernels.FREE)
+        # A pool with nothing to pick is as good as out.
+        free = free[[region.picks[int(region.status[j]) - kernels.FREE] > 0 for j in free]]
+        supports = np.empty((len(free), self.problem.k), dtype=np.int64)
+        supports[:, :-1] = region.members
+        supports[:, -1] = free
+        supports.sort(axis=1)
+        scores = self._scorer.scores(supports) * self._scorer.unit_float
+        bound.base = float(scores.max())
+        bound.fixed = np.zeros(self.problem.p)
+        bound.fixed[free] = bound.base - scores
+
+    def _leaders(self, region: Region, g: NDArray[np.float64]) -> list[int]:
+        leaders: list[int] = []
+        for pool, m in enumerate(region.picks):
+            if m:
+                top = np.empty(m, dtype=np.int64)
+                kernels.largest(g, region.status, pool, m, top)
+                leaders += top.tolist()
+        return leaders
+
+    def _margin(self, bound: Bound, carried: float, g: Floats) -> float:
+        """Everything rounding can have done to the bound, and the numerical error of the score.
+
+        ``state[3]`` bounds the error of u, ``state[4]`` that of b'Qb (see `kernels.improve`).
+        """
+        k, radius = self.problem.k, self.problem.radius
+        w_error = bound.state[3] + 4 * _ROUNDING * (float(np.abs(self.c).max()) + self._largest)
+        highest = float(g.max())
+        if self.code == BALL:
+            d = bound.d[bound.region.status != kernels.OUT] + bound.state[1]
+            w = float(np.sqrt(highest * d.max())) + w_error
+            gain_error = k * (2 * w * w_error + w_error**2) / float(d.min())
+        else:
+            gain_error = 2 * k * radius * w_error
+        size = self.yy + abs(carried) + k * highest
+        rounding = (4 * k + 64) * _ROUNDING * size
+        return float(gain_error + bound.state[4] + rounding + 2 * self._scorer.unit_float)
+
+
+def _nudge(gram: Floats, ridge: float) -> float:
+    """What rounding can hide from a factorisation of H or an eigenvalue, several times over."""
+    size = float(np.trace(gram)) + ridge * len(gram)
+    return 64 * (len(gram) + 4) * _ROUNDING * max(size, 1e-300)

@@ -1,0 +1,161 @@
+"""The engine: one loop over a partition of all supports into leaves, refined where a consumer asks.
+
+A *leaf* is a region with a bound, or a short list of scored supports. A consumer (the race, the R
+best, the best in a bucket) looks at the leaves and names the next one to split, or none when it is
+done; the engine splits it, and hands it the parts. Bounds decide how fast a consumer ends, never
+what it finds.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, DpsubsetError
+from ..gram import Gram
+from ..losses.least_squares import Scorer
+from ..moments import Moments
+from ..problem import Problem, positive, whole
+from .bounds import Bound, Bounder
+from .region import Region
+
+Support = tuple[int, ...]
+
+#: A region with at most this many supports is listed instead of split.
+_SHORT = 64
+
+#: After this many splits a search counts as hard, or as very hard.
+_HARD, _VERY_HARD = 40, 1500
+
+
+class SearchLimitError(DpsubsetError, RuntimeError):
+    """A node or time limit was hit. Nothing is returned, and what was debited stays debited."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Most splits and most seconds of a search; passing one raises `SearchLimitError`."""
+
+    nodes: float = math.inf
+    seconds: float = math.inf
+
+    @classmethod
+    def of(cls, nodes: int | None, seconds: float | None) -> Limits:
+        """Check what a user gave; None is no limit."""
+        if nodes is not None and whole(nodes, "node_limit") < 1:
+            raise ArgumentError("node_limit must be at least 1")
+        if seconds is not None:
+            seconds = positive(seconds, "time_limit")
+        return cls(math.inf if nodes is None else nodes, math.inf if seconds is None else seconds)
+
+
+@dataclass
+class Listed:
+    """A leaf whose supports are listed with their scores, in lexicographic order."""
+
+    supports: list[Support]
+    scores: list[int]
+
+
+Leaf = Bound | Listed
+
+
+class Consumer(Protocol):
+    """What a search is for."""
+
+    def start(self, leaves: Sequence[Leaf]) -> None:
+        """Take in the first partition."""
+
+    def next_leaf(self) -> Bound | None:
+        """The leaf to split next, or None when the answer is known."""
+
+    def replace(self, leaf: Bound, parts: Sequence[Leaf]) -> None:
+        """A leaf has been split into parts."""
+
+
+class Engine:
+    """Regions, bounds and scores of one problem on one data set.
+
+    Parameters
+    ----------
+    eta : float
+        Weight of the scores that bounds should be good for; large for optimisation.
+    limits : Limits, optional
+        When to give up.
+    """
+
+    def __init__(
+        self,
+        data: Moments | Gram,
+        problem: Problem,
+        unit: Fraction,
+        eta: float,
+        limits: Limits | None = None,
+    ) -> None:
+        self.problem = problem
+        self.unit = unit
+        gram = Gram.from_moments(data) if isinstance(data, Moments) else data
+        self._scorer = Scorer(gram, problem, unit)
+        self.bounder = Bounder(gram, problem, self._scorer, eta)
+        self._scores: dict[Support, int] = {}
+        self._limits = limits or Limits()
+        self._deadline = time.monotonic() + self._limits.seconds
+        self.splits = 0
+
+    def score(self, support: Support) -> int:
+        """f~(S) / unit, remembered."""
+        if support not in self._scores:
+            self._scores[support] = self.score_all(np.array([support]))[0]
+        return self._scores[support]
+
+    def score_all(self, supports: NDArray[np.int64]) -> list[int]:
+        """Scores of the rows, not remembered."""
+        return [int(score) for score in self._scorer.scores(supports)]
+
+    def leaf(self, region: Region, parent: Bound | None = None) -> Leaf:
+        """A region as a leaf: listed if it is short, bounded otherwise."""
+        if region.count() <= _SHORT:
+            return self.listed(region)
+        return self.bounder.root(region) if parent is None else self.bounder.child(parent, region)
+
+    def listed(self, region: Region) -> Listed:
+        """A region as a list of scored supports."""
+        supports = region.supports()
+        return Listed([tuple(row) for row in supports.tolist()], self.score_all(supports))
+
+    def remember(self, leaf: Listed) -> None:
+        """Keep the scores of a list at hand."""
+        self._scores.update(zip(leaf.supports, leaf.scores, strict=True))
+
+    def run(self, consumer: Consumer) -> None:
+        """Split leaves until the consumer is done."""
+        while (leaf := consumer.next_leaf()) is not None:
+            self._check_limits()
+            self.splits += 1
+            if self.splits in (_HARD, _VERY_HARD):
+                self.bounder.strengthen(sweeps=self.splits == _VERY_HARD)
+            parts = [self.leaf(half, leaf) for half in leaf.region.split(leaf.lead)]
+            consumer.replace(leaf, parts)
+
+    def diagnostics(self) -> dict[str, int]:
+        """Counts of the search so far. They depend on the data: NOT PRIVATE."""
+        return {"splits": self.splits, "scores_remembered": len(self._scores)}
+
+    def _check_limits(self) -> None:
+        limit = None
+        if self.splits >= self._limits.nodes:
+            limit = "node limit"
+        elif time.monotonic() > self._deadline:
+            limit = "time limit"
+        if limit:
+            raise SearchLimitError(
+                f"the search passed its {limit} and stopped; nothing is released. Whether a limit "
+                "is passed depends on the data, so what this release would have cost is spent"
+            )

@@ -1,0 +1,180 @@
+"""Envelopes: integer masses over the supports of a region, never below the mechanism's weights.
+
+    mass(S) >= 2**bits * q_S,   q_S = exp(-eta (f~(S) - ref))   for every S of the region
+
+A modular bound gives every free feature an integer weight W_j >= exp(eta g_j) (up to a common
+factor), and a support the product of its features' weights: the sum over a region is an elementary
+symmetric polynomial, and a draw in proportion to mass is an exact integer draw. The leading weights
+enter the polynomial exactly; the many small ones as if they could be picked repeatedly, which only
+makes the sum larger, and a draw that does repeat a feature is thrown away.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..random import Randomness
+from ..random.draws import exp_interval
+from . import kernels
+from .bounds import Bound, Bounder
+from .region import Region
+
+#: Weights of features are integers of about this many bits.
+_WEIGHT_BITS = 40
+
+Support = tuple[int, ...]
+
+
+class Scale:
+    """What all masses of a race have in common: 2**bits stands for a score of ``ref``."""
+
+    def __init__(self, eta: Fraction, unit: Fraction, ref: int, bits: int) -> None:
+        self.weight = eta * unit  # in the exponent, for one step of the score's grid
+        self.rate = float(self.weight)
+        self.eta = float(eta)
+        self.unit = float(unit)
+        self.ref = ref
+        self.bits = bits
+
+    def at_least(self, log2: float) -> int:
+        """An integer not below 2**log2, tight to about nine digits where it is large."""
+        log2 += abs(log2) * 2.0**-45 + 2.0**-32
+        whole = math.floor(log2)
+        mantissa = int(2.0 ** (log2 - whole) * 2.0**53) + 2
+        return mantissa << (whole - 53) if whole >= 53 else (mantissa >> (53 - whole)) + 1
+
+    def exactly(self, score: int) -> int:
+        """2**bits * q for a known score, rounded up by at most one."""
+        if score >= self.ref:
+            return exp_interval(self.weight * (score - self.ref), self.bits)[1]
+        # Better than the reference: the inverse of a number that is rounded down.
+        exponent = self.weight * (self.ref - score)
+        precision = math.ceil(exponent * Fraction(3, 2)) + self.bits + 64
+        low, _ = exp_interval(exponent, precision)
+        return -(-(1 << (self.bits + precision)) // low)
+
+
+class OpenEnvelope:
+    """Masses over a region by its modular bound."""
+
+    def __init__(self, bounder: Bounder, bound: Bound, scale: Scale) -> None:
+        region = bound.region
+        g = bounder.gains(bound)
+        log2 = scale.bits - scale.eta * (bound.base - scale.ref * scale.unit) / math.log(2)
+        self._members = [int(j) for j in region.members]
+        self._pools = []
+        for pool, m in enumerate(region.picks):
+            if m:
+                part = _Pool(g, region, pool, m, scale.eta)
+                log2 += part.log2
+                self._pools.append(part)
+        self._factor = scale.at_least(log2)
+        self.total = self._factor * math.prod(pool.total for pool in self._pools)
+        #: No support of the region has a larger mass.
+        self.peak = self._factor * math.prod(pool.peak for pool in self._pools)
+
+    def draw(self, rng: Randomness) -> tuple[Support, int] | None:
+        """A support in proportion to its mass, and its mass; None for a repeated feature."""
+        chosen = list(self._members)
+        mass = self._factor
+        for pool in self._pools:
+            picked = pool.draw(rng)
+            if picked is None:
+                return None
+            features, product = picked
+            chosen += features
+            mass *= product
+        return tuple(sorted(chosen)), mass
+
+
+class _Pool:
+    """Integer weights of one pool, and draws of m features in proportion to their product.
+
+    Sums and masses count ordered picks: m! times the symmetric polynomial.
+    """
+
+    def __init__(
+        self, g: NDArray[np.float64], region: Region, pool: int, m: int, eta: float
+    ) -> None:
+        top = np.empty(min(3 * m + 8, region.sizes[pool]), dtype=np.int64)
+        kernels.largest(g, region.status, pool, len(top), top)
+        high = float(g[top[0]])
+        self._weights = np.empty(len(g), dtype=np.int64)
+        rest = int(
+            kernels.integer_weights(g, region.status, pool, eta, high, _WEIGHT_BITS, self._weights)
+        )
+        self._top = top.tolist()
+        leading = self._weights[top].tolist()
+        self._leading = leading
+        self._rest = rest - sum(leading)
+        self._weights[top] = 0
+        self._sums: NDArray[np.int64] | None = None
+        self._m = m
+        # Divides the common factor out again: weights carry 2**_WEIGHT_BITS exp(-eta high) each,
+        # and ordered picks m!.
+        self.log2 = m * (eta * high / math.log(2) - _WEIGHT_BITS) - math.log2(math.factorial(m))
+        # table[i][t]: symmetric polynomial of degree t of the first i leading weights.
+        self._table = [[1] + [0] * m]
+        for weight in leading:
+            row = self._table[-1]
+            self._table.append([1] + [row[t] + weight * row[t - 1] for t in range(1, m + 1)])
+        power, self._parts = 1, []
+        for t in range(m, -1, -1):  # t from the leading ones, m - t from the rest
+            self._parts.append(math.perm(m, t) * self._table[-1][t] * power)
+            power *= self._rest
+        self.total = sum(self._parts)
+        self.peak = math.factorial(m) * math.prod(sorted(leading, reverse=True)[:m])
+
+    def draw(self, rng: Randomness) -> tuple[list[int], int] | None:
+        at = rng.below(self.total)
+        t = self._m
+        for part in self._parts:
+            if at < part:
+                break
+            at -= part
+            t -= 1
+        chosen, product = [], math.factorial(self._m)
+        left = t
+        for i in range(len(self._leading), 0, -1):
+            if not left:
+                break
+            # The i-th leading feature is part of this share of the polynomial.
+            weight = self._leading[i - 1]
+            if rng.below(self._table[i][left]) < weight * self._table[i - 1][left - 1]:
+                chosen.append(self._top[i - 1])
+                product *= weight
+                left -= 1
+        if t < self._m:
+            if self._sums is None:
+                self._sums = np.cumsum(self._weights)
+            for _ in range(self._m - t):
+                j = int(np.searchsorted(self._sums, rng.below(self._rest), side="right"))
+                chosen.append(j)
+                product *= int(self._weights[j])
+            if len(set(chosen)) < len(chosen):
+                return None
+        return chosen, product
+
+
+class ClosedEnvelope:
+    """Masses of supports whose scores are known: exact up to rounding up by one."""
+
+    def __init__(self, supports: Sequence[Support], scores: Sequence[int], scale: Scale) -> None:
+        self._supports = supports
+        self.masses = [scale.exactly(score) for score in scores]
+        self.total = sum(self.masses)
+        self.peak = max(self.masses)
+
+    def draw(self, rng: Randomness) -> tuple[Support, int]:
+        """A support in proportion to its mass, and its mass."""
+        at = rng.below(self.total)
+        for support, mass in zip(self._supports, self.masses, strict=True):
+            if at < mass:
+                return support, mass
+            at -= mass
+        raise AssertionError("masses sum to their total")

@@ -1,0 +1,341 @@
+"""The race: exact draws from the exponential mechanism and from permute-and-flip.
+
+Every leaf carries integer masses that dominate q_S = exp(-eta (f~(S) - ref)) (see `envelope`).
+
+*Exponential mechanism*: propose S in proportion to mass, accept with probability
+2**bits q_S / mass(S), otherwise propose again. Exact rejection sampling.
+
+*Permute-and-flip* releases the S with the smallest x_S = U_S / q_S, U_S uniform. x_S is the first
+point of a Poisson process with intensity q_S / (1 - x q_S), so the winner is the first point of all
+these processes together. Time x is cut into slabs [a, b) with b * peak < 1, peak the largest mass
+over 2**bits. Within a slab the intensity of S is at most mass(S) / 2**bits / (1 - b peak): propose
+points of that constant intensity and accept each with the ratio of the intensities. The first
+accepted point wins.
+
+Proposals rejected in one leaf make it worth splitting. Between proposals (between slabs, for
+permute-and-flip) the partition may change freely: what is still to come does not depend on how the
+rejected proposals were grouped. Leaves therefore stay as they are from one draw to the next.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import flint
+
+from ..random import Randomness
+from ..random.draws import LazyUniform, ball
+from .bounds import Bound
+from .engine import Engine, Leaf, Listed, Support
+from .envelope import ClosedEnvelope, OpenEnvelope, Scale
+from .region import Region
+
+#: A leaf is split when its rejected proposals have cost about as much as a split would.
+_PATIENCE = 8.0
+
+#: With eta * y'y beyond this a poor reference would make for long integers.
+_CONCENTRATED = 500.0
+
+#: A leaf whose bound lies this many factors of two below the reference is split before it is used:
+#: its supports would hardly ever be accepted, and its integers would only be long.
+_LOOSE_BITS = 2048
+
+#: A slab of time is at least 2**this ticks long: rounding its ends costs nothing.
+_LEAST_SLAB = 256
+
+
+class Race:
+    """Draws from one mechanism on one data set; keeps its leaves from draw to draw.
+
+    Parameters
+    ----------
+    engine : Engine
+    eta : Fraction
+        Weight of the scores.
+    permute_and_flip : bool
+        Which of the two mechanisms.
+    """
+
+    def __init__(self, engine: Engine, eta: Fraction, *, permute_and_flip: bool) -> None:
+        self._engine = engine
+        self._eta = eta
+        self._clocked = permute_and_flip
+        self._masses = _Masses()
+        self._leaves: list[Leaf] = []
+        self._envelopes: list[OpenEnvelope | ClosedEnvelope] = []
+        self._at: dict[int, int] = {}  # id of an open leaf -> its place in the lists
+        self._clock = self._ticks = 0
+        self._pending: list[_Candidate] = []
+        self._winner: Support = ()
+        self._loose: list[Bound] = []  # leaves whose bound is too far off to be worth a mass
+        self.start([engine.leaf(Region.whole(engine.problem))])
+
+    def draw(self, rng: Randomness) -> Support:
+        """One support."""
+        self._rng = rng
+        self._clock, self._ticks, self._pending = 0, 0, []
+        self._engine.run(self)
+        return self._winner
+
+    # -- the engine's side ----------------------------------------------------------------------
+
+    def start(self, leaves: Sequence[Leaf]) -> None:
+        """Fix the scale of the masses and take in the first leaves."""
+        first = leaves[0]
+        ref = min(first.scores) if isinstance(first, Listed) else self._engine.score(first.guess())
+        problem = self._engine.problem
+        # Room for the rounding of every weight, times the number of supports, times a margin.
+        bits = 44 * problem.k + problem.supports.bit_length() + 128
+        self._scale = Scale(self._eta, self._engine.unit, ref, bits)
+        for leaf in leaves:
+            self._put(leaf, len(self._leaves))
+
+    def next_leaf(self) -> Bound | None:
+        """Propose until a support is accepted (None) or a leaf has wasted too many proposals."""
+        if self._loose:
+            return self._loose.pop()
+        return self._flip() if self._clocked else self._reject()
+
+    def replace(self, leaf: Bound, parts: Sequence[Leaf]) -> None:
+        """Put the parts where the leaf was."""
+        place = self._at.pop(id(leaf))
+        self._put(parts[0], place)
+        for part in parts[1:]:
+            self._put(part, len(self._leaves))
+
+    def _put(self, leaf: Leaf, place: int) -> None:
+        envelope: OpenEnvelope | ClosedEnvelope
+        if isinstance(leaf, Listed):
+            envelope = ClosedEnvelope(leaf.supports, leaf.scores, self._scale)
+            self._engine.remember(leaf)
+        else:
+            envelope = OpenEnvelope(self._engine.bounder, leaf, self._scale)
+            self._at[id(leaf)] = place
+            if envelope.peak.bit_length() > self._scale.bits + _LOOSE_BITS:
+                self._loose.append(leaf)
+        if place == len(self._leaves):
+            self._leaves.append(leaf)
+            self._envelopes.append(envelope)
+        else:
+            self._leaves[place], self._envelopes[place] = leaf, envelope
+        self._masses.set(place, envelope.total, envelope.peak)
+
+    # -- the exponential mechanism --------------------------------------------------------------
+
+    def _reject(self) -> Bound | None:
+        rng = self._rng
+        while True:
+            place = self._masses.find(rng.below(self._masses.total))
+            drawn = self._envelopes[place].draw(rng)
+            if drawn is None:
+                tired = self._waste(place, 0.5)
+            else:
+                support, mass = drawn
+                chance = _Chance(self._scale, self._engine.score(support), mass)
+                if chance.flip(rng):
+                    self._winner = support
+                    return None
+                tired = self._waste(place, chance.approximate)
+            if tired is not None:
+                return tired
+
+    def _waste(self, place: int, chance: float) -> Bound | None:
+        """Count a rejected proposal; the leaf, once it is worth splitting."""
+        leaf = self._leaves[place]
+        if isinstance(leaf, Listed):
+            return None
+        # A hopeless proposal says more than one that was rejected by bad luck.
+        leaf.waste += 1.0 - chance + 0.5 * min(-math.log(max(chance, 1e-8)), 16.0)
+        return leaf if leaf.waste >= _PATIENCE else None
+
+    # -- permute-and-flip -----------------------------------------------------------------------
+
+    def _flip(self) -> Bound | None:
+        rng = self._rng
+        while True:
+            tired = None
+            while self._pending:
+                candidate = self._pending.pop()
+                if candidate.chance.flip(rng):
+                    self._winner = candidate.support
+                    return None
+                tired = self._waste(candidate.place, candidate.chance.approximate) or tired
+            if tired is not None:
+                return tired
+            if self._clock * self._masses.peak >> (self._scale.bits + self._ticks - 1):
+                # The clock is past half of some leaf's time: only a split can lower its peak.
+                leaf = self._leaves[self._masses.highest()]
+                if not isinstance(leaf, Listed):
+                    return leaf
+            self._slab(rng)
+
+    def _slab(self, rng: Randomness) -> None:
+        """Propose the points of one slab of time, latest first.
+
+        Times are integers, in ticks of 2**-ticks, made finer as needed.
+        """
+        peak, total = self._masses.peak, self._masses.total
+        while True:
+            a, end = self._clock, 1 << (self._scale.bits + self._ticks)  # a * peak < end, always
+            # b - a = (1 - a peak) / (2 total) makes about one proposal a slab.
+            length = (end - a * peak) // (2 * total)
+            if length >> _LEAST_SLAB:
+                break
+            self._clock <<= _LEAST_SLAB
+            self._ticks += _LEAST_SLAB
+        b = self._clock = a + length
+        # All proposals together have the rate 1 / (b - a), one a slab. Of their mass, ``capacity``,
+        # the leaves have ``total``; the rest is nobody's.
+        capacity = (end - b * peak) // length
+        for time in sorted((rng.uniform() for _ in range(rng.poisson_one())), reverse=True):
+            at = rng.below(capacity)
+            if at >= total:
+                continue
+            place = self._masses.find(at)
+            drawn = self._envelopes[place].draw(rng)
+            if drawn is None:
+                continue
+            support, mass = drawn
+            moment = _Moment(a, length, self._ticks, time, (capacity * length, end))
+            chance = _Chance(self._scale, self._engine.score(support), mass, moment)
+            self._pending.append(_Candidate(support, place, chance))
+
+
+class _Candidate:
+    def __init__(self, support: Support, place: int, chance: _Chance) -> None:
+        self.support = support
+        self.place = place
+        self.chance = chance
+
+
+class _Moment:
+    """A point of time x = a + length * V in a slab, V a lazy uniform; thin is 1 - b peak,
+
+    as a numerator and a denominator.
+    """
+
+    def __init__(
+        self, a: int, length: int, ticks: int, v: LazyUniform, thin: tuple[int, int]
+    ) -> None:
+        self.v, self.thin = v, thin
+        self._a, self._length, self._unit = a, length, 1 << ticks
+
+    def approximate(self) -> float:
+        v = math.ldexp(self.v.value, -self.v.bits)
+        return self._a / self._unit + self._length / self._unit * v
+
+    def ball(self) -> flint.arb:
+        return (self._a + self._length * self.v.ball()) / self._unit
+
+
+class _Chance:
+    """The probability with which a proposal is accepted: 2**bits q / mass, for a clocked proposal
+
+    times thin / (1 - x q). Flipped exactly.
+    """
+
+    def __init__(self, scale: Scale, score: int, mass: int, moment: _Moment | None = None) -> None:
+        self._scale, self._difference, self._mass = scale, score - scale.ref, mass
+        self._moment = moment
+        self.approximate, self._error = self._in_float()
+
+    def flip(self, rng: Randomness) -> bool:
+        """True with exactly this probability."""
+        u = rng.uniform()
+        if u.coarse:
+            verdict = u.below_float(self.approximate, self._error)
+            if verdict is not None:
+                return verdict
+        while True:
+            verdict = u.below_ball(self._ball(u.bits + 16))
+            if verdict is not None:
+                return verdict
+            u.refine()
+            if self._moment is not None:
+                self._moment.v.refine()
+
+    def _in_float(self) -> tuple[float, float]:
+        """The probability and a bound on its error; infinite where float64 cannot tell."""
+        scale = self._scale
+        exponent = -scale.rate * self._difference
+        logarithm = (scale.bits - math.log2(self._mass)) * math.log(2) + exponent
+        error = (abs(exponent) + scale.bits + 64) * 2.0**-46
+        if self._moment is not None:
+            if not exponent < 600.0:
+                return 0.5, math.inf
+            late = self._moment.approximate() * math.exp(exponent)
+            if late > 0.999:
+                return 0.5, math.inf
+            over, under = self._moment.thin
+            logarithm += math.log(over / under / (1.0 - late))
+            error = error * 2048 + 2.0**-40
+        if logarithm > 1e-6 + error:
+            raise AssertionError("an envelope lies below the weight of a support")
+        chance = math.exp(min(logarithm, 0.0))
+        return chance, chance * error * 2 + 2.0**-1000
+
+    def _ball(self, precision: int) -> flint.arb:
+        """The probability as a ball."""
+        scale = self._scale
+        saved = flint.ctx.prec
+        # The weights' own bits come on top: nothing cancels that they do not hold.
+        flint.ctx.prec = precision + 64
+        try:
+            q = (-ball(scale.weight * self._difference)).exp()
+            chance = q * ball(Fraction(1 << scale.bits, self._mass))
+            if self._moment is not None:
+                m = self._moment
+                chance *= ball(Fraction(*m.thin)) / (1 - m.ball() * q)
+            return chance
+        finally:
+            flint.ctx.prec = saved
+
+
+class _Masses:
+    """Masses of the leaves: totals in a Fenwick tree of Python integers, and the largest peak."""
+
+    def __init__(self) -> None:
+        self._tree = [0]
+        self._values: list[int] = []
+        self._peaks: list[int] = []
+        self.total = 0
+        self.peak = 0
+
+    def set(self, place: int, total: int, peak: int) -> None:
+        """Set the mass of a leaf; the next free place appends."""
+        if place == len(self._values):
+            self._values.append(0)
+            self._peaks.append(0)
+            i = len(self._tree)
+            # A new node sums the places it covers: those of its children so far.
+            node, child = 0, 1
+            while child < i & -i:
+                node += self._tree[i - child]
+                child *= 2
+            self._tree.append(node)
+        change = total - self._values[place]
+        self._values[place] = total
+        self.total += change
+        i = place + 1
+        while i < len(self._tree):
+            self._tree[i] += change
+            i += i & -i
+        lowered = self._peaks[place] == self.peak
+        self._peaks[place] = peak
+        self.peak = max(self._peaks) if lowered else max(self.peak, peak)
+
+    def find(self, at: int) -> int:
+        """The leaf in which the at-th unit of mass lies."""
+        place, step = 0, 1 << (len(self._tree) - 1).bit_length()
+        while step:
+            if place + step < len(self._tree) and self._tree[place + step] <= at:
+                place += step
+                at -= self._tree[place]
+            step >>= 1
+        return place
+
+    def highest(self) -> int:
+        """A leaf with the largest peak."""
+        return self._peaks.index(self.peak)

@@ -1,0 +1,108 @@
+"""Regions: sets of supports given by what is forced in, forced out and free.
+
+A region picks m features from a pool of free ones, beside those forced in; a mistake bucket picks
+from two pools (the anchor's features and the others). Its supports can be counted and drawn
+uniformly, exactly.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..problem import Problem
+from ..random import Randomness
+from .kernels import FREE, IN, OUT, POOLS
+
+
+@dataclass
+class Region:
+    """A set of supports of equal size.
+
+    Attributes
+    ----------
+    status : int8 array
+        OUT, IN, or FREE + pool for each feature.
+    members : int64 array
+        The features forced in, sorted.
+    picks : tuple
+        How many to pick from each pool.
+    sizes : tuple
+        How many features each pool has.
+    """
+
+    status: NDArray[np.int8]
+    members: NDArray[np.int64]
+    picks: tuple[int, int]
+    sizes: tuple[int, int] = field(default=(0, 0))
+
+    @classmethod
+    def whole(cls, problem: Problem) -> Region:
+        """All supports of a problem."""
+        status = np.full(problem.p, FREE, dtype=np.int8)
+        return cls._of(status, problem.always_include, (problem.k - len(problem.always_include), 0))
+
+    @classmethod
+    def bucket(cls, problem: Problem, anchor: Sequence[int], mistakes: int) -> Region | None:
+        """Supports with this many mistakes against an anchor; None if there are none."""
+        status = np.full(problem.p, FREE + 1, dtype=np.int8)
+        status[list(anchor)] = FREE
+        always = problem.always_include
+        missed = sum(j not in anchor for j in always)
+        picks = (problem.k - mistakes - (len(always) - missed), mistakes - missed)
+        region = cls._of(status, always, picks)
+        return region if region.count() else None
+
+    @classmethod
+    def _of(
+        cls, status: NDArray[np.int8], members: Sequence[int], picks: tuple[int, int]
+    ) -> Region:
+        forced = np.array(sorted(members), dtype=np.int64)
+        status[forced] = IN
+        sizes = tuple(int(np.count_nonzero(status == FREE + pool)) for pool in range(POOLS))
+        return cls(status, forced, picks, sizes)  # type: ignore[arg-type]
+
+    def count(self) -> int:
+        """How many supports."""
+        if min(self.picks) < 0:
+            return 0
+        return math.prod(map(math.comb, self.sizes, self.picks))
+
+    def pool(self, pool: int) -> NDArray[np.int64]:
+        """The free features of a pool."""
+        return np.flatnonzero(self.status == FREE + pool)
+
+    def supports(self) -> NDArray[np.int64]:
+        """All supports, one a row, in lexicographic order."""
+        picks = [itertools.combinations(self.pool(i).tolist(), m) for i, m in enumerate(self.picks)]
+        rows = [sorted([*self.members.tolist(), *a, *b]) for a, b in itertools.product(*picks)]
+        k = len(self.members) + sum(self.picks)
+        return np.array(sorted(rows), dtype=np.int64).reshape(len(rows), k)
+
+    def draw(self, rng: Randomness) -> tuple[int, ...]:
+        """A uniform support."""
+        chosen = [int(j) for j in self.members]
+        for pool in range(POOLS):
+            if self.picks[pool]:
+                free = self.pool(pool)
+                chosen += [int(free[i]) for i in rng.subset(len(free), self.picks[pool])]
+        return tuple(sorted(chosen))
+
+    def split(self, j: int) -> Iterator[Region]:
+        """The non-empty halves: supports with the free feature j, supports without it."""
+        pool = int(self.status[j]) - FREE
+        sizes = tuple(size - (i == pool) for i, size in enumerate(self.sizes))
+        fewer = tuple(m - (i == pool) for i, m in enumerate(self.picks))
+        with_j, without_j = self.status.copy(), self.status.copy()
+        with_j[j], without_j[j] = IN, OUT
+        at = int(np.searchsorted(self.members, j))
+        halves = (
+            Region(with_j, np.insert(self.members, at, j), fewer, sizes),  # type: ignore[arg-type]
+            Region(without_j, self.members, self.picks, sizes),  # type: ignore[arg-type]
+        )
+        yield from (half for half in halves if half.count())

@@ -90,18 +90,18 @@ class Bounder:
         self.eta = min(eta, 250.0 / self.yy) if self.yy > 0 else eta
         # |G_ij| <= max G_ii for a Gram matrix: the size of anything that is added up.
         self._largest = float(gram.diagonal.max()) / _SCALE + problem.ridge
-        self._d = np.full(p, 0.0 if self.code == L1 else problem.ridge)
-        # For the ball the part of H that is taken out as a diagonal decides: on small problems
+        self._d = np.full(p, problem.ridge)
+        # For the balls the part of H that is taken out as a diagonal decides: on small problems
         # every region has its own, on larger ones `strengthen` finds one for all.
-        self._local = self.code == BALL and p <= _SMALL and gram.whole
+        self._local = self.code != BOX and p <= _SMALL and gram.whole
         self._keeps_b = self._local or (
-            self.code == BALL and gram.whole and p <= min(_LARGEST, gram.n)
+            self.code != BOX and gram.whole and p <= min(_LARGEST, gram.n)
         )
 
     def root(self, region: Region, rounds: int = 40) -> Bound:
         """A bound from scratch."""
         p = self.problem.p
-        bound = Bound(region, self._d, np.zeros(p * self._keeps_b), np.zeros(p), np.zeros(5))
+        bound = Bound(region, self._d, np.zeros(p * self._keeps_b), np.zeros(p), np.zeros(6))
         if self._local:
             self._extract(bound, _FIRST_SWEEPS)
         return self._settle(bound, rounds)
@@ -150,7 +150,7 @@ class Bounder:
             return bound.fixed
         g = np.empty(self.problem.p)
         kernels.gains(self.c, bound.u, bound.region.status, self.code, self.problem.radius, bound.d,
-                      bound.state[1], g)  # fmt: skip
+                      bound.state[1], bound.state[5], g)  # fmt: skip
         return g
 
     def _extract(self, bound: Bound, sweeps: tuple[float, ...]) -> None:
@@ -193,7 +193,7 @@ class Bounder:
         norm = float(np.abs(bound.b).sum()) * (1 + 1e-9)
         error = 4 * (len(used) + 16) * _ROUNDING * self._largest
         bound.state[0] = bound.b @ bound.u
-        bound.state[2:] = norm, error * norm, error * norm * norm
+        bound.state[2:5] = norm, error * norm, error * norm * norm
 
     def _settle(self, bound: Bound, rounds: int) -> Bound:
         region, problem = bound.region, self.problem
@@ -215,7 +215,9 @@ class Bounder:
                 self._fetch(bound)
             g = self.gains(bound)
             forced = float(g[region.members].sum())
-            carried = bound.state[0] + kernels.extra(self.code, problem.radius, bound.state[1])
+            carried = bound.state[0] + kernels.extra(
+                self.code, problem.radius, bound.state[1], bound.state[5]
+            )
             margin = self._margin(bound, carried, g)
         bound.leaders = self._leaders(region, g)
         bound.base = self.yy - carried - forced - margin
@@ -264,7 +266,7 @@ class Bounder:
         k, radius = self.problem.k, self.problem.radius
         w_error = bound.state[3] + 4 * _ROUNDING * (float(np.abs(self.c).max()) + self._largest)
         highest = float(g.max())
-        if self.code == BALL:
+        if self.code != BOX:
             d = bound.d[bound.region.status != kernels.OUT] + bound.state[1]
             w = float(np.sqrt(highest * d.max())) + w_error
             gain_error = k * (2 * w * w_error + w_error**2) / float(d.min())

@@ -7,7 +7,7 @@ with u = Q b, Q = H - D positive semidefinite, w = c - u:
 
     box    g_j = phi_j(w_j), extra = 0
     ball   g_j = w_j^2 / (D + mu), extra = mu r^2, any mu >= 0 with D + mu > 0
-    l1     g_j = 2 K (|w_j| - t)_+, D = 0, extra = 2 K t, any t >= 0
+    l1     g_j = (|w_j| - nu)_+^2 / (D + mu), extra = mu K^2 + 2 nu K, likewise, any nu >= 0
 
 A kernel looks for a b that makes the *envelope* small, i.e. minimises the convex function
 
@@ -39,9 +39,9 @@ POOLS = 2
 @numba.njit(cache=True)
 def gains(
     c: Array, u: Array, status: NDArray[np.int8], constraint: int, radius: float, d: Array,
-    mu: float, g: Array,
+    mu: float, nu: float, g: Array,
 ) -> None:  # fmt: skip
-    """g_j of every feature that is not out; mu is the threshold t for the l1 ball."""
+    """g_j of every feature that is not out."""
     for j in range(c.shape[0]):
         if status[j] == OUT:
             g[j] = 0.0
@@ -49,10 +49,9 @@ def gains(
         w = abs(c[j] - u[j])
         if constraint == BOX:
             g[j] = w * w / d[j] if w < d[j] * radius else radius * (2.0 * w - d[j] * radius)
-        elif constraint == BALL:
-            g[j] = w * w / (d[j] + mu)
         else:
-            g[j] = 2.0 * radius * max(w - mu, 0.0)
+            w = max(w - nu, 0.0)
+            g[j] = w * w / (d[j] + mu)
 
 
 @numba.njit(cache=True)
@@ -145,61 +144,75 @@ def survey(
 def settle_extra(
     c: Array, u: Array, members: Ints, top: Ints, pi: Array, constraint: int, radius: float,
     d: Array,
-) -> float:  # fmt: skip
-    """The mu of the ball (or t of the l1 ball) that is best for given inclusion probabilities."""
+) -> tuple[float, float]:  # fmt: skip
+    """The mu and nu that are best for given inclusion probabilities."""
     if constraint == BALL:
         # Phi falls in mu while sum pi w^2 / (d + mu)^2 > r^2: a root of a convex function, from
         # the left. Never 0 with d = 0: then g would not be defined.
         mu = 1e-12
         for _ in range(30):
             square, cube = 0.0, 0.0
-            for j in members:
-                share = (c[j] - u[j]) ** 2 / (d[j] + mu) ** 2
-                square += share
-                cube += share / (d[j] + mu)
-            for i in range(top.shape[0]):
-                j = top[i]
-                share = pi[i] * (c[j] - u[j]) ** 2 / (d[j] + mu) ** 2
+            for i in range(members.shape[0] + top.shape[0]):
+                j, share = _share(members, top, pi, i)
+                share *= (c[j] - u[j]) ** 2 / (d[j] + mu) ** 2
                 square += share
                 cube += share / (d[j] + mu)
             if square <= radius * radius * (1.0 + 1e-6):
                 break
             # Newton on 1/sqrt(square) - 1/radius, which is almost linear in mu.
             mu += (np.sqrt(square) / radius - 1.0) * square / cube
-        return mu
+        return mu, 0.0
     if constraint == L1:
-        # The threshold leaves about one feature of a typical support above it.
-        t = 0.0
-        for j in members:
-            t = max(t, abs(c[j] - u[j]))
-        above = 0.0
-        for i in range(top.shape[0]):
-            above += pi[i]
-            if above >= 1.0 or i == top.shape[0] - 1:
-                return max(t, abs(c[top[i]] - u[top[i]]))
-        return t
-    return 0.0
+        # nu does what it can: sum pi (|w| - nu)_+ / (d + mu) falls to the radius. mu only keeps
+        # the gains from being too steep where d is small.
+        highest, least = 0.0, np.inf
+        for i in range(members.shape[0] + top.shape[0]):
+            j, _ = _share(members, top, pi, i)
+            highest = max(highest, abs(c[j] - u[j]))
+            least = min(least, d[j])
+        mu = max(0.02 * highest / radius - least, 1e-12)
+        nu = 0.0
+        for _ in range(50):
+            total, slope = 0.0, 0.0
+            for i in range(members.shape[0] + top.shape[0]):
+                j, share = _share(members, top, pi, i)
+                w = abs(c[j] - u[j]) - nu
+                if w > 0.0:
+                    total += share * w / (d[j] + mu)
+                    slope += share / (d[j] + mu)
+            if total <= radius * (1.0 + 1e-9) or slope <= 0.0:
+                break
+            nu += (total - radius) / slope
+        return mu, nu
+    return 0.0, 0.0
 
 
 @numba.njit(cache=True)
-def extra(constraint: int, radius: float, mu: float) -> float:
+def _share(members: Ints, top: Ints, pi: Array, i: int) -> tuple[int, float]:
+    """The i-th of the members and the leading features, with its inclusion probability."""
+    if i < members.shape[0]:
+        return members[i], 1.0
+    return top[i - members.shape[0]], pi[i - members.shape[0]]
+
+
+@numba.njit(cache=True)
+def extra(constraint: int, radius: float, mu: float, nu: float) -> float:
     """The part of the bound that no feature carries."""
-    if constraint == BALL:
-        return mu * radius * radius
-    if constraint == L1:
-        return 2.0 * radius * mu
-    return 0.0
+    if constraint == BOX:
+        return 0.0
+    return mu * radius * radius + 2.0 * nu * radius
 
 
 @numba.njit(cache=True)
 def _phi(
     c: Array, u: Array, status: NDArray[np.int8], members: Ints, picks: Ints, constraint: int,
-    radius: float, d: Array, mu: float, eta: float, bqb: float, g: Array, top: Ints, pi: Array,
+    radius: float, d: Array, mu: float, nu: float, eta: float, bqb: float, g: Array, top: Ints,
+    pi: Array,
 ) -> tuple[int, float]:  # fmt: skip
     """Leading features and Phi at a dual point."""
-    gains(c, u, status, constraint, radius, d, mu, g)
+    gains(c, u, status, constraint, radius, d, mu, nu, g)
     found, total = survey(g, status, picks, eta, top, pi)
-    total += bqb + extra(constraint, radius, mu)
+    total += bqb + extra(constraint, radius, mu, nu)
     for j in members:
         total += g[j]
     return found, total
@@ -214,7 +227,7 @@ def improve(
     """Improve the dual point in place; returns a feature whose column is missing, or -1.
 
     Q = G + ridge I - diag(d). ``b`` may be empty, if nobody asks for it; ``u`` is Q b; ``state`` is
-    [b'Qb, mu, l1 norm of b (rounded up), error of u, error of b'Qb]. The
+    [b'Qb, mu, l1 norm of b (rounded up), error of u, error of b'Qb, nu]. The
     errors bound what rounding did to u and b'Qb, for `bounds` to subtract; ``size`` is at least
     every |Q_ij|.
     """
@@ -232,19 +245,21 @@ def improve(
         for j in range(p):
             g[j] = abs(c[j] - u[j])
         found, _ = survey(g, status, picks, 1e300, top, pi)
-        state[1] = settle_extra(c, u, members, top[:found], pi, constraint, radius, d)
-    found, phi = _phi(c, u, status, members, picks, constraint, radius, d, state[1], eta, state[0],
-                      g, top, pi)  # fmt: skip
+        state[1], state[5] = settle_extra(c, u, members, top[:found], pi, constraint, radius, d)
+    found, phi = _phi(c, u, status, members, picks, constraint, radius, d, state[1], state[5], eta,
+                      state[0], g, top, pi)  # fmt: skip
     step = 0.5
     for _ in range(rounds):
         count = _likely(members, top[:found], pi, chosen, v)
         for i in range(count):
             if slot[chosen[i]] < 0:
                 return chosen[i]
-        if constraint == BALL:
-            _ridge_target(columns, slot, scale, c, ridge, d, state[1], chosen[:count], v)
+        if constraint == BOX:
+            _box_target(c, u, radius, d, chosen[:count], v)
         else:
-            _vertex_target(c, u, constraint, radius, d, state[1], chosen[:count], v)
+            count = _ridge_target(
+                columns, slot, scale, c, u, ridge, d, state[1], state[5], chosen[:count], v
+            )
         move[:] = 0.0
         for i in range(count):
             row = columns[slot[chosen[i]]]
@@ -267,9 +282,9 @@ def improve(
             for j in range(p):
                 trial[j] = u[j] + step * (move[j] - u[j])
             bqb = (1.0 - step) ** 2 * state[0] + step * (2.0 * (1.0 - step) * vu + step * vqv)
-            mu = settle_extra(c, trial, members, top[:found], pi, constraint, radius, d)
-            found, value = _phi(c, trial, status, members, picks, constraint, radius, d, mu, eta,
-                                bqb, g, top, pi)  # fmt: skip
+            mu, nu = settle_extra(c, trial, members, top[:found], pi, constraint, radius, d)
+            found, value = _phi(c, trial, status, members, picks, constraint, radius, d, mu, nu,
+                                eta, bqb, g, top, pi)  # fmt: skip
             if value < phi - 0.1 * step * curvature:
                 better = True
                 break
@@ -284,7 +299,7 @@ def improve(
                 b[j] *= 1.0 - step
             for i in range(count):
                 b[chosen[i]] += step * v[i]
-        state[0], state[1] = bqb, mu
+        state[0], state[1], state[5] = bqb, mu, nu
         norm = 0.0
         for i in range(count):
             norm += abs(v[i])
@@ -314,41 +329,30 @@ def _likely(members: Ints, top: Ints, pi: Array, chosen: Ints, v: Array) -> int:
 
 
 @numba.njit(cache=True)
-def _vertex_target(
-    c: Array, u: Array, constraint: int, radius: float, d: Array, mu: float, chosen: Ints, v: Array
-) -> None:
-    """The point pi * v to move towards, for the box and the l1 ball."""
-    total, lead = 0.0, 0
+def _box_target(c: Array, u: Array, radius: float, d: Array, chosen: Ints, v: Array) -> None:
+    """The point pi * v to move towards, for the box; ``v`` holds pi."""
     for i in range(chosen.shape[0]):
         j = chosen[i]
         w = c[j] - u[j]
-        if constraint == BOX:
-            v[i] *= np.copysign(radius, w) if abs(w) >= d[j] * radius else w / d[j]
-        else:
-            # A subgradient of the largest |w|: weight goes to what lies above the threshold.
-            v[i] *= np.copysign(radius, w) if abs(w) > mu else 0.0
-            if abs(w) > abs(c[chosen[lead]] - u[chosen[lead]]):
-                lead = i
-            total += abs(v[i])
-    if constraint == L1 and chosen.shape[0]:
-        if total == 0.0:
-            v[lead] = np.copysign(radius, c[chosen[lead]] - u[chosen[lead]])
-        elif total > radius:
-            for i in range(chosen.shape[0]):
-                v[i] *= radius / total
+        v[i] *= np.copysign(radius, w) if abs(w) >= d[j] * radius else w / d[j]
 
 
 @numba.njit(cache=True)
 def _ridge_target(
-    columns: Ints, slot: Ints, scale: float, c: Array, ridge: float, d: Array, mu: float,
-    chosen: Ints, v: Array,
-) -> None:  # fmt: skip
-    """The point b = pi * v(b) for fixed pi and mu, on the chosen features, for the ball.
+    columns: Ints, slot: Ints, scale: float, c: Array, u: Array, ridge: float, d: Array, mu: float,
+    nu: float, chosen: Ints, v: Array,
+) -> int:  # fmt: skip
+    """The point b = pi * v(b) for fixed pi, mu and nu, on the chosen features with |w| > nu.
 
-    v_j = w_j / (d_j + mu) makes it a ridge regression: (Q + diag((d + mu) / pi)) b = c. ``v`` holds
-    pi and takes b.
+    v_j = sign(w_j) (|w_j| - nu) / (d_j + mu) makes it a ridge regression with fixed signs:
+    (Q + diag((d + mu) / pi)) b = c - nu sign(w). ``v`` holds pi and takes b; returns how many of
+    ``chosen`` are left.
     """
-    m = chosen.shape[0]
+    m = 0
+    for i in range(chosen.shape[0]):
+        if abs(c[chosen[i]] - u[chosen[i]]) > nu or nu == 0.0:
+            chosen[m], v[m] = chosen[i], v[i]
+            m += 1
     low = np.empty((m, m))
     for i in range(m):
         row = columns[slot[chosen[i]]]
@@ -364,7 +368,8 @@ def _ridge_target(
             else:
                 low[i, j] = total / low[j, j]
     for i in range(m):
-        total = c[chosen[i]]
+        w = c[chosen[i]] - u[chosen[i]]
+        total = c[chosen[i]] - (np.copysign(nu, w) if nu > 0.0 else 0.0)
         for t in range(i):
             total -= low[i, t] * v[t]
         v[i] = total / low[i, i]
@@ -373,6 +378,7 @@ def _ridge_target(
         for t in range(i + 1, m):
             total -= low[t, i] * v[t]
         v[i] = total / low[i, i]
+    return m
 
 
 @numba.njit(cache=True)

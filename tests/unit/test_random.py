@@ -165,6 +165,53 @@ def test_64_bits_close_to_the_border_are_decided_rightly(
         assert not ones
 
 
+def poisson_border(count: int, bits: int) -> tuple[int, int]:
+    """Integers below and above P(N <= count) * 2**bits for a Poisson variable with mean 1."""
+    terms = sum(Fraction(1, math.factorial(i)) for i in range(count + 1))
+    low, high = exp_interval(Fraction(1), bits + 32)
+    return math.floor(terms * low / 2**32), math.ceil(terms * high / 2**32)
+
+
+@pytest.mark.parametrize("bits", [30, 52, 64, 90, 200, 1000])
+@pytest.mark.parametrize("count", [0, 1, 4, 20])
+def test_poisson_counts_close_to_their_borders_are_decided_rightly(bits: int, count: int) -> None:
+    """U agrees with a value of the distribution function in this many bits."""
+    low, high = poisson_border(count, bits)
+    tail = 2**13 - bits
+    for offset in (1, 2, 1000):
+        below = Randomness(Script((low - offset) << tail, 2**13)).poisson_one()
+        assert below <= count
+        if high + offset < 2**bits:
+            above = Randomness(Script((high + offset) << tail, 2**13)).poisson_one()
+            assert above == count + 1 or (offset == 1000 and above > count)
+
+
+@pytest.mark.parametrize("start_bits", [1, 4, 8])
+def test_poisson_counts_are_exact(start_bits: int) -> None:
+    decided, undecided = distribution(lambda rng: rng.poisson_one(), start_bits, limit=16)
+    for count in range(6):
+        mass = decided.get(count, Fraction(0))
+        low, high = power(Fraction(1))
+        assert mass <= high / math.factorial(count)
+        assert low / math.factorial(count) <= mass + undecided
+    assert undecided < Fraction(1, 16)
+
+
+@given(st.integers(0, 2**8 - 1), st.integers(0, 2**8 - 1), st.integers(0, 2**16 - 1))
+def test_lazy_uniforms_sort_by_their_value(one: int, other: int, tails: int) -> None:
+    rng = Randomness(Script((one << 24) | (other << 16) | tails, 32), start_bits=8)
+    u, v = rng.uniform(), rng.uniform()
+    try:
+        smaller = u < v
+    except Exhausted:
+        assert one == other  # alike as far as the script goes
+        return
+    if one != other:
+        assert smaller == (one < other)
+        assert u.bits == v.bits == 8
+    assert smaller == (Fraction(u.value, 2**u.bits) < Fraction(v.value, 2**v.bits))
+
+
 @given(st.fractions(0, 3000), st.integers(1, 300))
 def test_exp_interval_holds_the_exponential(x: Fraction, precision: int) -> None:
     low, high = exp_interval(x, precision)

@@ -140,12 +140,18 @@ class LazyUniform:
 
     def below_ball(self, x: flint.arb) -> bool | None:
         """Whether U lies below a number known as a ball, where the intervals part."""
-        scaled = x * flint.arb(2) ** self.bits
-        if scaled >= self.value + 1:
-            return True
-        if scaled <= self.value:
-            return False
-        return None
+        saved = flint.ctx.prec
+        # At the default precision the product would round off the bits that decide.
+        flint.ctx.prec = self.bits + 64
+        try:
+            scaled = x * flint.arb(2) ** self.bits
+            if scaled >= self.value + 1:
+                return True
+            if scaled <= self.value:
+                return False
+            return None
+        finally:
+            flint.ctx.prec = saved
 
     def ball(self) -> flint.arb:
         """U as a ball, at the working precision of the moment (at least ``bits``)."""

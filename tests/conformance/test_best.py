@@ -1,0 +1,129 @@
+"""The optimum, the R best and the best of every bucket against enumeration: equal, ties included.
+
+6 designs x 3 coefficient sets x tight or wide x 2 ridges x 8 seeds: 576 problems. Small problems
+end before they search, so what lists short regions or closes the last pick is turned down or off.
+A failing test prints its `Recipe` and its settings; both together reproduce it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pytest
+
+from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
+from dpsubset import gram
+from dpsubset.search import best, bounds, engine
+from dpsubset.search.best import best_in_bucket, best_supports
+from dpsubset.search.engine import Engine
+
+SEEDS = range(8)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the engine is made to work on a problem that it could list."""
+
+    short: int  # regions with at most this many supports are listed
+    last_pick: int  # 0: the last pick is searched like any other
+    listable: int
+    local: bool  # a diagonal of its own for every region (ball)
+    hard: int  # after so many splits a search counts as hard, and after twice as many as very hard
+    eta: float
+    lazy: bool
+
+    @classmethod
+    def draw(cls, recipe: Recipe) -> Settings:
+        rng = np.random.default_rng([recipe.seed, 1, int(recipe.ridge > 0)])
+        return cls(
+            short=int(rng.integers(1, 4)),
+            last_pick=int(rng.choice([0, 4096])),
+            listable=int(rng.choice([1, 4, 2000])),
+            local=bool(rng.random() < 0.5),
+            hard=int(rng.choice([2, 40])),
+            eta=float(10 ** rng.uniform(-6, 6)),
+            lazy=bool(rng.random() < 0.3),
+        )
+
+    def apply(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(engine, "_SHORT", self.short)
+        monkeypatch.setattr(engine, "_HARD", self.hard)
+        monkeypatch.setattr(engine, "_VERY_HARD", 2 * self.hard)
+        monkeypatch.setattr(bounds, "_LAST_PICK", self.last_pick)
+        monkeypatch.setattr(bounds, "_SMALL", 100 if self.local else 0)
+        monkeypatch.setattr(best, "_LISTABLE", self.listable)
+
+    def engine(self, recipe: Recipe) -> Engine:
+        data = recipe.lazy() if self.lazy else recipe.moments
+        return Engine(data, recipe.problem, recipe.sensitivity.unit, self.eta)
+
+
+def check(recipe: Recipe, settings: Settings) -> int:
+    """All three consumers on one problem; returns how many splits they took."""
+    about = f"{recipe} {settings}"
+    ranking, problem = recipe.ranking, recipe.problem
+    rng = np.random.default_rng([recipe.seed, 2])
+    splits = 0
+    for count in {1, int(rng.integers(1, len(ranking) + 1)), len(ranking), len(ranking) + 3}:
+        searcher = settings.engine(recipe)
+        assert best_supports(searcher, count) == ranking[:count], (about, count)
+        splits += searcher.splits
+    anchors = [ranking[0][1], tuple(sorted(rng.choice(problem.p, problem.k, replace=False)))]
+    searcher = settings.engine(recipe)
+    for anchor in anchors:
+        for mistakes in range(problem.k + 1):
+            found = best_in_bucket(searcher, anchor, mistakes)
+            bucket = (e for e in ranking if len(set(e[1]) - set(anchor)) == mistakes)
+            assert found == next(bucket, None), (about, anchor, mistakes)
+    return splits + searcher.splits
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("kind", DESIGNS)
+def test_every_search_equals_enumeration(
+    kind: str, constraint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    splits = 0
+    for recipe in recipes((kind,), (constraint,), SEEDS):
+        settings = Settings.draw(recipe)
+        settings.apply(monkeypatch)
+        splits += check(recipe, settings)
+    assert splits > 500  # 32 problems: the searches did search
+
+
+def test_there_are_enough_problems_of_every_kind() -> None:
+    table = list(recipes(DESIGNS, CONSTRAINTS, SEEDS))
+    assert len(table) >= 500
+    assert len({recipe.seed for recipe in table}) >= 100
+    always = [len(recipe.problem.always_include) for recipe in table]
+    assert sum(count > 0 for count in always) > 100
+    assert sum(recipe.problem.k == count for recipe, count in zip(table, always, strict=True)) > 10
+    # Ties among the best five, where the order has to break them.
+    tied = [
+        recipe
+        for recipe in table
+        if len({score for score, _ in recipe.ranking[:5]}) < len(recipe.ranking[:5])
+    ]
+    assert len(tied) > 100
+    settings = [Settings.draw(recipe) for recipe in table]
+    for name in asdict(settings[0]):
+        assert len({getattr(s, name) for s in settings}) > 1
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("room", [1, 30, 40])
+def test_columns_on_demand_give_the_same_answers(
+    constraint: str, room: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """40 columns of which a search asks for some at a time; room for so many."""
+    monkeypatch.setattr(gram, "_CACHE_BYTES", room * 40 * 8)
+    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
+    monkeypatch.setattr(engine, "_SHORT", 3)
+    for seed in (3, 6, 9, 12):
+        recipe = Recipe("AR 0.9", constraint, "tight", 0.0, seed, p=40)
+        lazy = recipe.lazy()
+        for data in (lazy, lazy, recipe.moments):
+            searcher = Engine(data, recipe.problem, recipe.sensitivity.unit, 1e3)
+            assert best_supports(searcher, 20) == recipe.ranking[:20], recipe
+        assert (lazy.slot >= 0).any()

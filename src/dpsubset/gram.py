@@ -115,15 +115,16 @@ class Gram:
         missing = sorted({int(j) for j in features if self.slot[j] < 0})
         if not missing:
             return
-        right = np.ascontiguousarray(self.records[missing].T)
-        fresh = np.empty((len(missing), self.p), dtype=np.int64)
-        for rows, block in _work_blocks(self.records):
-            fresh[:, rows] = _exact(block, right).T
         used = int(self.slot.max()) + 1
         if (used + len(missing)) * self.p * 8 > _CACHE_BYTES:
             # Starting over beats book-keeping: what is still needed comes back in a few batches.
             self.slot[:] = -1
             used = 0
+            missing = sorted({int(j) for j in features})
+        right = np.ascontiguousarray(self.records[missing].T)
+        fresh = np.empty((len(missing), self.p), dtype=np.int64)
+        for rows, block in _work_blocks(self.records):
+            fresh[:, rows] = _exact(block, right).T
         if used + len(missing) > len(self.columns):
             # Doubling: what is copied stays in proportion to what is there.
             grown = np.empty((max(2 * used, used + len(missing)), self.p), dtype=np.int64)

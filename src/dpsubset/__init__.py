@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from .estimators import PrivateSubsetSelector
     from .mechanisms.base import Guarantee
     from .moments import Moments
+    from .optimum import best_in_bucket, best_subset, top_supports
     from .release import Release
     from .schema import Bounds, Schema
+    from .search.engine import SearchLimitError
     from .selection import select, simulate
 
 __version__ = "0.1.0"
@@ -27,9 +29,13 @@ _HOMES = {
     "Release": "release",
     "Schema": "schema",
     "SchemaError": "errors",
+    "SearchLimitError": "search.engine",
     "TableError": "errors",
+    "best_in_bucket": "optimum",
+    "best_subset": "optimum",
     "select": "selection",
     "simulate": "selection",
+    "top_supports": "optimum",
 }
 
 __all__ = [
@@ -42,9 +48,13 @@ __all__ = [
     "Release",
     "Schema",
     "SchemaError",
+    "SearchLimitError",
     "TableError",
+    "best_in_bucket",
+    "best_subset",
     "select",
     "simulate",
+    "top_supports",
 ]
 
 

@@ -115,6 +115,14 @@ def select_command(
         int | None,
         typer.Option(help="For tests only: a seeded release is NOT PRIVATE."),
     ] = None,
+    node_limit: Annotated[
+        int | None,
+        typer.Option(help="Most splits of the search; passing it costs epsilon, releases nothing."),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(help="Most seconds of the search; passing it costs epsilon likewise."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Write the release here, as JSON."),
@@ -152,6 +160,8 @@ def select_command(
                 sensitivity=sensitivity,
                 always_include=always_include or (),
                 seed=seed,
+                node_limit=node_limit,
+                time_limit=time_limit,
                 progress=progress,
             )
         lost = [

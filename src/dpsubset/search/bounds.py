@@ -32,7 +32,7 @@ _LARGEST = 1200
 _SMALL = 100
 #: Shares of the room that sweeps of coordinate ascent on the diagonal take: small ones first, or
 #: the first features would take everything.
-_FIRST_SWEEPS = (0.05,) * 10 + (0.3, 0.5)
+_FIRST_SWEEPS = (0.1, 0.2, 0.3, 0.5)
 _NEXT_SWEEPS = (0.15, 0.4)
 #: Up to this many candidates for the last pick are scored one by one.
 _LAST_PICK = 4096
@@ -87,12 +87,14 @@ class Bounder:
         self.yy = gram.yy / _SCALE
         self._scorer = scorer
         # Smoother than the mechanism asks for where eta is large: the dual ascent needs it.
-        self.eta = min(eta, 250.0 / self.yy) if self.yy > 0 else eta
+        self.eta = min(eta, 250.0 / self.yy) if self.yy > 0 else 1.0
         # |G_ij| <= max G_ii for a Gram matrix: the size of anything that is added up.
         self._largest = float(gram.diagonal.max()) / _SCALE + problem.ridge
         self._d = np.full(p, problem.ridge)
-        # For the balls the part of H that is taken out as a diagonal decides: on small problems
-        # every region has its own, on larger ones `strengthen` finds one for all.
+        # For the balls the part of H that is taken out as a diagonal decides hard searches: on
+        # small problems every region gets its own, on larger ones there is one for all. A good
+        # ridge makes a search easy; others turn out to be hard: see `strengthen`.
+        self._hard = problem.ridge < 0.05 * self._largest
         self._local = self.code != BOX and p <= _SMALL and gram.whole
         self._keeps_b = self._local or (
             self.code != BOX and gram.whole and p <= min(_LARGEST, gram.n)
@@ -102,7 +104,7 @@ class Bounder:
         """A bound from scratch."""
         p = self.problem.p
         bound = Bound(region, self._d, np.zeros(p * self._keeps_b), np.zeros(p), np.zeros(6))
-        if self._local:
+        if self._local and self._hard:
             self._extract(bound, _FIRST_SWEEPS)
         return self._settle(bound, rounds)
 
@@ -111,18 +113,19 @@ class Bounder:
         bound = Bound(region, parent.d, parent.b.copy(), parent.u.copy(), parent.state.copy())
         if parent.fixed is not None:
             bound.fixed, bound.base = parent.fixed, parent.base
-        elif self._local:
-            self._extract(bound, _NEXT_SWEEPS)
+        elif self._local and self._hard:
+            self._extract(bound, _FIRST_SWEEPS if bound.d is self._d else _NEXT_SWEEPS)
         elif self._keeps_b and bound.d is not self._d:
             self._exchange(bound, self._d)
         return self._settle(bound, rounds)
 
     def strengthen(self, sweeps: bool) -> None:
-        """Find a better diagonal for all regions to come: the search turns out to be a hard one.
+        """Find better diagonals for the regions to come: the search turns out to be a hard one.
 
-        An even diagonal from the smallest eigenvalue; with ``sweeps``, one of its own for every
-        feature, which takes seconds at a thousand features.
+        On larger problems an even diagonal from the smallest eigenvalue; with ``sweeps``, an entry
+        of its own for every feature, which takes seconds at a thousand features.
         """
+        self._hard = True
         if not self._keeps_b or self._local:
             return
         p = self.problem.p
@@ -166,7 +169,7 @@ class Bounder:
         nudge = _nudge(block, self.problem.ridge)
         block[np.diag_indices_from(block)] += self.problem.ridge + nudge
         d = np.where(free, bound.d[features], 0.0)
-        if bound.state[2] == 0.0:  # no dual point yet: start from an even diagonal
+        if bound.d is self._d:  # the first time: start from an even diagonal
             smallest = eigvalsh(block, subset_by_index=(0, 0), check_finite=False)[0]
             d = np.where(free, max(0.9 * float(smallest), 0.0), 0.0)
         inverse = np.empty_like(block)

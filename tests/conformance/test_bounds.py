@@ -1,0 +1,108 @@
+"""Bounds of 20,000 random regions against every support in them: never above, compared exactly.
+
+    base - sum of the gains of S's picks <= f~(S) * unit   and   flat <= min f~ * unit
+
+for every S of the region, with and without what makes a bound exact or strong: closing the last
+pick, a diagonal of the region's own, a stronger diagonal half way down a path, columns on demand.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
+from conformance.regions import Walk
+from dpsubset.losses.least_squares import Scorer
+from dpsubset.search import bounds
+from dpsubset.search.bounds import Bound, Bounder
+
+#: Regions a problem; there are 4 * 8 problems a test, 18 tests.
+REGIONS = 45
+SEEDS = range(20, 28)
+LEAST = 20_000
+
+
+def picks(bound: Bound, supports: np.ndarray) -> np.ndarray:
+    """Each support without what the region forces in."""
+    region = bound.region
+    free = supports[~np.isin(supports, region.members)]
+    return free.reshape(len(supports), sum(region.picks))
+
+
+def worst(bound: Bound, bounder: Bounder, scorer: Scorer) -> Fraction:
+    """Largest excess of the bound over a score, exact where float64 cannot tell; <= 0 if valid."""
+    supports = bound.region.supports()
+    f = scorer.scores(supports) * scorer.unit_float  # exact: the unit is a power of two
+    g = bounder.gains(bound)
+    parts = g[picks(bound, supports)]
+    excess = bound.base - parts.sum(axis=1) - f
+    size = abs(bound.base) + parts.sum(axis=1) + np.abs(f)
+    found = Fraction(max(float(bound.flat - f.min()), -1.0))
+    assert (parts >= 0).all()
+    for i in np.flatnonzero(excess > -(2.0**-48) * size):
+        gains = sum((Fraction(float(part)) for part in parts[i]), Fraction(0))
+        found = max(found, Fraction(bound.base) - gains - Fraction(float(f[i])))
+    return found
+
+
+def walk(recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> tuple[Walk, str]:
+    rng = np.random.default_rng([recipe.seed, 3, int(recipe.ridge > 0), int(recipe.size == "wide")])
+    patches = {
+        "_SMALL": int(rng.choice([0, 100])),
+        "_LAST_PICK": int(rng.choice([0, 4096])),
+    }
+    for name, value in patches.items():
+        monkeypatch.setattr(bounds, name, value)
+    eta, lazy = float(10 ** rng.uniform(-6, 6)), bool(rng.random() < 0.2)
+    return Walk(recipe, rng, eta, lazy=lazy), f"{recipe} {patches} eta={eta!r} lazy={lazy}"
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("kind", DESIGNS)
+def test_no_bound_lies_above_a_score(
+    kind: str, constraint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = 0
+    for recipe in recipes((kind,), (constraint,), SEEDS):
+        steps, about = walk(recipe, monkeypatch)
+        if recipe.problem.supports < 2:
+            continue
+        for number, bound in enumerate(steps.bounds(REGIONS)):
+            assert worst(bound, steps.bounder, steps.scorer) <= 0, f"{about} region {number}"
+            seen += 1
+    assert seen >= LEAST // 18 + 1
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_a_bound_that_is_a_little_too_high_is_noticed(
+    constraint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the last pick is known the bound is exact: one unit more is too much."""
+    monkeypatch.setattr(bounds, "_LAST_PICK", 4096)
+    for recipe in recipes(("AR 0.9",), (constraint,), range(2)):
+        if recipe.problem.supports < 2:
+            continue
+        steps = Walk(recipe, np.random.default_rng(0), 1.0, lazy=False)
+        for bound in steps.bounds(40):
+            if bound.fixed is not None:
+                assert worst(bound, steps.bounder, steps.scorer) == 0
+                bound.base += steps.scorer.unit_float
+                assert worst(bound, steps.bounder, steps.scorer) > 0
+                bound.base -= steps.scorer.unit_float  # a child inherits it
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_bounds_are_worth_something(constraint: str) -> None:
+    """Without this, minus infinity would pass. Median slack in units of y'y, no last pick."""
+    slacks = []
+    for recipe in recipes(("orthogonal", "AR 0.9"), (constraint,), range(4)):
+        if recipe.problem.supports < 2:
+            continue
+        steps = Walk(recipe, np.random.default_rng(1), 1e3, lazy=False)
+        for bound in steps.bounds(10):
+            f = steps.scorer.scores(bound.region.supports()) * steps.scorer.unit_float
+            slacks.append((float(f.min()) - bound.flat) / steps.bounder.yy)
+    assert np.median(slacks) < 0.05

@@ -26,15 +26,22 @@ _RECORD_BYTES = 2**32
 
 @dataclass(frozen=True)
 class Intake:
-    """A problem and an opened table that fits it."""
+    """A stated problem and the table it is about, which nobody has looked at yet."""
 
     schema: Schema
     problem: Problem
-    table: Table | Moments
+    data: Any
+    y: Any
 
-    def read(self, progress: Progress | None = None) -> Gram:
+    def open(self) -> Table | Moments:
+        """Look at names and types of the table's columns."""
+        if isinstance(self.data, Moments):
+            return self.data
+        return open_table(self.data, self.schema, self.y)
+
+    def read(self, table: Table | Moments, progress: Progress | None = None) -> Gram:
         """Send the table through the door."""
-        gram = self._gram(progress)
+        gram = self._gram(table, progress)
         if gram.fingerprint != self.schema.fingerprint():
             raise ArgumentError("these moments come from another schema")
         if gram.n == 0 and self.problem.neighbours == "replace-one":
@@ -45,11 +52,11 @@ class Intake:
             )
         return gram
 
-    def _gram(self, progress: Progress | None) -> Gram:
-        if isinstance(self.table, Moments):
-            return Gram.from_moments(self.table)
-        rows, p = self.table.rows, self.problem.p
-        blocks = self.table.blocks(progress)
+    def _gram(self, table: Table | Moments, progress: Progress | None) -> Gram:
+        if isinstance(table, Moments):
+            return Gram.from_moments(table)
+        rows, p = table.rows, self.problem.p
+        blocks = table.blocks(progress)
         if p > _MANY_VARIABLES and rows is not None and 2 * rows * (p + 1) <= _RECORD_BYTES:
             return Gram.from_records(self.schema, blocks)
         return Gram.from_moments(Moments.from_blocks(self.schema, blocks))
@@ -63,7 +70,7 @@ def take_in(
     always_include: Iterable[int | str],
     **stated: Any,
 ) -> Intake:
-    """Check the arguments of a problem, its schema, and that the table fits it."""
+    """Check the arguments of a problem and its schema."""
     if isinstance(always_include, str):
         always_include = (always_include,)
     schema = _settle_schema(data, y, schema, bounds)
@@ -72,8 +79,7 @@ def take_in(
                             "and are never read from the data")  # fmt: skip
     always = {*schema.always_include, *(_position(name, schema) for name in always_include)}
     problem = Problem.state(len(schema.features), always_include=always, **stated)
-    table = data if isinstance(data, Moments) else open_table(data, schema, y)
-    return Intake(schema, problem, table)
+    return Intake(schema, problem, data, y)
 
 
 def _settle_schema(

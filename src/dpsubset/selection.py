@@ -17,13 +17,14 @@ from typing import Any
 from .errors import ArgumentError
 from .intake import Intake, take_in
 from .mechanisms import Mechanism, Sampler, mechanism
+from .moments import Moments
 from .problem import DEFAULT_REACH, whole
 from .random import Randomness, SeededSource, SystemSource
 from .release import Release
 from .schema import Bounds, Schema
 from .search.engine import Engine, Limits
 from .sensitivity import Sensitivity
-from .sources import Progress
+from .sources import Progress, Table
 
 __all__ = ["DEFAULT_REACH", "select", "simulate"]
 
@@ -33,6 +34,7 @@ class _Plan:
     """Everything about a selection that is public and settled before values are read."""
 
     intake: Intake
+    table: Table | Moments
     sensitivity: Sensitivity
     mechanism: Mechanism
     epsilon: Fraction
@@ -46,7 +48,7 @@ class _Plan:
     def engine(self, progress: Progress | None) -> tuple[Engine, Sampler]:
         problem = self.intake.problem
         eta = self.mechanism.eta(problem, self.sensitivity, self.epsilon)
-        gram = self.intake.read(progress)
+        gram = self.intake.read(self.table, progress)
         engine = Engine(gram, problem, self.sensitivity.unit, float(eta), self.limits)
         return engine, self.mechanism.race(engine, eta)
 
@@ -213,7 +215,8 @@ def _prepare(
     if seed is not None:
         seed = whole(seed, "seed")
     intake = take_in(data, schema, y, bounds, always_include, **stated)
-    return _Plan(intake, Sensitivity.of(intake.problem, rule), chosen, exact, seed, limits)
+    spread = Sensitivity.of(intake.problem, rule)
+    return _Plan(intake, intake.open(), spread, chosen, exact, seed, limits)
 
 
 def exact_epsilon(value: Any) -> Fraction:

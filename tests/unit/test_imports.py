@@ -34,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # Arguments and a table, checked together before a value is read.
     "intake": BASE | MODEL | {"sources"},
     "selection": BASE | MODEL | ENGINE | {"sources", "intake", "mechanisms", "release"},
+    "optimum": BASE | MODEL | ENGINE | {"sources", "intake"},
     "audit": BASE | MODEL | ENGINE | {"mechanisms"},
     "proofs": set(),
 }

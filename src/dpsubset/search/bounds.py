@@ -203,7 +203,7 @@ class Bounder:
         if bound.fixed is None and sum(region.picks) == 1 and sum(region.sizes) <= _LAST_PICK:
             self._score_last_pick(bound)
         if bound.fixed is not None:
-            g, forced, carried, margin = bound.fixed, 0.0, self.yy - bound.base, 0.0
+            g = bound.fixed
         else:
             # An improvement of 2 % of 1/eta in the exponent is worth another round.
             while True:
@@ -221,9 +221,8 @@ class Bounder:
             carried = bound.state[0] + kernels.extra(
                 self.code, problem.radius, bound.state[1], bound.state[5]
             )
-            margin = self._margin(bound, carried, g)
+            bound.base = self.yy - carried - forced - self._margin(bound, carried, g)
         bound.leaders = self._leaders(region, g)
-        bound.base = self.yy - carried - forced - margin
         bound.flat = bound.base - float(g[bound.leaders].sum()) - 8 * _ROUNDING * self.yy
         bound.lead = max(bound.leaders, key=lambda j: g[j], default=-1)
         return bound
@@ -248,9 +247,11 @@ class Bounder:
         supports[:, -1] = free
         supports.sort(axis=1)
         scores = self._scorer.scores(supports) * self._scorer.unit_float
-        bound.base = float(scores.max())
+        worst = float(scores.max())
         bound.fixed = np.zeros(self.problem.p)
-        bound.fixed[free] = bound.base - scores
+        bound.fixed[free] = worst - scores
+        # No allowance for tau, but one for the rounding on the way from scores to masses.
+        bound.base = worst - (4 * self.problem.k + 64) * _ROUNDING * (self.yy + worst)
 
     def _leaders(self, region: Region, g: NDArray[np.float64]) -> list[int]:
         leaders: list[int] = []

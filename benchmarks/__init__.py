@@ -1,0 +1,1 @@
+"""The bars of the search engine, its growth curves and its memory: ``python -m benchmarks``."""

@@ -1,0 +1,316 @@
+"""The bars: one function each, from what to measure to rows of the table.
+
+Every row is a ratio within the same run: against the bare float64 product X'X of the same data
+unless it says otherwise. Where the goal is a time, the ratio says what machine it was measured on.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from dpsubset import Bounds
+from dpsubset.search.engine import SearchLimitError
+
+from . import memory, moments, ours, peers
+from .data import BOUNDS, SETTINGS, Shape, real, scaled
+from .rows import Row, bare_product, clock
+
+PRODUCT = "X'X in float64"
+GIGA = 1e9
+
+#: Seconds of draws after which a row has enough of them, if it has two.
+_ENOUGH = 15.0
+
+
+@dataclass(frozen=True)
+class Run:
+    """How thorough to be."""
+
+    quick: bool = False
+    peers_python: str | None = None
+
+    @property
+    def limit(self) -> float:
+        """Seconds after which a search counts as not finished."""
+        return 10.0 if self.quick else 60.0
+
+    def repeats(self, thorough: int, quick: int = 1) -> int:
+        """How often to measure."""
+        return quick if self.quick else thorough
+
+
+def moment_rows(run: Run) -> Iterator[Row]:
+    """Reading a table (the bar of the moments, not of the search)."""
+    for row in moments.rows():
+        memory_row = "bytes" in row["benchmark"]
+        scale = 1 / GIGA if memory_row else 1.0
+        yield Row(
+            "moments", row["benchmark"].rsplit(":", 1)[0] + (", extra memory" * memory_row),
+            row["ours"] * scale, "GB" if memory_row else "s", row["peer"] * scale,
+            row["peer is"], row["goal"], "ratio",
+        )  # fmt: skip
+
+
+def b1(run: Run) -> Iterator[Row]:
+    """A whole selection at p = 10,000."""
+    yield from _against_product("B1", Shape(5000, 10_000), ("box", "ball"), 1.3, run)
+
+
+def b2(run: Run) -> Iterator[Row]:
+    """The same near the transition, the hardest regime."""
+    yield from _against_product("B2", Shape(3000, 10_000), ("ball",), 2.0, run)
+    yield from _against_product("B2", Shape(700, 10_000), ("box",), 2.0, run)
+
+
+def _against_product(
+    bar: str, shape: Shape, settings: tuple[str, ...], goal: float, run: Run
+) -> Iterator[Row]:
+    x, y = shape.make()
+    floor = bare_product(x, run.repeats(2))
+    for name in settings:
+        yield _selected(
+            bar, f"{shape}, {name}, eps 1", x, y, shape.k, 1.0, SETTINGS[name], floor,
+            goal, "ratio", run.repeats(5, 2), run.limit,
+        )  # fmt: skip
+
+
+def b3(run: Run) -> Iterator[Row]:
+    """Small problems: a warm selection, and a further draw of a simulation."""
+    for name, n in (("ball", 3000), ("box", 1000)):
+        shape = Shape(n, 100)
+        x, y = shape.make()
+        case = f"{shape}, {name}, eps 1"
+        ours.select(x, y, shape.k, **SETTINGS[name])
+        product = bare_product(x, 21)
+        row = _selected(
+            "B3", f"{case}: warm select", x, y, shape.k, 1.0, SETTINGS[name], product, 0.010,
+            "measured", run.repeats(41, 11), run.limit,
+        )  # fmt: skip
+        yield row
+        taken = ours.intake(x, y, shape.k, **SETTINGS[name])
+        gram = taken.read(taken.open())
+        _, race = ours.sampler(gram, taken.problem, 1.0)
+        rng = ours.randomness()
+        settle, draws = 2000, run.repeats(2000, 1000)
+        for _ in range(settle):  # the partition is fine enough after these
+            race.draw(rng)
+        start = time.perf_counter()
+        for _ in range(draws):
+            race.draw(rng)
+        each = (time.perf_counter() - start) / draws
+        matrix, vector = gram.columns[:100, :100].astype(np.float64), np.ones(100)
+        start = time.perf_counter()
+        for _ in range(draws):
+            matrix @ vector
+        floor = (time.perf_counter() - start) / draws
+        yield Row(
+            "B3", f"{case}: further draw", 1e3 * each, "ms", 1e3 * floor, "one product with X'X",
+            0.1, note=f"mean of {draws:,} draws after {settle:,}",
+        )  # fmt: skip
+
+
+def b4(run: Run) -> Iterator[Row]:
+    """The R best, as many as the first paper lists in minutes."""
+    yield from _top("B4", Shape(2000, 250, 7), 100, 0.5, run.repeats(3), run)
+
+
+def b5(run: Run) -> Iterator[Row]:
+    """The R best, with R = k (p - k) + 2."""
+    shape = Shape(3000, 1000)
+    yield from _top("B5", shape, shape.k * (shape.p - shape.k) + 2, 10.0, 1, run)
+
+
+def _top(bar: str, shape: Shape, count: int, goal: float, repeats: int, run: Run) -> Iterator[Row]:
+    x, y = shape.make()
+    floor = bare_product(x)
+    for name, setting in SETTINGS.items():
+        case = f"{shape}, {name}: {count:,} best"
+        with _Caught(bar, case, goal, run.limit) as caught:
+            runs = [ours.best(x, y, shape.k, count, run.limit, **setting) for _ in range(repeats)]
+            assert len(runs[0].found) == count
+            read = statistics.median(r.read for r in runs)
+            caught.row = Row(
+                bar, case, statistics.median(r.whole for r in runs), "s", floor, PRODUCT, goal,
+                note=f"of which moments {_short(read)}; {runs[0].splits:,} splits",
+            )  # fmt: skip
+        yield caught.row
+
+
+def b6(run: Run) -> Iterator[Row]:
+    """Collinear tables from practice."""
+    settings: tuple[tuple[str, dict[str, Any], float], ...] = (
+        ("box", {"constraint": "box"}, 0.2),
+        ("ball, ridge 1", {"constraint": "ball", "radius": 1.1, "ridge": 1.0}, 2.0),
+    )
+    for table, (x, y) in real().items():
+        floor = bare_product(x, 21)
+        for name, setting, goal in settings:
+            for epsilon in (1.0, 10.0, 100.0):
+                yield _selected(
+                    "B6", f"{table} (n {x.shape[0]:,}, p {x.shape[1]}), k 8, {name}, "
+                    f"eps {epsilon:g}", x, y, 8, epsilon, setting, floor, goal, "measured",
+                    run.repeats(7, 2), run.limit, Bounds(x=1.0, y=1.0),
+                )  # fmt: skip
+
+
+def b7(run: Run) -> Iterator[Row]:
+    """Fewer rows than variables, no ridge."""
+    shape = Shape(600, 1000, rho=0.5)
+    x, y = shape.make()
+    floor = bare_product(x, 5)
+    for name, setting, goal in (
+        ("box", {"constraint": "box"}, 0.5),
+        ("ball", {"constraint": "ball", "radius": 1.1}, 2.0),
+    ):
+        yield _selected(
+            "B7", f"{shape}, {name}, ridge 0, eps 1", x, y, shape.k, 1.0, setting, floor, goal,
+            "measured", run.repeats(5, 2), run.limit,
+        )  # fmt: skip
+
+
+def b8(run: Run) -> Iterator[Row]:
+    """Strongly correlated."""
+    shape = Shape(1000, 1000, rho=0.9)
+    x, y = shape.make()
+    floor = bare_product(x, 5)
+    for name, setting in (("box", {}), ("ball", {"radius": 1.1})):
+        for ridge in (0.0, 20.0):
+            for epsilon in (1.0, 10.0):
+                yield _selected(
+                    "B8", f"{shape}, {name}, ridge {ridge:g}, eps {epsilon:g}", x, y, shape.k,
+                    epsilon, {"constraint": name, "ridge": ridge, **setting}, floor, 5.0,
+                    "measured", run.repeats(3), run.limit,
+                )  # fmt: skip
+
+
+def b9(run: Run) -> Iterator[Row]:
+    """A hundred thousand variables: time and peak memory of a fresh process."""
+    shape = Shape(2000, 100_000)
+    for name in ("box",) if run.quick else SETTINGS:
+        case = f"{shape}, {name}, eps 1"
+        with _Caught("B9", case, 60.0, ours.TIME_LIMIT) as caught:
+            got = memory.measure(shape, name)
+            caught.row = Row(
+                "B9", case, got["seconds"], "s", got["read_once"], "X'y, reading X once", 60.0
+            )
+            yield Row(
+                "B9", f"{case}: peak memory", got["peak"] / GIGA, "GB", got["table"] / GIGA,
+                "the table in float64", 4.0, note="whole process, table included",
+            )  # fmt: skip
+        yield caught.row
+
+
+def b10(run: Run) -> Iterator[Row]:
+    """The optimum alone, against OKRidge, which certifies it, and abess, which does not."""
+    cases = ((Shape(3000, 1000), 480.0), (Shape(3000, 1000, rho=0.5), 480.0),
+             (Shape(1000, 1000, rho=0.5), 20.0))  # fmt: skip
+    limit = 10.0 if run.quick else 120.0
+    for shape, ridge in cases:
+        x, y = shape.make()
+        sx, sy = scaled(x), scaled(y)
+        # A ball so large that it never binds: the peers' problem.
+        runs = [
+            ours.best(x, y, shape.k, 1, constraint="ball", radius=10.0, ridge=ridge)
+            for _ in range(run.repeats(5, 3))
+        ]
+        search = statistics.median(r.search for r in runs)
+        whole = statistics.median(r.whole for r in runs)
+        support = list(runs[0].found[0][1])
+        case = f"{shape}, ridge {ridge:g}"
+        for peer in ("okridge", "abess"):
+            with _Caught("B10", f"{case}: {peer}", None, run.limit) as caught:
+                theirs = peers.run(peer, sx, sy, shape.k, ridge, limit, run.peers_python)
+                if "missing" in theirs:
+                    caught.row = Row("B10", f"{case}: against {peer}", whole, against=peer,
+                                     note=f"peer not installed ({theirs['missing']})")  # fmt: skip
+                    yield caught.row
+                    continue
+                goal = 1 / 20 if peer == "okridge" else 3.0
+                note = _agreement(theirs, support, limit, peer)
+                yield Row("B10", f"{case}: from the data", whole, "s", theirs["whole"], peer, goal,
+                          "ratio", note=note)  # fmt: skip
+                caught.row = Row("B10", f"{case}: after X'X", search, "s", theirs["search"], peer,
+                                 goal, "ratio")  # fmt: skip
+            yield caught.row
+        box = ours.best(x, y, shape.k, 1, **SETTINGS["box"])
+        same = "the same support" if list(box.found[0][1]) == support else "another support"
+        yield Row("B10", f"{case}: our box, ridge 0, after X'X", box.search, "s", box.read,
+                  "our moments", note=f"certified, {same}; no peer has the box")  # fmt: skip
+
+
+def _agreement(theirs: dict[str, Any], support: list[int], limit: float, peer: str) -> str:
+    agree = "same support" if theirs["support"] == support else "ANOTHER SUPPORT"
+    if peer == "okridge":
+        proof = "certified" if theirs["certified"] else f"no proof in {limit:g} s, a lower bound"
+        return f"{agree}, okridge: {proof} (gap {theirs['gap']:.1g})"
+    same = "same support" if theirs["support_with_ridge"] == support else "another support"
+    return f"{agree}, abess without ridge; with it {same}, {_short(theirs['whole_with_ridge'])}"
+
+
+def b11(run: Run) -> Iterator[Row]:
+    """Many variables to select."""
+    shape = Shape(20_000, 500, 20)
+    x, y = shape.make()
+    floor = bare_product(x, 5)
+    for name, setting in SETTINGS.items():
+        yield _selected(
+            "B11", f"{shape}, {name}, eps 1", x, y, shape.k, 1.0, setting, floor, 10.0,
+            "measured", run.repeats(3), run.limit,
+        )  # fmt: skip
+
+
+#: In the order of the table.
+BARS: dict[str, Callable[[Run], Iterator[Row]]] = {
+    "moments": moment_rows, "B1": b1, "B2": b2, "B3": b3, "B4": b4, "B5": b5, "B6": b6, "B7": b7,
+    "B8": b8, "B9": b9, "B10": b10, "B11": b11,
+}  # fmt: skip
+
+
+class _Caught:
+    """A measurement whose failure becomes a row instead of the end of the run."""
+
+    def __init__(self, bar: str, case: str, goal: float | None, limit: float) -> None:
+        self.row = Row(bar, case, None, goal=goal)
+        self._limit = limit
+
+    def __enter__(self) -> _Caught:
+        return self
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        why = (
+            f"not finished after {self._limit:g} s"
+            if isinstance(error, SearchLimitError)
+            else f"{type(error).__name__}: {error}"
+        )
+        self.row = Row(self.row.bar, self.row.case, None, goal=self.row.goal, failed=True, note=why)
+        return True
+
+
+def _selected(
+    bar: str, case: str, x: np.ndarray, y: np.ndarray, k: int, epsilon: float,
+    setting: dict[str, Any], floor: float, goal: float, judged: str, repeats: int, limit: float,
+    bounds: Bounds = BOUNDS,
+) -> Row:  # fmt: skip
+    """Median of several selections from scratch; one that does not finish fails the row."""
+    with _Caught(bar, case, goal, limit) as caught:
+        times: list[float] = []
+        while len(times) < repeats and (len(times) < 2 or sum(times) < _ENOUGH):
+            times.append(clock(lambda: ours.select(x, y, k, epsilon, bounds, limit, **setting))[0])
+        count = len(times)
+        caught.row = Row(
+            bar, case, statistics.median(times), "s", floor, PRODUCT, goal, judged,
+            note=f"{count} draws, slowest {_short(max(times))}" if count > 1 else "one draw",
+        )  # fmt: skip
+    return caught.row
+
+
+def _short(seconds: float) -> str:
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

@@ -1,0 +1,92 @@
+"""Tables to measure on: the synthetic generator of the bars, and three from scikit-learn."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.signal import lfilter
+
+from dpsubset import Bounds
+
+Floats = NDArray[np.float64]
+
+#: Where synthetic rows are clipped.
+CLIP = 0.5
+BOUNDS = Bounds(x=CLIP, y=CLIP)
+#: Variance of the signal over that of the noise.
+SNR = 5.0
+
+#: What "box" and "ball" mean in the bars: default reach without ridge, and the papers' setting.
+SETTINGS: dict[str, dict[str, Any]] = {
+    "box": {"constraint": "box"},
+    "ball": {"constraint": "ball", "radius": 1.1, "ridge": 480.0},
+}
+
+#: Rows are made this many bytes at a time, so that making a table needs little more than itself.
+_BLOCK_BYTES = 2**26
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Size and correlation of a synthetic table."""
+
+    n: int
+    p: int
+    k: int = 5
+    rho: float = 0.1
+    seed: int = 0
+
+    def __str__(self) -> str:
+        return f"n {self.n:,}, p {self.p:,}, k {self.k}, rho {self.rho:g}"
+
+    def make(self) -> tuple[Floats, Floats]:
+        """X with AR(rho) Gaussian rows, y from every second feature with weight 1/sqrt(k)."""
+        rng = np.random.default_rng(self.seed)
+        x = np.empty((self.n, self.p))
+        step = max(1, _BLOCK_BYTES // (8 * self.p))
+        for start in range(0, self.n, step):
+            rows = x[start : start + step]
+            rng.standard_normal(out=rows)
+            rows[:, 1:] *= math.sqrt(1.0 - self.rho**2)
+            rows[:] = lfilter([1.0], [1.0, -self.rho], rows, axis=1)
+        active = 2 * np.arange(self.k)
+        if active[-1] >= self.p:
+            raise ValueError("every second feature: p must be at least 2 k - 1")
+        signal = x[:, active].sum(axis=1) / math.sqrt(self.k)
+        variance = float((self.rho ** np.abs(active[:, None] - active)).sum()) / self.k
+        return x, signal + math.sqrt(variance / SNR) * rng.standard_normal(self.n)
+
+
+def scaled(values: Floats) -> Floats:
+    """Clipped and scaled to [-1, 1]: what the scores are about."""
+    return np.clip(values, -CLIP, CLIP) / CLIP
+
+
+def real() -> dict[str, tuple[Floats, Floats]]:
+    """Three of scikit-learn's tables in [-1, 1].
+
+    Columns are scaled by their own least and largest value. That is allowed here because a
+    benchmark releases nothing; a release needs bounds that are public.
+    """
+    from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+    from sklearn.preprocessing import PolynomialFeatures
+
+    tables = {
+        "breast cancer": load_breast_cancer(return_X_y=True),
+        "digits": load_digits(return_X_y=True),
+    }
+    x, y = load_diabetes(return_X_y=True)
+    tables["diabetes, degree 2"] = (PolynomialFeatures(2, include_bias=False).fit_transform(x), y)
+    return {name: (_by_range(x), _by_range(y)) for name, (x, y) in tables.items()}
+
+
+def _by_range(values: Any) -> Floats:
+    values = np.asarray(values, dtype=np.float64)
+    low, high = values.min(axis=0), values.max(axis=0)
+    width = np.where(high > low, high - low, 1.0)
+    # A constant column carries nothing: 0.
+    return np.where(high > low, 2.0 * (values - low) / width - 1.0, 0.0)

@@ -1,0 +1,113 @@
+"""The project's side of a measurement: select, the stages of a draw, the R best."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import dpsubset as dps
+from dpsubset.gram import Gram
+from dpsubset.intake import Intake, take_in
+from dpsubset.mechanisms import Sampler, mechanism
+from dpsubset.random import Randomness, SystemSource
+from dpsubset.search.best import best_supports
+from dpsubset.search.engine import Engine, Limits
+from dpsubset.sensitivity import Sensitivity
+
+from .data import BOUNDS, SETTINGS, Shape
+
+#: Seconds after which a search counts as not finished.
+TIME_LIMIT = 60.0
+
+#: Bounds that care about nothing but the optimum.
+_OPTIMUM = 1e9
+
+Ranked = list[tuple[int, tuple[int, ...]]]
+
+
+def select(
+    x: np.ndarray, y: np.ndarray, k: int, epsilon: float = 1.0, bounds: dps.Bounds = BOUNDS,
+    limit: float = TIME_LIMIT, **setting: Any,
+) -> tuple[int, ...]:  # fmt: skip
+    """A whole private selection from an array."""
+    release = dps.select(x, y=y, bounds=bounds, k=k, epsilon=epsilon, time_limit=limit, **setting)
+    return tuple(release.support)
+
+
+def intake(x: np.ndarray, y: np.ndarray, k: int, **setting: Any) -> Intake:
+    """What select makes of its arguments before it reads values."""
+    return take_in(x, None, y, BOUNDS, (), k=k, **setting)
+
+
+def sampler(
+    gram: Gram, problem: Any, epsilon: float, limit: float = TIME_LIMIT
+) -> tuple[Engine, Sampler]:
+    """The engine and the race that select and simulate use."""
+    sensitivity = Sensitivity.of(problem)
+    chosen = mechanism("permute-and-flip")
+    eta = chosen.eta(problem, sensitivity, Fraction(epsilon))
+    engine = Engine(gram, problem, sensitivity.unit, float(eta), Limits(seconds=limit))
+    return engine, chosen.race(engine, eta)
+
+
+def randomness() -> Randomness:
+    """What an unseeded draw uses."""
+    return Randomness(SystemSource())
+
+
+@dataclass(frozen=True)
+class Staged:
+    """Seconds of reading and of searching, and what was found."""
+
+    read: float
+    search: float
+    splits: int
+    found: Ranked
+
+    @property
+    def whole(self) -> float:
+        """Reading and searching."""
+        return self.read + self.search
+
+
+def cold_draw(
+    x: np.ndarray, y: np.ndarray, k: int, epsilon: float, limit: float, **setting: Any
+) -> Staged:
+    """One private draw from scratch, in stages."""
+    start = time.perf_counter()
+    taken = intake(x, y, k, **setting)
+    gram = taken.read(taken.open())
+    middle = time.perf_counter()
+    engine, race = sampler(gram, taken.problem, epsilon, limit)
+    support = race.draw(randomness())
+    end = time.perf_counter()
+    return Staged(middle - start, end - middle, engine.splits, [(0, support)])
+
+
+def best(
+    x: np.ndarray, y: np.ndarray, k: int, count: int, limit: float = TIME_LIMIT, **setting: Any
+) -> Staged:
+    """The R best supports, certified, in stages."""
+    start = time.perf_counter()
+    taken = intake(x, y, k, **setting)
+    gram = taken.read(taken.open())
+    middle = time.perf_counter()
+    unit = Sensitivity.of(taken.problem).unit
+    engine = Engine(gram, taken.problem, unit, _OPTIMUM, Limits(seconds=limit))
+    found = best_supports(engine, count)
+    end = time.perf_counter()
+    return Staged(middle - start, end - middle, engine.splits, found)
+
+
+def warm_up() -> None:
+    """Have numba compile, or load, what the bars use, and BLAS take its buffers."""
+    for p in (40, 1600):  # the Gram matrix whole, and by columns on demand
+        x, y = Shape(400, p, k=3).make()
+        for setting in (*SETTINGS.values(), {"constraint": "ball", "radius": 1.1}):
+            best(x, y, 3, 3, **setting)
+            for epsilon in (1.0, 100.0):
+                select(x, y, 3, epsilon, **setting)

@@ -95,8 +95,8 @@ class Best:
         free = region.pool(pool)
         g = self._engine.bounder.gains(leaf)[free]
         order = np.argsort(-g, kind="stable")
-        # Rounding of the sum of m gains is covered by a little slack.
-        need = leaf.base - cutoff - 1e-9 * abs(leaf.base)
+        # Slack for rounding: of the difference, and of running sums over all gains.
+        need = leaf.base - cutoff - 1e-9 * abs(leaf.base) - len(g) * 2.0**-51 * float(g.sum())
         picked = np.empty((_LISTABLE, m), dtype=np.int64)
         count = likely_supports(g[order], m, need, picked)
         if count < 0:

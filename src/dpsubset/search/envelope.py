@@ -54,7 +54,7 @@ class Scale:
             return exp_interval(self.weight * (score - self.ref), self.bits)[1]
         # Better than the reference: the inverse of a number that is rounded down.
         exponent = self.weight * (self.ref - score)
-        precision = math.ceil(exponent * Fraction(3, 2)) + self.bits + 64
+        precision = math.ceil(3 * exponent) + self.bits + 64
         low, _ = exp_interval(exponent, precision)
         return -(-(1 << (self.bits + precision)) // low)
 
@@ -70,12 +70,12 @@ class OpenEnvelope:
         self._pools = []
         for pool, m in enumerate(region.picks):
             if m:
-                part = _Pool(g, region, pool, m, scale.eta)
+                part = _Pool(g, region, pool, m, scale)
                 log2 += part.log2
                 self._pools.append(part)
         self._factor = scale.at_least(log2)
         self.total = self._factor * math.prod(pool.total for pool in self._pools)
-        #: No support of the region has a larger mass.
+        #: No support of the region has a larger 2**bits * q.
         self.peak = self._factor * math.prod(pool.peak for pool in self._pools)
 
     def draw(self, rng: Randomness) -> tuple[Support, int] | None:
@@ -95,18 +95,23 @@ class OpenEnvelope:
 class _Pool:
     """Integer weights of one pool, and draws of m features in proportion to their product.
 
-    Sums and masses count ordered picks: m! times the symmetric polynomial.
+    Sums and masses count ordered picks: m! times the symmetric polynomial. Weights are relative to
+    the m-th largest: the m largest together then have the mass that the bound gives them, and what
+    is rounded up to 1 is small beside it.
     """
 
     def __init__(
-        self, g: NDArray[np.float64], region: Region, pool: int, m: int, eta: float
+        self, g: NDArray[np.float64], region: Region, pool: int, m: int, scale: Scale
     ) -> None:
         top = np.empty(min(3 * m + 8, region.sizes[pool]), dtype=np.int64)
         kernels.largest(g, region.status, pool, len(top), top)
-        high = float(g[top[0]])
+        eta, middle = scale.eta, float(g[top[m - 1]])
         self._weights = np.empty(len(g), dtype=np.int64)
+        capped = np.minimum(g, middle)
         rest = int(
-            kernels.integer_weights(g, region.status, pool, eta, high, _WEIGHT_BITS, self._weights)
+            kernels.integer_weights(
+                capped, region.status, pool, eta, middle, _WEIGHT_BITS, self._weights
+            )
         )
         self._top = top.tolist()
         leading = self._weights[top].tolist()
@@ -115,9 +120,17 @@ class _Pool:
         self._weights[top] = 0
         self._sums: NDArray[np.int64] | None = None
         self._m = m
-        # Divides the common factor out again: weights carry 2**_WEIGHT_BITS exp(-eta high) each,
+        # Divides the common factor out again: weights carry 2**_WEIGHT_BITS exp(-eta middle) each,
         # and ordered picks m!.
-        self.log2 = m * (eta * high / math.log(2) - _WEIGHT_BITS) - math.log2(math.factorial(m))
+        self.log2 = m * (eta * middle / math.log(2) - _WEIGHT_BITS) - math.log2(math.factorial(m))
+        # What lies above the middle. Beyond so many bits all supports without it are negligible:
+        # give them too much, in the common factor, rather than carry longer integers.
+        most = region.count().bit_length() + _WEIGHT_BITS
+        for i, j in enumerate(self._top[: m - 1]):
+            lift = eta * (float(g[j]) - middle) / math.log(2)
+            if lift > 0.0:
+                leading[i] = scale.at_least(_WEIGHT_BITS + min(lift, most))
+                self.log2 += max(lift - most, 0.0)
         # table[i][t]: symmetric polynomial of degree t of the first i leading weights.
         self._table = [[1] + [0] * m]
         for weight in leading:
@@ -168,7 +181,7 @@ class ClosedEnvelope:
         self._supports = supports
         self.masses = [scale.exactly(score) for score in scores]
         self.total = sum(self.masses)
-        self.peak = max(self.masses)
+        self.peak = max(self.masses, default=0)
 
     def draw(self, rng: Randomness) -> tuple[Support, int]:
         """A support in proportion to its mass, and its mass."""

@@ -25,8 +25,10 @@ from fractions import Fraction
 
 import flint
 
+from ..problem import Problem
 from ..random import Randomness
 from ..random.draws import LazyUniform, ball
+from .best import best_supports
 from .bounds import Bound
 from .engine import Engine, Leaf, Listed, Support
 from .envelope import ClosedEnvelope, OpenEnvelope, Scale
@@ -35,12 +37,12 @@ from .region import Region
 #: A leaf is split when its rejected proposals have cost about as much as a split would.
 _PATIENCE = 8.0
 
-#: With eta * y'y beyond this a poor reference would make for long integers.
-_CONCENTRATED = 500.0
-
 #: A leaf whose bound lies this many factors of two below the reference is split before it is used:
 #: its supports would hardly ever be accepted, and its integers would only be long.
 _LOOSE_BITS = 2048
+
+#: So is one whose gains, times eta, pass this: integer weights of features must fit in int64.
+_STEEP = 2.0**48
 
 #: A slab of time is at least 2**this ticks long: rounding its ends costs nothing.
 _LEAST_SLAB = 256
@@ -69,7 +71,7 @@ class Race:
         self._clock = self._ticks = 0
         self._pending: list[_Candidate] = []
         self._winner: Support = ()
-        self._loose: list[Bound] = []  # leaves whose bound is too far off to be worth a mass
+        self._loose: list[Bound] = []  # leaves whose bound is too far off to be given a mass
         self.start([engine.leaf(Region.whole(engine.problem))])
 
     def draw(self, rng: Randomness) -> Support:
@@ -83,24 +85,28 @@ class Race:
 
     def start(self, leaves: Sequence[Leaf]) -> None:
         """Fix the scale of the masses and take in the first leaves."""
-        first = leaves[0]
-        ref = min(first.scores) if isinstance(first, Listed) else self._engine.score(first.guess())
-        problem = self._engine.problem
-        # Room for the rounding of every weight, times the number of supports, times a margin.
-        bits = 44 * problem.k + problem.supports.bit_length() + 128
-        self._scale = Scale(self._eta, self._engine.unit, ref, bits)
+        engine, first = self._engine, leaves[0]
+        ref = min(first.scores) if isinstance(first, Listed) else engine.score(first.guess())
+        bits = _first_bits(engine.problem)
+        self._scale = Scale(self._eta, engine.unit, ref, bits)
+        if isinstance(first, Bound) and self._is_loose(first):
+            # The guess may be far from the best: weights relative to it could be of any length.
+            ref, _ = best_supports(engine, 1)[0]
+            self._scale = Scale(self._eta, engine.unit, ref, bits)
         for leaf in leaves:
             self._put(leaf, len(self._leaves))
 
     def next_leaf(self) -> Bound | None:
         """Propose until a support is accepted (None) or a leaf has wasted too many proposals."""
         if self._loose:
-            return self._loose.pop()
+            return self._loose[-1]
         return self._flip() if self._clocked else self._reject()
 
     def replace(self, leaf: Bound, parts: Sequence[Leaf]) -> None:
         """Put the parts where the leaf was."""
         place = self._at.pop(id(leaf))
+        if self._loose and self._loose[-1] is leaf:
+            self._loose.pop()
         self._put(parts[0], place)
         for part in parts[1:]:
             self._put(part, len(self._leaves))
@@ -111,16 +117,23 @@ class Race:
             envelope = ClosedEnvelope(leaf.supports, leaf.scores, self._scale)
             self._engine.remember(leaf)
         else:
-            envelope = OpenEnvelope(self._engine.bounder, leaf, self._scale)
             self._at[id(leaf)] = place
-            if envelope.peak.bit_length() > self._scale.bits + _LOOSE_BITS:
+            if self._is_loose(leaf):
                 self._loose.append(leaf)
+                envelope = ClosedEnvelope([], [], self._scale)  # until it is split
+            else:
+                envelope = OpenEnvelope(self._engine.bounder, leaf, self._scale)
         if place == len(self._leaves):
             self._leaves.append(leaf)
             self._envelopes.append(envelope)
         else:
             self._leaves[place], self._envelopes[place] = leaf, envelope
         self._masses.set(place, envelope.total, envelope.peak)
+
+    def _is_loose(self, leaf: Bound) -> bool:
+        scale = self._scale
+        below = scale.eta * (scale.ref * scale.unit - leaf.flat)
+        return below > _LOOSE_BITS * math.log(2) or scale.eta * (leaf.base - leaf.flat) > _STEEP
 
     # -- the exponential mechanism --------------------------------------------------------------
 
@@ -169,7 +182,23 @@ class Race:
                 leaf = self._leaves[self._masses.highest()]
                 if not isinstance(leaf, Listed):
                     return leaf
+                end = 1 << (self._scale.bits + self._ticks)
+                if end - self._clock * self._masses.peak < end >> self._scale.bits // 2:
+                    self._sharpen()
+                    continue
             self._slab(rng)
+
+    def _sharpen(self) -> None:
+        """Take twice as many bits for the masses.
+
+        The race ends before 1 / max q, but the clock only gets to 2**bits / peak, where peak is
+        max q in integers, rounded up. The gap is crossed by rounding it more finely: an event of
+        probability 2**-(bits/2), but one without which a draw could fail to end.
+        """
+        scale = self._scale
+        self._scale = Scale(self._eta, self._engine.unit, scale.ref, 2 * scale.bits)
+        for place, leaf in enumerate(self._leaves):
+            self._put(leaf, place)
 
     def _slab(self, rng: Randomness) -> None:
         """Propose the points of one slab of time, latest first.
@@ -266,10 +295,11 @@ class _Chance:
             if not exponent < 600.0:
                 return 0.5, math.inf
             late = self._moment.approximate() * math.exp(exponent)
-            if late > 0.999:
-                return 0.5, math.inf
             over, under = self._moment.thin
-            logarithm += math.log(over / under / (1.0 - late))
+            thin = over / under
+            if late > 0.999 or thin < 1e-300:
+                return 0.5, math.inf
+            logarithm += math.log(thin / (1.0 - late))
             error = error * 2048 + 2.0**-40
         if logarithm > 1e-6 + error:
             raise AssertionError("an envelope lies below the weight of a support")
@@ -291,6 +321,11 @@ class _Chance:
             return chance
         finally:
             flint.ctx.prec = saved
+
+
+def _first_bits(problem: Problem) -> int:
+    """Room for the rounding of every weight, times the number of supports, times a margin."""
+    return 44 * problem.k + problem.supports.bit_length() + 128
 
 
 class _Masses:

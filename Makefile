@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test statistical lint bench clean
+.PHONY: demo test statistical lint bench peers clean
 
 .venv/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpsubset needs Python 3.11 or newer: make PYTHON=python3.x ...")'
@@ -28,5 +28,11 @@ statistical: .venv/.installed
 bench: .venv/.installed
 	$(BIN)/python -m benchmarks
 
+# Other solvers for `make bench` to compare with, in an environment of their own: OKRidge holds
+# numpy below 2. Without them those rows say so.
+peers:
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet -e '.[peers]'
+
 clean:
-	rm -rf .venv build dist demo-output bench-output
+	rm -rf .venv .venv-peers build dist demo-output bench-output

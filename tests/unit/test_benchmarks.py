@@ -1,0 +1,111 @@
+"""The benchmarks run: cheap rows with tiny sizes, and no judgement of any time."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(autouse=True)
+def _importable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))  # benchmarks are not installed
+
+
+def test_synthetic_rows_are_what_the_bars_say():
+    from benchmarks.data import Shape, scaled
+
+    shape = Shape(4000, 30, k=4, rho=0.6)
+    x, y = shape.make()
+    assert x.shape == (4000, 30)
+    neighbours = [np.corrcoef(x[:, j], x[:, j + 1])[0, 1] for j in range(29)]
+    # Standard error of a correlation: about (1 - rho^2)/sqrt(n) = 0.01.
+    np.testing.assert_allclose(neighbours, 0.6, atol=0.06)
+    np.testing.assert_allclose(x.std(axis=0), 1.0, atol=0.06)
+    signal = x[:, [0, 2, 4, 6]].sum(axis=1) / 2.0
+    assert signal.var() / (y - signal).var() == pytest.approx(5.0, rel=0.15)
+    assert np.abs(scaled(x)).max() == 1.0
+    np.testing.assert_array_equal(shape.make()[0], x)
+
+
+def test_real_tables_fill_the_box():
+    from benchmarks.data import real
+
+    for x, y in real().values():
+        assert np.abs(x).max() == 1.0
+        assert np.abs(y).max() == 1.0
+        assert np.isfinite(x).all()
+
+
+def test_growth_writes_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from benchmarks import growth
+    from benchmarks.data import Shape
+
+    tiny = growth.Curves(
+        base=Shape(200, 12, k=2), n=(100, 200), p=(8, 12), k=(1, 2), epsilon=(1.0, 10.0),
+        memory_p=(12,), repeats=1,
+    )  # fmt: skip
+    monkeypatch.setattr(growth, "Curves", lambda: tiny)
+    written = [path.name for path in growth.run(tmp_path)]
+    assert written[:2] == ["growth.csv", "growth-memory.csv"]
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "growth.csv").read_text())))
+    assert len(rows) == 4 * 2 * 2
+    assert all(row["finished"] == "True" for row in rows)
+    if "growth.png" in written:
+        assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_bar_fails_alone_and_the_table_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    import benchmarks.__main__ as program
+    from benchmarks import bars
+    from benchmarks.data import Shape
+
+    def small(run: bars.Run):
+        shape = Shape(300, 20, k=2)
+        yield from bars._top("B4", shape, 5, 1e9, 1, run)
+
+    def broken(run: bars.Run):
+        yield bars.Row("B5", "one that works", 1.0, goal=2.0)
+        raise RuntimeError("a reason")
+
+    monkeypatch.setattr(program, "BARS", {"B4": small, "B5": broken})
+    monkeypatch.setattr(program.ours, "warm_up", lambda: None)
+    assert program.main(["--only", "b4,B5", "--quick", "--out", str(tmp_path)]) == 0
+    rows = json.loads((tmp_path / "bars.json").read_text())["rows"]
+    assert [row["verdict"] for row in rows] == ["met", "met", "met", "MISSED"]
+    assert "a reason" in rows[-1]["note"]
+    assert all(row["ratio"] for row in rows[:2])
+    assert len((tmp_path / "bars.csv").read_text().splitlines()) == 5
+    text = io.StringIO()
+    Console(file=text, width=120).print(program.table([bars.Row("B1", "a case", 3.0, goal=2.0)]))
+    assert "MISSED" in text.getvalue()
+
+
+def test_a_search_that_does_not_finish_is_a_missed_row():
+    from benchmarks import bars
+    from benchmarks.data import BOUNDS, Shape
+
+    shape = Shape(60, 60, k=5, rho=0.9)
+    x, y = shape.make()
+    row = bars._selected(
+        "B0", "hopeless", x, y, 5, 100.0, {"constraint": "box"}, 1.0, 1.0, "measured", 2, 1e-9,
+        BOUNDS,
+    )  # fmt: skip
+    assert row.verdict == "MISSED"
+    assert "not finished" in row.note
+
+
+def test_a_peer_that_is_not_installed_says_so(monkeypatch: pytest.MonkeyPatch):
+    from benchmarks import peers
+
+    x, y = np.ones((5, 3)), np.ones(5)
+    got = peers.run("okridge", x, y, 1, 1.0, 1.0, sys.executable)
+    assert "missing" in got or got["support"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigvalsh
+from scipy.linalg import LinAlgError, eigvalsh
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from ..door import STEPS
@@ -132,8 +132,7 @@ class Bounder:
         block = self._gram.columns[:p, :p] / _SCALE
         nudge = _nudge(block, self.problem.ridge)
         block[np.diag_indices_from(block)] += self.problem.ridge + nudge
-        smallest = float(eigvalsh(block, subset_by_index=(0, 0), check_finite=False)[0])
-        d = np.full(p, max(0.0, smallest - 4 * nudge))
+        d = np.full(p, max(0.0, _smallest(block) - 4 * nudge))
         if sweeps:
             factor, _ = dpotrf(block - np.diag(0.9 * d), lower=1)
             inverse, failed = dpotri(factor, lower=1)
@@ -170,8 +169,7 @@ class Bounder:
         block[np.diag_indices_from(block)] += self.problem.ridge + nudge
         d = np.where(free, bound.d[features], 0.0)
         if bound.d is self._d:  # the first time: start from an even diagonal
-            smallest = eigvalsh(block, subset_by_index=(0, 0), check_finite=False)[0]
-            d = np.where(free, max(0.9 * float(smallest), 0.0), 0.0)
+            d = np.where(free, max(0.9 * _smallest(block), 0.0), 0.0)
         inverse = np.empty_like(block)
         if not kernels.positive_inverse(block - np.diag(d), inverse):
             return  # what the region has is valid
@@ -215,7 +213,7 @@ class Bounder:
                 )  # fmt: skip
                 if missing < 0:
                     break
-                self._fetch(bound)
+                self._fetch(bound, missing)
             g = self.gains(bound)
             forced = float(g[region.members].sum())
             carried = bound.state[0] + kernels.extra(
@@ -227,14 +225,16 @@ class Bounder:
         bound.lead = max(bound.leaders, key=lambda j: g[j], default=-1)
         return bound
 
-    def _fetch(self, bound: Bound) -> None:
-        """Get the columns that the dual ascent wants next, and those it is likely to want."""
+    def _fetch(self, bound: Bound, missing: int) -> None:
+        """Get the column that the dual ascent wants next, and those it is likely to want."""
         region = bound.region
-        count = 3 * sum(region.picks) + 16
-        g = self.gains(bound) if bound.state[1] or self.code == BOX else np.abs(self.c)
-        free = np.flatnonzero(region.status >= kernels.FREE)
-        likely = free[np.argsort(-g[free], kind="stable")[:count]]
-        self._gram.fetch([*region.members.tolist(), *likely.tolist()])
+        wanted = [missing, *region.members.tolist()]
+        g = self.gains(bound)
+        for pool, m in enumerate(region.picks):
+            if m:
+                free = region.pool(pool)
+                wanted += free[np.argsort(-g[free], kind="stable")[: 3 * m + 16]].tolist()
+        self._gram.fetch(wanted)
 
     def _score_last_pick(self, bound: Bound) -> None:
         """With one pick left every function of it is modular: take the scores themselves."""
@@ -279,6 +279,14 @@ class Bounder:
         size = self.yy + abs(carried) + k * highest
         rounding = (4 * k + 64) * _ROUNDING * size
         return float(gain_error + bound.state[4] + rounding + 2 * self._scorer.unit_float)
+
+
+def _smallest(block: Floats) -> float:
+    """The smallest eigenvalue; 0, of which nothing can be taken out, if LAPACK finds none."""
+    try:
+        return float(eigvalsh(block, subset_by_index=(0, 0), check_finite=False)[0])
+    except LinAlgError:  # not an error that a user may see: it would depend on the data
+        return 0.0
 
 
 def _nudge(gram: Floats, ridge: float) -> float:

@@ -133,7 +133,8 @@ class Race:
     def _is_loose(self, leaf: Bound) -> bool:
         scale = self._scale
         below = scale.eta * (scale.ref * scale.unit - leaf.flat)
-        return below > _LOOSE_BITS * math.log(2) or scale.eta * (leaf.base - leaf.flat) > _STEEP
+        steep = scale.eta * (leaf.base - leaf.flat)
+        return not (below <= _LOOSE_BITS * math.log(2) and steep <= _STEEP)
 
     # -- the exponential mechanism --------------------------------------------------------------
 

@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from .memory import peak_bytes
+
 N, P = 5000, 2000
 REPEATS = 7
 TIME_GOAL = 2.5
@@ -83,8 +85,10 @@ def _times() -> tuple[float, float]:
 
 def _extra_memory() -> int:
     """Peak memory of a fresh process while it computes moments, beyond what it held before."""
-    script = Path(__file__).resolve()
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.moments"],
+        cwd=Path(__file__).resolve().parent.parent, capture_output=True, text=True, check=True,
+    )  # fmt: skip
     return int(json.loads(done.stdout)["extra"])
 
 
@@ -92,9 +96,8 @@ def _measure_memory() -> None:
     moments, x = _job()
     before = _resident()
     result = moments()
-    peak = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert result.n == len(x)
-    print(json.dumps({"extra": peak - before}))
+    print(json.dumps({"extra": peak_bytes() - before}))
 
 
 def _resident() -> int:

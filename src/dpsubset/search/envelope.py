@@ -73,7 +73,8 @@ class OpenEnvelope:
                 part = _Pool(g, region, pool, m, scale)
                 log2 += part.log2
                 self._pools.append(part)
-        self._factor = scale.at_least(log2)
+        # With room for the rounding of sums that cancel: see proofs/bounds.md.
+        self._factor = scale.at_least(log2 + scale.bits * 2.0**-48)
         self.total = self._factor * math.prod(pool.total for pool in self._pools)
         #: No support of the region has a larger 2**bits * q.
         self.peak = self._factor * math.prod(pool.peak for pool in self._pools)

@@ -264,7 +264,7 @@ def _show(release: Release, out: Output | None, statement: Output | None, quiet:
     if quiet:
         typer.echo("\n".join(release.features))
         return
-    from .mechanisms.base import float_up
+    from .mechanisms.base import shown_up
 
     lines = [
         *(["*** NOT PRIVATE: seeded draw, for tests only ***"] if guarantee.seeded else []),
@@ -272,8 +272,8 @@ def _show(release: Release, out: Output | None, statement: Output | None, quiet:
         f"{schema.response.name}:",
         *(f"  {name}" for name in release.features),
         f"Guarantee: {guarantee}; unit of privacy: {schema.unit}",
-        f"Cost: epsilon = {float_up(guarantee.epsilon_if_replace_one):.6g} under replace-one, "
-        f"{float_up(guarantee.epsilon_if_add_remove):.6g} under add-remove",
+        f"Cost: epsilon = {shown_up(guarantee.epsilon_if_replace_one)} under replace-one, "
+        f"{shown_up(guarantee.epsilon_if_add_remove)} under add-remove",
         *([f"Release: {out.path}"] if out else []),
         f"Privacy statement: {statement.path if statement else 'below'}",
         *([] if statement else ["", release.statement().rstrip("\n")]),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from .mechanisms.base import Guarantee, float_up
+from .mechanisms.base import Guarantee, float_up, shown_up
 from .problem import Problem
 from .schema import Schema
 from .sensitivity import Sensitivity
@@ -114,7 +114,7 @@ def _statement(release: Release) -> str:
         release.sensitivity,
         release.schema,
     )
-    epsilon = f"{float_up(g.epsilon):.6g}"
+    epsilon = f"{shown_up(g.epsilon)}"
     relation = {
         "replace-one": "one row is replaced by any other (the number of rows is public)",
         "add-remove": "one row is added or removed (the number of rows is private)",
@@ -136,8 +136,8 @@ def _statement(release: Release) -> str:
         f"- Unit of privacy: {schema.unit}. Whoever contributes m rows is protected at m times "
         "epsilon.",
         f"- Neighbours: {g.neighbours}: two tables are neighbours if {relation}.",
-        f"- The same release costs epsilon = {float_up(g.epsilon_if_replace_one):.6g} under "
-        f"replace-one and {float_up(g.epsilon_if_add_remove):.6g} under add-remove.",
+        f"- The same release costs epsilon = {shown_up(g.epsilon_if_replace_one)} under "
+        f"replace-one and {shown_up(g.epsilon_if_add_remove)} under add-remove.",
         "- It holds for any two neighbouring tables and whatever else is known to an attacker; it "
         "assumes nothing about the data.",
         "",
@@ -146,11 +146,11 @@ def _statement(release: Release) -> str:
         f"- `{release.mechanism}`. {release.mechanism_summary}",
         f"- Score f(S): smallest {problem.loss} objective over models on S with coefficients in "
         f"the {problem.constraint} of radius {problem.radius:.6g} (reach "
-        f"{float_up(problem.reach):.6g}), ridge {problem.ridge:.6g}, in scaled units.",
+        f"{shown_up(problem.reach)}), ridge {problem.ridge:.6g}, in scaled units.",
         f"- A row added or removed moves scores relative to each other by at most "
-        f"{float_up(s.range):.6g}, a row replaced by at most {float_up(2 * s.range):.6g} "
+        f"{shown_up(s.range)}, a row replaced by at most {shown_up(2 * s.range)} "
         f"(rule: {s.rule}); the numerical error of a score is certified below "
-        f"{float_up(s.tau):.3g} and is part of the guarantee.",
+        f"{shown_up(s.tau, 3)} and is part of the guarantee.",
         "- Noise is drawn exactly from the operating system's cryptographic generator."
         if not g.seeded
         else "- Noise was drawn from a seeded, reproducible stream.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
@@ -54,7 +55,7 @@ class Guarantee:
 
     def __str__(self) -> str:
         text = (
-            f"pure epsilon = {float_up(self.epsilon):.6g}, delta = 0, {self.neighbours} neighbours"
+            f"pure epsilon = {shown_up(self.epsilon)}, delta = 0, {self.neighbours} neighbours"
         )
         return "NOT PRIVATE (seeded draw); unseeded: " + text if self.seeded else text
 
@@ -95,6 +96,12 @@ class Mechanism(ABC):
     @abstractmethod
     def probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
         """The output distribution in closed form: what tests and audits compare with."""
+
+
+def shown_up(x: Fraction, digits: int = 6) -> str:
+    """x to a few digits, rounded up: for people, who should not read less than they pay."""
+    with decimal.localcontext(prec=digits, rounding=decimal.ROUND_CEILING):
+        return f"{float(decimal.Decimal(x.numerator) / x.denominator):.{digits}g}"
 
 
 def float_up(x: Fraction) -> float:

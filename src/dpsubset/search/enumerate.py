@@ -31,6 +31,9 @@ class ScoredSupports:
     scores: NDArray[np.int64]
     unit: Fraction
 
+    def __repr__(self) -> str:
+        return f"ScoredSupports({len(self)} supports, private scores hidden)"
+
     def __len__(self) -> int:
         return len(self.scores)
 
@@ -45,17 +48,17 @@ class ScoredSupports:
 
 
 def check_size(problem: Problem) -> None:
-    """Refuse, before any data is read, a problem with too many supports to list."""
+    """Refuse a problem with too many supports to list."""
     if problem.supports > LARGEST_LIST:
         raise ArgumentError(
             f"there are {problem.supports} sets of {problem.k} out of {problem.p} variables; "
-            f"at most {LARGEST_LIST} can be listed. Take a smaller k, or declare columns that "
-            "cannot matter as 'ignored' in the schema"
+            f"at most {LARGEST_LIST} can be listed. The search engine has no such limit"
         )
 
 
 def list_supports(problem: Problem) -> NDArray[np.int64]:
     """Every support, sorted within and among themselves."""
+    check_size(problem)
     always = problem.always_include
     free = [j for j in range(problem.p) if j not in always]
     m = problem.k - len(always)

@@ -54,9 +54,7 @@ class Guarantee:
         return cls(costs[neighbours], neighbours, costs["replace-one"], costs["add-remove"], seeded)
 
     def __str__(self) -> str:
-        text = (
-            f"pure epsilon = {shown_up(self.epsilon)}, delta = 0, {self.neighbours} neighbours"
-        )
+        text = f"pure epsilon = {shown_up(self.epsilon)}, delta = 0, {self.neighbours} neighbours"
         return "NOT PRIVATE (seeded draw); unseeded: " + text if self.seeded else text
 
 

@@ -32,7 +32,7 @@ class Curves:
     k: tuple[int, ...] = (1, 2, 3, 5, 8, 12, 20)
     epsilon: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
     memory_p: tuple[int, ...] = (100, 300, 1000, 3000, 10_000, 30_000)
-    repeats: int = 3
+    repeats: int = 5
 
 
 QUICK = Curves(
@@ -149,6 +149,8 @@ def draw(
         panel.set_xlabel(_LABELS[axis])
         panel.set_ylabel("seconds")
         panel.grid(alpha=0.3, which="major")
+    panels["k"].set_xticks(curves.k, [str(k) for k in curves.k])
+    panels["k"].minorticks_off()
     # One scale of seconds for all four, so that panels compare.
     low = min(panel.get_ylim()[0] for panel in panels.values())
     high = max(panel.get_ylim()[1] for panel in panels.values())

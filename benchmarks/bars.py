@@ -255,7 +255,7 @@ def _agreement(theirs: dict[str, Any], support: list[int], limit: float, peer: s
     agree = "same support" if theirs["support"] == support else "ANOTHER SUPPORT"
     if peer == "okridge":
         proof = "certified" if theirs["certified"] else f"no proof in {limit:g} s, a lower bound"
-        return f"{agree}, okridge: {proof} (gap {theirs['gap']:.1g})"
+        return f"{agree}, okridge: {proof} (gap {theirs['gap']:.1g}), {theirs['threads']}"
     same = "same support" if theirs["support_with_ridge"] == support else "another support"
     return f"{agree}, abess without ridge; with it {same}, {_short(theirs['whole_with_ridge'])}"
 

@@ -44,7 +44,7 @@ def run(
         file = Path(folder) / "data.npz"
         np.savez(file, x=x, y=y)
         job = json.dumps({"peer": peer, "file": str(file), "k": k, "ridge": ridge, "limit": limit})
-        single = _process(peer, job, limit, python, {name: "1" for name in _THREADS})
+        single = _process(peer, job, limit, python, dict.fromkeys(_THREADS, "1"))
         # Missing, or out of time: more threads would not help.
         if "missing" in single or single["search"] >= limit:
             return single

@@ -1,0 +1,98 @@
+"""Races on small problems, made to search although they could list, or to search badly.
+
+Everything here may cost time and must not move the distribution: regions are split down to two
+supports, bounds made loose by random amounts, splits made at random times on random features.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpsubset.mechanisms import Mechanism
+from dpsubset.random import Randomness
+from dpsubset.search import bounds, engine
+from dpsubset.search.bounds import Bound, Bounder
+from dpsubset.search.engine import Engine
+from dpsubset.search.kernels import FREE
+from dpsubset.search.race import Race
+from statistical.cases import Case
+
+
+def force_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists are short, and the last pick is searched for like the others."""
+    monkeypatch.setattr(engine, "_SHORT", 2)
+    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
+
+
+def loosen(monkeypatch: pytest.MonkeyPatch, eta: float) -> None:
+    """Every bound is lowered by a random amount, every gain raised by one, of a few 1/eta."""
+    rng = np.random.default_rng()
+    settle, gains = Bounder._settle, Bounder.gains
+    noise: dict[int, np.ndarray] = {}
+
+    def loose_gains(self: Bounder, bound: Bound) -> np.ndarray:
+        p = self.problem.p
+        return gains(self, bound) + noise.setdefault(p, rng.exponential(1 / eta, p))
+
+    def loose_settle(self: Bounder, bound: Bound, *arguments: Any) -> Bound:
+        settle(self, bound, *arguments)
+        down = float(rng.exponential(2 / eta))
+        bound.base -= down
+        bound.flat -= down
+        return bound
+
+    monkeypatch.setattr(Bounder, "gains", loose_gains)
+    monkeypatch.setattr(Bounder, "_settle", loose_settle)
+
+
+def split_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any free feature may be branched on, after any rejected proposal."""
+    rng = np.random.default_rng()
+    settle, waste = Bounder._settle, Race._waste
+
+    def random_lead(self: Bounder, bound: Bound, *arguments: Any) -> Bound:
+        settle(self, bound, *arguments)
+        bound.lead = int(rng.choice(np.flatnonzero(bound.region.status >= FREE)))
+        return bound
+
+    def random_time(self: Race, place: int, chance: float) -> Bound | None:
+        waste(self, place, chance)
+        leaf = self._leaves[place]
+        return leaf if isinstance(leaf, Bound) and rng.random() < 0.3 else None
+
+    monkeypatch.setattr(Bounder, "_settle", random_lead)
+    monkeypatch.setattr(Race, "_waste", random_time)
+
+
+@dataclass
+class Tally:
+    """Draws, and how many splits they took."""
+
+    counts: Counter[tuple[int, ...]]
+    splits: int
+
+
+def race(
+    case: Case,
+    mechanism: Mechanism,
+    rng: Randomness,
+    draws: int,
+    *,
+    factor: Fraction = Fraction(1),
+    fresh_after: int = 10**9,
+) -> Tally:
+    """Draws at ``factor`` times the right eta, with a fresh tree after every so many."""
+    eta = factor * case.eta(mechanism)
+    engine = Engine(case.moments, case.problem, case.sensitivity.unit, float(eta))
+    counts: Counter[tuple[int, ...]] = Counter()
+    for done in range(draws):
+        if done % fresh_after == 0:
+            sampler = mechanism.race(engine, eta)
+        counts[sampler.draw(rng)] += 1
+    return Tally(counts, engine.splits)

@@ -9,10 +9,13 @@ numerical error tau of the score are subtracted.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, eigvalsh
 from scipy.linalg.lapack import dpotrf, dpotri
+from threadpoolctl import ThreadpoolController
 
 from ..door import STEPS
 from ..gram import Gram
@@ -281,10 +284,17 @@ class Bounder:
         return float(gain_error + bound.state[4] + rounding + 2 * self._scorer.unit_float)
 
 
+@functools.cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
 def _smallest(block: Floats) -> float:
     """The smallest eigenvalue; 0, of which nothing can be taken out, if LAPACK finds none."""
     try:
-        return float(eigvalsh(block, subset_by_index=(0, 0), check_finite=False)[0])
+        # Its threads wait for each other longer than they work, on a busy machine.
+        with _blas().limit(limits=1, user_api="blas"):
+            return float(eigvalsh(block, subset_by_index=(0, 0), check_finite=False)[0])
     except LinAlgError:  # not an error that a user may see: it would depend on the data
         return 0.0
 

@@ -221,8 +221,8 @@ def b10(run: Run) -> Iterator[Row]:
     for shape, ridge in cases[:1] if run.quick else cases:
         x, y = shape.make()
         sx, sy = scaled(x), scaled(y)
-        # The papers' ball does not bind at the optimum (that of radius 10 has the same value), so the
-        # peers, which know no ball, have the same problem.
+        # The papers' ball does not bind at the optimum (a ball of radius 10 has the same value), so
+        # the peers, which know no ball, have the same problem.
         runs = [
             ours.best(x, y, shape.k, 1, constraint="ball", radius=1.1, ridge=ridge)
             for _ in range(run.repeats(5, 3))

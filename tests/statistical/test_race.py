@@ -31,7 +31,7 @@ pytestmark = pytest.mark.statistical
 #: Draws, and the relative error of eta that so many draws tell.
 MANY, TENTH = 50_000, Fraction(1, 10)
 SOME, FIFTH = 20_000, Fraction(1, 5)
-FEW, HALF = 4_000, Fraction(1, 2)
+FEW, HALF = 2_000, Fraction(1, 2)
 
 each_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 
@@ -97,10 +97,10 @@ def test_precision_does_not_move_the_distribution(
 def test_loose_envelopes_do_not_move_the_distribution(
     name: str, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Loose in a new way every 20 draws."""
+    """Regions are loose in a new way every 40 draws."""
     force_search(monkeypatch)
     loosen(monkeypatch, float(case.eta(MECHANISMS[name]())))
-    judge(case, name, race(case, MECHANISMS[name](), system(), SOME, fresh_after=20), FIFTH)
+    judge(case, name, race(case, MECHANISMS[name](), system(), SOME, fresh_after=40), FIFTH)
 
 
 @each_mechanism
@@ -108,21 +108,21 @@ def test_loose_envelopes_do_not_move_the_distribution(
 def test_random_splits_do_not_move_the_distribution(
     name: str, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On any feature, after any rejection; a fresh tree every 20 draws, or it would be complete."""
+    """On any feature, after any rejection; a fresh tree every 40 draws, or it would be complete."""
     force_search(monkeypatch)
     split_at_random(monkeypatch)
-    tally = race(case, MECHANISMS[name](), system(), SOME, fresh_after=20)
+    tally = race(case, MECHANISMS[name](), system(), SOME, fresh_after=40)
     judge(case, name, tally, FIFTH)
 
 
 @each_mechanism
-@each_case([CASES[3], CASES[8], CASES[13], SUSPECT])
+@each_case([CASES[3], CASES[5], CASES[8], SUSPECT])
 def test_splits_during_a_draw_do_not_move_the_distribution(
     name: str, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A tree for one draw only, loose and split at random: nearly every split is made mid-draw."""
+    """A tree for one draw only, a little loose, split at random: all splits are made mid-draw."""
     force_search(monkeypatch)
-    loosen(monkeypatch, float(case.eta(MECHANISMS[name]())))
+    loosen(monkeypatch, 4 * float(case.eta(MECHANISMS[name]())))
     split_at_random(monkeypatch)
     tally = race(case, MECHANISMS[name](), system(), FEW, fresh_after=1)
     assert tally.splits > FEW / 4
@@ -161,15 +161,13 @@ def test_a_race_with_eta_wrong_by_a_tenth_is_caught(
     assert g_test(tally.counts, case.supports, claimed) < LEVEL
 
 
-@each_mechanism
-def test_envelopes_that_are_too_low_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_envelopes_that_are_too_low_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A proposal accepted with probability above 1 is an error, not a draw.
 
     One free pick, so that bounds are exact; masses too low by one part in 100,000.
     """
-    case = CASES[4]
+    case, mechanism = CASES[4], MECHANISMS["exponential"]()
     monkeypatch.setattr(engine_module, "_SHORT", 2)
-    mechanism = MECHANISMS[name]()
     settle = Bounder._settle
     up = 1e-5 / float(case.eta(mechanism))
 

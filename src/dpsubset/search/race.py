@@ -44,6 +44,9 @@ _LOOSE_BITS = 2048
 #: So is one whose gains, times eta, pass this: integer weights of features must fit in int64.
 _STEEP = 2.0**48
 
+#: What the proofs rule out. A race that went on would not have the mechanism's distribution.
+_TOO_LOW = "an envelope lies below the weight of a support"
+
 #: A slab of time is at least 2**this ticks long: rounding its ends costs nothing.
 _LEAST_SLAB = 256
 
@@ -296,6 +299,8 @@ class _Chance:
             if not exponent < 600.0:
                 return 0.5, math.inf
             late = self._moment.approximate() * math.exp(exponent)
+            if late > 1.0 + 1e-6:
+                raise AssertionError(_TOO_LOW)
             over, under = self._moment.thin
             thin = over / under
             if late > 0.999 or thin < 1e-300:
@@ -303,7 +308,7 @@ class _Chance:
             logarithm += math.log(thin / (1.0 - late))
             error = error * 2048 + 2.0**-40
         if logarithm > 1e-6 + error:
-            raise AssertionError("an envelope lies below the weight of a support")
+            raise AssertionError(_TOO_LOW)
         chance = math.exp(min(logarithm, 0.0))
         return chance, chance * error * 2 + 2.0**-1000
 

@@ -174,6 +174,8 @@ def _statement(release: Release) -> str:
         f"- {', '.join(public)}.",
         "- The running time, memory use and power draw of the computation depend on the data. An "
         "attacker who can observe them learns something this guarantee does not cover.",
+        "- So does the chance of passing a node or time limit, where one was set. A search that "
+        "passes it ends without a release; its epsilon counts as spent all the same.",
         "- Other releases from the same table: their epsilons add up.",
         "",
         "## Provenance",

@@ -136,6 +136,12 @@ def test_limits_raise_and_say_that_the_cost_is_spent(
     assert not any(digit.isdigit() for digit in str(caught.value))
 
 
+def test_the_statement_says_what_a_limit_costs() -> None:
+    unprotected = select().statement().split("## Not protected")[1]
+    assert "time limit" in unprotected
+    assert "epsilon counts as spent" in unprotected
+
+
 def test_generous_limits_change_nothing() -> None:
     assert select(node_limit=10**6, time_limit=1e6).support == select().support
 

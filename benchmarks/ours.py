@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ import numpy as np
 import dpsubset as dps
 from dpsubset.gram import Gram
 from dpsubset.intake import Intake, take_in
-from dpsubset.mechanisms import Sampler, mechanism
+from dpsubset.mechanisms import Data, Sampler, Setting
+from dpsubset.mechanisms.permute_and_flip import PermuteAndFlip
 from dpsubset.random import Randomness, SystemSource
 from dpsubset.search.best import best_supports
 from dpsubset.search.engine import Engine, Limits
@@ -47,10 +47,10 @@ def sampler(
     gram: Gram, problem: Any, epsilon: float, limit: float = TIME_LIMIT
 ) -> tuple[Engine, Sampler]:
     """The engine and the race that select and simulate use."""
-    sensitivity = Sensitivity.of(problem)
-    chosen = mechanism("permute-and-flip")
-    eta = chosen.eta(problem, sensitivity, Fraction(epsilon))
-    engine = Engine(gram, problem, sensitivity.unit, float(eta), Limits(seconds=limit))
+    setting = Setting.of(problem, epsilon)
+    chosen = PermuteAndFlip()
+    eta = chosen.eta(setting)
+    engine = Data(gram, Limits(seconds=limit)).engine(setting, eta)
     return engine, chosen.race(engine, eta)
 
 

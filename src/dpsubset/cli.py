@@ -82,9 +82,21 @@ def select_command(
             show_default=False,
         ),
     ],
+    delta: Annotated[
+        str,
+        typer.Option(help="For mechanisms whose guarantee has one; 0 otherwise.", metavar="NUMBER"),
+    ] = "0",
     mechanism: Annotated[
-        str, typer.Option(help="permute-and-flip or exponential.")
+        str, typer.Option(help="How to select; 'dpsubset mechanisms' lists them.")
     ] = "permute-and-flip",
+    option: Annotated[
+        list[str] | None,
+        typer.Option(help="An option of the mechanism; may be repeated.", metavar="NAME=VALUE"),
+    ] = None,
+    allow_unproven: Annotated[
+        bool,
+        typer.Option("--allow-unproven", help="Run a mechanism that has NO PRIVACY GUARANTEE."),
+    ] = False,
     loss: Annotated[str, typer.Option(help="least-squares.")] = "least-squares",
     constraint: Annotated[
         str, typer.Option(help="Set of allowed coefficients: box, ball or l1.")
@@ -137,20 +149,25 @@ def select_command(
 ) -> None:
     """Select k variables of FILE privately. Costs epsilon."""
     with _guarded(), ExitStack() as stack:
-        budget = _number(epsilon)
+        budget, chance = _number(epsilon, "epsilon"), _number(delta, "delta")
         _check_apart(file, schema, out, statement)
         release_file = _reserve(out, stack)
         statement_file = _reserve(statement, stack)
 
+        from .mechanisms import option as parse
         from .selection import select
 
+        options = dict(map(parse, option or ()))
         with _progress_bar(quiet) as progress:
             release = select(
                 file,
                 schema,
                 k=k,
                 epsilon=budget,
+                delta=chance,
                 mechanism=mechanism,
+                options=options,
+                allow_unproven=allow_unproven,
                 loss=loss,
                 constraint=constraint,
                 reach=reach,
@@ -172,6 +189,21 @@ def select_command(
         if lost:
             # The budget is spent, so what was released is printed before the failure is reported.
             _fail(f"the release was made and is printed, but not written: {'; '.join(lost)}", 1)
+
+
+@app.command("mechanisms")
+def mechanisms_command() -> None:
+    """List the selection mechanisms: what each promises, and its options."""
+    with _guarded():
+        from dataclasses import fields
+
+        from .mechanisms import MECHANISMS
+
+        for name, cls in MECHANISMS.items():
+            options = ", ".join(f"{field.name}={field.default}" for field in fields(cls))
+            typer.echo(f"{name}: {cls.promises}. Use it when {cls.use_when}.")
+            if options:
+                typer.echo(f"    options: {options}")
 
 
 @schema_app.command("init")
@@ -226,11 +258,11 @@ def schema_check(
             typer.echo(f"{file}: has every declared column")
 
 
-def _number(text: str) -> Decimal:
+def _number(text: str, what: str) -> Decimal:
     try:
         return Decimal(text)
     except InvalidOperation:
-        raise ArgumentError("epsilon must be a number, such as 0.5") from None
+        raise ArgumentError(f"{what} must be a number, such as 0.5 or 1e-6") from None
 
 
 def _check_apart(*paths: Path | None) -> None:
@@ -264,16 +296,19 @@ def _show(release: Release, out: Output | None, statement: Output | None, quiet:
     if quiet:
         typer.echo("\n".join(release.features))
         return
-    from .mechanisms.base import shown_up
+    from .mechanisms.base import shown_cost
 
+    costs = [f"{shown_cost(cost)} under {relation}" for relation, cost in guarantee.costs.items()]
+    selected = f"Selected {len(release.features)} of {len(schema.features)} variables"
+    if release.support is None:
+        selected = "Released nothing: no set of variables could be named"
     lines = [
         *(["*** NOT PRIVATE: seeded draw, for tests only ***"] if guarantee.seeded else []),
-        f"Selected {len(release.features)} of {len(schema.features)} variables to explain "
-        f"{schema.response.name}:",
+        *([] if guarantee.proven else ["*** NOT PRIVATE: no guarantee ***"]),
+        f"{selected} to explain {schema.response.name}:",
         *(f"  {name}" for name in release.features),
         f"Guarantee: {guarantee}; unit of privacy: {schema.unit}",
-        f"Cost: epsilon = {shown_up(guarantee.epsilon_if_replace_one)} under replace-one, "
-        f"{shown_up(guarantee.epsilon_if_add_remove)} under add-remove",
+        *([f"Cost: {', '.join(costs)}"] if costs else []),
         *([f"Release: {out.path}"] if out else []),
         f"Privacy statement: {statement.path if statement else 'below'}",
         *([] if statement else ["", release.statement().rstrip("\n")]),

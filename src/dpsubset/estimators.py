@@ -6,7 +6,7 @@ of a cell or quotes one: X and y go through the door as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
@@ -20,6 +20,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .errors import ArgumentError, TableError
+from .mechanisms import Mechanism
 from .schema import Bounds, Schema
 from .selection import select
 from .sources.arrays import as_matrix
@@ -44,7 +45,8 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     schema : Schema or path of a bounds file, optional
         Public description of the columns. A frame's columns are found by name, and those that the
         schema does not declare are never selected; an array has the schema's features in order.
-    mechanism, loss, constraint, reach, radius, ridge, neighbours, sensitivity, always_include, seed
+    delta, mechanism, options, allow_unproven, loss, constraint, reach, radius, ridge, neighbours, \
+sensitivity, always_include, seed, node_limit, time_limit
         As in :func:`dpsubset.select`.
 
     Attributes
@@ -66,7 +68,10 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         bounds: Bounds | None = None,
         schema: Schema | str | Path | None = None,
-        mechanism: str = "permute-and-flip",
+        delta: float | Fraction | Decimal = 0,
+        mechanism: str | Mechanism = "permute-and-flip",
+        options: Mapping[str, Any] | None = None,
+        allow_unproven: bool = False,
         loss: str = "least-squares",
         constraint: str = "box",
         reach: float | None = None,
@@ -76,12 +81,17 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         sensitivity: str = "sharp",
         always_include: Iterable[int | str] = (),
         seed: int | None = None,
+        node_limit: int | None = None,
+        time_limit: float | None = None,
     ) -> None:
         self.k = k
         self.epsilon = epsilon
         self.bounds = bounds
         self.schema = schema
+        self.delta = delta
         self.mechanism = mechanism
+        self.options = options
+        self.allow_unproven = allow_unproven
         self.loss = loss
         self.constraint = constraint
         self.reach = reach
@@ -91,6 +101,8 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         self.sensitivity = sensitivity
         self.always_include = always_include
         self.seed = seed
+        self.node_limit = node_limit
+        self.time_limit = time_limit
 
     def fit(self, X: Any, y: Any = None) -> PrivateSubsetSelector:
         """Make one release from X and y. Costs epsilon.
@@ -122,7 +134,7 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         validate_data(self, X, skip_check_array=True)
         # Everything but the data is a parameter of the same name.
         release = select(X, y=y, **self.get_params(deep=False))
-        positions = list(release.support)
+        positions = list(release.support or ())
         if is_frame(X):
             # By name: the schema may order the columns in another way, or leave some out.
             names = column_names(X)

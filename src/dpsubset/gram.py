@@ -28,6 +28,8 @@ _CACHE_BYTES = 2**30
 
 Ints = NDArray[np.int64]
 
+_NOTHING: NDArray[np.int16] = np.empty(0, dtype=np.int16)
+
 
 class Gram:
     """X'X by column, with X'y, y'y, its diagonal and n.
@@ -42,6 +44,8 @@ class Gram:
         y'y and the number of records.
     records : int16 array of shape (p, n), or empty
         The quantised columns, where X'X is multiplied out on demand.
+    response : int16 array of shape (n,), or empty
+        The quantised response that goes with them.
     fingerprint : str
         Of the schema.
     """
@@ -56,9 +60,11 @@ class Gram:
         n: int,
         records: NDArray[np.int16],
         fingerprint: str,
+        response: NDArray[np.int16] = _NOTHING,
     ) -> None:
         self.columns, self.slot, self.diagonal, self.c = columns, slot, diagonal, c
         self.yy, self.n, self.records, self.fingerprint = yy, n, records, fingerprint
+        self.response = response
         self.p = len(c)
 
     @classmethod
@@ -88,6 +94,11 @@ class Gram:
             parts.append(part)
         cells = np.concatenate(parts, axis=1)
         del parts
+        return cls.of_cells(cells, schema.fingerprint())
+
+    @classmethod
+    def of_cells(cls, cells: NDArray[np.int16], fingerprint: str) -> Gram:
+        """From quantised columns, the response last."""
         n = cells.shape[1]
         check_n(n)
         records = cells[:-1]
@@ -102,7 +113,8 @@ class Gram:
             yy=int(yy),
             n=n,
             records=records,
-            fingerprint=schema.fingerprint(),
+            fingerprint=fingerprint,
+            response=cells[-1],
         )
 
     @property

@@ -33,15 +33,21 @@ class Intake:
     data: Any
     y: Any
 
+    def position(self, name: int | str) -> int:
+        """Of a feature, by its name or its position."""
+        return _position(name, self.schema, "options")
+
     def open(self) -> Table | Moments:
         """Look at names and types of the table's columns."""
         if isinstance(self.data, Moments):
             return self.data
         return open_table(self.data, self.schema, self.y)
 
-    def read(self, table: Table | Moments, progress: Progress | None = None) -> Gram:
-        """Send the table through the door."""
-        gram = self._gram(table, progress)
+    def read(
+        self, table: Table | Moments, progress: Progress | None = None, *, records: bool = False
+    ) -> Gram:
+        """Send the table through the door; with ``records``, keep them quantised."""
+        gram = self._gram(table, progress, records)
         if gram.fingerprint != self.schema.fingerprint():
             raise ArgumentError("these moments come from another schema")
         if gram.n == 0 and self.problem.neighbours == "replace-one":
@@ -52,11 +58,13 @@ class Intake:
             )
         return gram
 
-    def _gram(self, table: Table | Moments, progress: Progress | None) -> Gram:
+    def _gram(self, table: Table | Moments, progress: Progress | None, records: bool) -> Gram:
         if isinstance(table, Moments):
             return Gram.from_moments(table)
         rows, p = table.rows, self.problem.p
         blocks = table.blocks(progress)
+        if records:
+            return Gram.from_records(self.schema, blocks)
         if p > _MANY_VARIABLES and rows is not None and 2 * rows * (p + 1) <= _RECORD_BYTES:
             return Gram.from_records(self.schema, blocks)
         return Gram.from_moments(Moments.from_blocks(self.schema, blocks))
@@ -77,7 +85,8 @@ def take_in(
     if schema is None:
         raise ArgumentError("pass a schema (or, for arrays, bounds): bounds are public knowledge "
                             "and are never read from the data")  # fmt: skip
-    always = {*schema.always_include, *(_position(name, schema) for name in always_include)}
+    given = (_position(name, schema, "always_include") for name in always_include)
+    always = {*schema.always_include, *given}
     problem = Problem.state(len(schema.features), always_include=always, **stated)
     return Intake(schema, problem, data, y)
 
@@ -111,9 +120,9 @@ def _settle_schema(
     return bounds.schema([f"x{j}" for j in range(as_matrix(data).shape[1])])
 
 
-def _position(name: int | str, schema: Schema) -> int:
+def _position(name: int | str, schema: Schema, what: str) -> int:
     if isinstance(name, str):
         if name not in schema.feature_names:
-            raise ArgumentError(f"always_include: the schema declares no feature {name!r}")
+            raise ArgumentError(f"{what}: the schema declares no feature {name!r}")
         return schema.feature_names.index(name)
-    return whole(name, "always_include")
+    return whole(name, what)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from .mechanisms.base import Guarantee, float_up, shown_up
+from .mechanisms.base import Guarantee, float_up, shown_cost
 from .problem import Problem
 from .schema import Schema
 from .sensitivity import Sensitivity
@@ -22,7 +24,11 @@ SEEDED_WARNING = (
     "release is NOT PRIVATE. Seeds are for tests and simulation only."
 )
 
-_PACKAGES = ("dpsubset", "numpy", "scipy", "numba", "python-flint")
+UNPROVEN_WARNING = (
+    "This mechanism has NO PRIVACY GUARANTEE: whoever sees the release may learn about single rows."
+)
+
+_PACKAGES = ("dpsubset", "numpy", "scipy", "numba", "python-flint", "scikit-learn", "opendp")
 
 
 @dataclass(frozen=True)
@@ -31,8 +37,9 @@ class Release:
 
     Attributes
     ----------
-    support : tuple of int
-        Positions of the selected variables among the schema's features.
+    support : tuple of int, or None
+        Positions of the selected variables among the schema's features; None if the mechanism
+        released nothing, as some may.
     features : list of str
         Their names.
     guarantee : Guarantee
@@ -41,7 +48,7 @@ class Release:
         NOT PRIVATE counts of the search, if they were asked for by that name; no export has them.
     """
 
-    support: tuple[int, ...]
+    support: tuple[int, ...] | None
     features: list[str]
     guarantee: Guarantee
     mechanism: str
@@ -49,6 +56,8 @@ class Release:
     schema: Schema
     problem: Problem
     sensitivity: Sensitivity
+    options: Mapping[str, Any] = field(default_factory=dict)
+    details: Sequence[str] = ()
     diagnostics: dict[str, int] | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,21 +65,23 @@ class Release:
         g, problem, s = self.guarantee, self.problem, self.sensitivity
         return {
             "format": "dpsubset release 1",
-            **({"warning": SEEDED_WARNING} if g.seeded else {}),
+            **({"warning": " ".join(_warnings(g))} if _warnings(g) else {}),
             "features": list(self.features),
-            "support": list(self.support),
+            "support": None if self.support is None else list(self.support),
             "guarantee": {
-                "private": not g.seeded,
+                "private": g.private,
                 "seeded": g.seeded,
-                "epsilon": float_up(g.epsilon),
-                "epsilon_exact": str(g.epsilon),
-                "delta": g.delta,
+                "epsilon": _float(g.epsilon),
+                "epsilon_exact": None if g.epsilon is None else str(g.epsilon),
+                "delta": float_up(g.delta),
+                "assumes": g.assumes,
                 "neighbours": g.neighbours,
                 "unit": self.schema.unit,
-                "epsilon_if_replace_one": float_up(g.epsilon_if_replace_one),
-                "epsilon_if_add_remove": float_up(g.epsilon_if_add_remove),
+                "epsilon_if_replace_one": _float(g.epsilon_if_replace_one),
+                "epsilon_if_add_remove": _float(g.epsilon_if_add_remove),
             },
             "mechanism": self.mechanism,
+            "mechanism_options": {name: _plain(value) for name, value in self.options.items()},
             "parameters": {
                 "loss": problem.loss,
                 "p": problem.p,
@@ -107,18 +118,66 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _statement(release: Release) -> str:
-    g, problem, s, schema = (
-        release.guarantee,
-        release.problem,
-        release.sensitivity,
-        release.schema,
+def _float(x: Fraction | None) -> float | None:
+    return None if x is None else float_up(x)
+
+
+def _plain(value: Any) -> Any:
+    """An option as JSON has it."""
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _warnings(g: Guarantee) -> list[str]:
+    found = [SEEDED_WARNING] if g.seeded else []
+    if not g.proven:
+        found.append(UNPROVEN_WARNING)
+    if g.assumes:
+        found.append(f"The guarantee holds only if {g.assumes}. Nobody has checked that.")
+    return found
+
+
+def _released(release: Release) -> str:
+    problem, response = release.problem, release.schema.response.name
+    if release.support is None:
+        return (
+            f"Released: that no {problem.k} of {problem.p} variables to explain `{response}` could "
+            "be named with this mechanism at this price."
+        )
+    names = ", ".join(f"`{name}`" for name in release.features) or "none of them"
+    return (
+        f"Released: the names of {len(release.features)} of {problem.p} variables, chosen to "
+        f"explain `{response}`: {names}."
     )
-    epsilon = f"{shown_up(g.epsilon)}"
+
+
+def _guarantee_lines(g: Guarantee, unit: str) -> list[str]:
+    if not g.proven:
+        return [
+            "- None. This mechanism is known not to keep the epsilon it was run with; it exists to "
+            "reproduce published figures on data that are not sensitive."
+        ]
     relation = {
         "replace-one": "one row is replaced by any other (the number of rows is public)",
         "add-remove": "one row is added or removed (the number of rows is private)",
     }[g.neighbours]
+    cost, other = g.costs[g.neighbours], [shown_cost(c) + f" under {r}" for r, c in g.costs.items()]
+    kind, rest = ("Approximate", "") if cost.delta else ("Pure", ", delta = 0")
+    return [
+        f"- {kind} differential privacy, {shown_cost(cost)}{rest}.",
+        f"- Unit of privacy: {unit}. Whoever contributes m rows is protected at m times "
+        "epsilon" + (" (and a larger delta)." if cost.delta else "."),
+        f"- Neighbours: {g.neighbours}: two tables are neighbours if {relation}.",
+        f"- The same release costs {' and '.join(other)}.",
+        f"- It holds only if {g.assumes}. Nobody has checked that; without it there is no "
+        "guarantee."
+        if g.assumes
+        else "- It holds for any two neighbouring tables and whatever else is known to an "
+        "attacker; it assumes nothing about the data.",
+    ]
+
+
+def _statement(release: Release) -> str:
+    g, problem, schema = release.guarantee, release.problem, release.schema
     always = [schema.feature_names[j] for j in problem.always_include]
     public = ["column names and bounds", "k"] + (
         ["the number of rows"] if g.neighbours == "replace-one" else []
@@ -126,31 +185,22 @@ def _statement(release: Release) -> str:
     lines = [
         "# Privacy statement",
         "",
-        *([f"> **{SEEDED_WARNING}**", ""] if g.seeded else []),
-        f"Released: the names of {problem.k} of {problem.p} variables, chosen to explain "
-        f"`{schema.response.name}`: " + ", ".join(f"`{name}`" for name in release.features) + ".",
+        *(line for warning in _warnings(g) for line in (f"> **{warning}**", "")),
+        _released(release),
         "",
         "## Guarantee",
         "",
-        f"- Pure differential privacy, epsilon = {epsilon}, delta = 0.",
-        f"- Unit of privacy: {schema.unit}. Whoever contributes m rows is protected at m times "
-        "epsilon.",
-        f"- Neighbours: {g.neighbours}: two tables are neighbours if {relation}.",
-        f"- The same release costs epsilon = {shown_up(g.epsilon_if_replace_one)} under "
-        f"replace-one and {shown_up(g.epsilon_if_add_remove)} under add-remove.",
-        "- It holds for any two neighbouring tables and whatever else is known to an attacker; it "
-        "assumes nothing about the data.",
+        *_guarantee_lines(g, schema.unit),
         "",
         "## Mechanism",
         "",
         f"- `{release.mechanism}`. {release.mechanism_summary}",
-        f"- Score f(S): smallest {problem.loss} objective over models on S with coefficients in "
-        f"the {problem.constraint} of radius {problem.radius:.6g} (reach "
-        f"{shown_up(problem.reach)}), ridge {problem.ridge:.6g}, in scaled units.",
-        f"- A row added or removed moves scores relative to each other by at most "
-        f"{shown_up(s.range)}, a row replaced by at most {shown_up(2 * s.range)} "
-        f"(rule: {s.rule}); the numerical error of a score is certified below "
-        f"{shown_up(s.tau, 3)} and is part of the guarantee.",
+        *(f"- {sentence}" for sentence in release.details),
+        *(
+            ["- Options: " + ", ".join(f"{name} = {value}" for name, value in stated) + "."]
+            if (stated := [(n, v) for n, v in release.options.items() if v is not None])
+            else []
+        ),
         "- Noise is drawn exactly from the operating system's cryptographic generator."
         if not g.seeded
         else "- Noise was drawn from a seeded, reproducible stream.",

@@ -7,8 +7,8 @@ read. From there on nothing fails because of a value.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -16,13 +16,13 @@ from typing import Any
 
 from .errors import ArgumentError
 from .intake import Intake, take_in
-from .mechanisms import Mechanism, Sampler, mechanism
+from .mechanisms import Data, Mechanism, Outcome, Sampler, Setting, mechanism
 from .moments import Moments
 from .problem import DEFAULT_REACH, whole
 from .random import Randomness, SeededSource, SystemSource
 from .release import Release
 from .schema import Bounds, Schema
-from .search.engine import Engine, Limits
+from .search.engine import Limits
 from .sensitivity import Sensitivity
 from .sources import Progress, Table
 
@@ -35,9 +35,8 @@ class _Plan:
 
     intake: Intake
     table: Table | Moments
-    sensitivity: Sensitivity
     mechanism: Mechanism
-    epsilon: Fraction
+    setting: Setting
     seed: int | None
     limits: Limits
 
@@ -45,27 +44,28 @@ class _Plan:
     def randomness(self) -> Randomness:
         return Randomness(SystemSource() if self.seed is None else SeededSource(self.seed))
 
-    def engine(self, progress: Progress | None) -> tuple[Engine, Sampler]:
-        problem = self.intake.problem
-        eta = self.mechanism.eta(problem, self.sensitivity, self.epsilon)
-        gram = self.intake.read(self.table, progress)
-        engine = Engine(gram, problem, self.sensitivity.unit, float(eta), self.limits)
-        return engine, self.mechanism.race(engine, eta)
+    def read(self, progress: Progress | None) -> tuple[Setting, Sampler]:
+        """Read the table and do everything but the draw."""
+        gram = self.intake.read(self.table, progress, records=self.mechanism.needs_records)
+        setting = self.setting
+        if setting.problem.neighbours == "replace-one":
+            setting = replace(setting, n=gram.n)  # public under this relation
+        return setting, self.mechanism.prepare(Data(gram, self.limits), setting)
 
-    def release(self, support: tuple[int, ...], diagnostics: dict[str, int] | None) -> Release:
-        schema, problem = self.intake.schema, self.intake.problem
+    def release(self, setting: Setting, outcome: Outcome, diagnostics: dict[str, int]) -> Release:
+        schema, problem, chosen = self.intake.schema, self.intake.problem, self.mechanism
         return Release(
-            support=support,
-            features=[schema.feature_names[j] for j in support],
-            guarantee=self.mechanism.guarantee(
-                problem, self.sensitivity, self.epsilon, seeded=self.seed is not None
-            ),
-            mechanism=self.mechanism.name,
-            mechanism_summary=self.mechanism.summary,
+            support=outcome,
+            features=[schema.feature_names[j] for j in outcome or ()],
+            guarantee=chosen.guarantee(setting, seeded=self.seed is not None),
+            mechanism=chosen.name,
+            mechanism_summary=chosen.summary,
             schema=schema,
             problem=problem,
-            sensitivity=self.sensitivity,
-            diagnostics=diagnostics,
+            sensitivity=setting.sensitivity,
+            options=chosen.options(),
+            details=chosen.details(setting),
+            diagnostics=diagnostics or None,
         )
 
 
@@ -77,7 +77,10 @@ def select(
     epsilon: float | Fraction | Decimal,
     y: Any = None,
     bounds: Bounds | None = None,
-    mechanism: str = "permute-and-flip",
+    delta: float | Fraction | Decimal = 0,
+    mechanism: str | Mechanism = "permute-and-flip",
+    options: Mapping[str, Any] | None = None,
+    allow_unproven: bool = False,
     loss: str = "least-squares",
     constraint: str = "box",
     reach: float | None = None,
@@ -92,7 +95,7 @@ def select(
     diagnostics: str | None = None,
     progress: Progress | None = None,
 ) -> Release:
-    """Select k of p variables under pure epsilon-differential privacy.
+    """Select k of p variables under differential privacy; pure epsilon by default.
 
     Parameters
     ----------
@@ -108,8 +111,15 @@ def select(
         The response, for arrays and for frames that do not hold it.
     bounds : Bounds, optional
         Public bounds of X and y, instead of a schema.
-    mechanism : {"permute-and-flip", "exponential"}
-        How the support is drawn.
+    delta : number
+        For mechanisms whose guarantee has one; 0, hence pure privacy, for all others.
+    mechanism : str or Mechanism
+        How the support is drawn: a name from `dpsubset.MECHANISMS`, or such an object with its
+        options. The default is exact, and as good as any at the same epsilon.
+    options : mapping, optional
+        Options of a mechanism given by its name.
+    allow_unproven : bool
+        Needed for mechanisms without a privacy guarantee, which exist to reproduce figures.
     loss : {"least-squares"}
         What a support is judged by.
     constraint : {"box", "ball", "l1"}
@@ -147,13 +157,14 @@ def select(
     if diagnostics not in (None, "not-private"):
         raise ArgumentError("diagnostics must be None or 'not-private', which says what they are")
     plan = _prepare(
-        data, schema, y, bounds, always_include, seed, epsilon, mechanism, sensitivity,
-        Limits.of(node_limit, time_limit), k=k, loss=loss, constraint=constraint, reach=reach,
-        radius=radius, ridge=ridge, neighbours=neighbours,
+        data, schema, y, bounds, always_include, seed, (epsilon, delta), (mechanism, options),
+        allow_unproven, sensitivity, Limits.of(node_limit, time_limit), k=k, loss=loss,
+        constraint=constraint, reach=reach, radius=radius, ridge=ridge, neighbours=neighbours,
     )  # fmt: skip
-    engine, sampler = plan.engine(progress)
-    support = sampler.draw(plan.randomness)
-    return plan.release(support, engine.diagnostics() if diagnostics else None)
+    setting, sampler = plan.read(progress)
+    outcome = sampler.draw(plan.randomness)
+    counts = sampler.diagnostics() if diagnostics else {}
+    return plan.release(setting, outcome, counts)
 
 
 def simulate(
@@ -165,7 +176,10 @@ def simulate(
     draws: int = 1000,
     y: Any = None,
     bounds: Bounds | None = None,
-    mechanism: str = "permute-and-flip",
+    delta: float | Fraction | Decimal = 0,
+    mechanism: str | Mechanism = "permute-and-flip",
+    options: Mapping[str, Any] | None = None,
+    allow_unproven: bool = False,
     loss: str = "least-squares",
     constraint: str = "box",
     reach: float | None = None,
@@ -178,20 +192,20 @@ def simulate(
     node_limit: int | None = None,
     time_limit: float | None = None,
     progress: Progress | None = None,
-) -> Counter[tuple[int, ...]]:
+) -> Counter[Outcome]:
     """How often each support would be released. NOT PRIVATE: each draw costs epsilon.
 
-    For synthetic data, planning and tests. Takes the arguments of :func:`select`, and how many
-    ``draws`` to make.
+    None stands for a draw that released nothing. For synthetic data, planning and tests. Takes the
+    arguments of :func:`select`, and how many ``draws`` to make.
     """
     if whole(draws, "draws") < 1:
         raise ArgumentError("draws must be at least 1")
     plan = _prepare(
-        data, schema, y, bounds, always_include, seed, epsilon, mechanism, sensitivity,
-        Limits.of(node_limit, time_limit), k=k, loss=loss, constraint=constraint, reach=reach,
-        radius=radius, ridge=ridge, neighbours=neighbours,
+        data, schema, y, bounds, always_include, seed, (epsilon, delta), (mechanism, options),
+        allow_unproven, sensitivity, Limits.of(node_limit, time_limit), k=k, loss=loss,
+        constraint=constraint, reach=reach, radius=radius, ridge=ridge, neighbours=neighbours,
     )  # fmt: skip
-    _, sampler = plan.engine(progress)
+    _, sampler = plan.read(progress)
     rng = plan.randomness
     return Counter(sampler.draw(rng) for _ in range(draws))
 
@@ -203,32 +217,64 @@ def _prepare(
     bounds: Bounds | None,
     always_include: Iterable[int | str],
     seed: int | None,
-    epsilon: Any,
-    mechanism_name: str,
+    budget: tuple[Any, Any],
+    named: tuple[str | Mechanism, Mapping[str, Any] | None],
+    allow_unproven: bool,
     rule: str,
     limits: Limits,
     **stated: Any,
 ) -> _Plan:
     """Check everything that can be checked without reading values."""
-    exact = exact_epsilon(epsilon)
-    chosen = mechanism(mechanism_name)
+    epsilon, delta = exact_epsilon(budget[0]), exact_delta(budget[1])
+    chosen = mechanism(*named)
     if seed is not None:
         seed = whole(seed, "seed")
+        if not chosen.seedable:
+            raise ArgumentError(f"{chosen.name} takes noise from OpenDP, which has no seeds")
+    if not chosen.proven and allow_unproven is not True:
+        raise ArgumentError(
+            f"{chosen.name} with these options has no privacy guarantee. To run it all the same, "
+            "on data that are not sensitive, pass allow_unproven=True"
+        )
     intake = take_in(data, schema, y, bounds, always_include, **stated)
-    spread = Sensitivity.of(intake.problem, rule)
-    return _Plan(intake, intake.open(), spread, chosen, exact, seed, limits)
+    if chosen.needs_records and isinstance(data, Moments):
+        raise ArgumentError(f"{chosen.name} needs the records: moments are not enough")
+    chosen = chosen.named(intake.position)
+    setting = Setting(intake.problem, Sensitivity.of(intake.problem, rule), epsilon, delta)
+    chosen.check(setting)
+    return _Plan(intake, intake.open(), chosen, setting, seed, limits)
 
 
 def exact_epsilon(value: Any) -> Fraction:
     """Epsilon as the exact rational that was given; a float stands for its own binary value."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, Fraction, Decimal)):
-        try:
-            value = float(value) if hasattr(value, "dtype") else None
-        except (TypeError, ValueError):
-            value = None
-    if value is None or (isinstance(value, Decimal) and value.is_nan()) or not value > 0:
+    epsilon = _exact(value)
+    if epsilon is None or epsilon <= 0:
         raise ArgumentError("epsilon must be a finite number greater than 0")
     # Beyond these no guarantee is worth its name, and float64 bounds no longer guide the search.
-    if not 1e-9 <= value <= 1e6:
+    if not 1e-9 <= epsilon <= 1e6:
         raise ArgumentError("epsilon must lie between 1e-9 and 1e6")
-    return Fraction(value)
+    return epsilon
+
+
+def exact_delta(value: Any) -> Fraction:
+    """Delta, likewise; 0 for pure privacy."""
+    delta = _exact(value)
+    if delta is None or not 0 <= delta < 1:
+        raise ArgumentError("delta must be a number from 0 to below 1: much below 1/n, or 0")
+    if 0 < delta < 1e-100:
+        raise ArgumentError("delta must be 0 or at least 1e-100")
+    return delta
+
+
+def _exact(value: Any) -> Fraction | None:
+    if isinstance(value, bool):
+        return None
+    if not isinstance(value, (int, float, Fraction, Decimal)) and not hasattr(value, "dtype"):
+        return None
+    if isinstance(value, Decimal) and value and value.is_finite() and abs(value.adjusted()) > 400:
+        # Refused in any case; as a fraction it could have any number of digits.
+        value = Decimal("1e400" if value.adjusted() > 0 else "1e-400").copy_sign(value)
+    try:
+        return Fraction(float(value) if hasattr(value, "dtype") else value)
+    except (TypeError, ValueError, OverflowError):
+        return None

@@ -16,7 +16,7 @@ import numpy as np
 
 from dpsubset.audit.exact import moments_of_records
 from dpsubset.door import STEPS
-from dpsubset.mechanisms import Mechanism
+from dpsubset.mechanisms import ScoreMechanism, Setting
 from dpsubset.moments import Moments
 from dpsubset.problem import Problem
 from dpsubset.random import Randomness
@@ -47,15 +47,17 @@ class Case:
         scored = self.scored
         return [scored.support(i) for i in range(len(scored))]
 
-    def eta(self, mechanism: Mechanism) -> Fraction:
-        return mechanism.eta(self.problem, self.sensitivity, self.epsilon)
+    def eta(self, mechanism: ScoreMechanism) -> Fraction:
+        return mechanism.eta(Setting(self.problem, self.sensitivity, self.epsilon))
 
-    def probabilities(self, mechanism: Mechanism, factor: Fraction = Fraction(1)) -> np.ndarray:
+    def probabilities(
+        self, mechanism: ScoreMechanism, factor: Fraction = Fraction(1)
+    ) -> np.ndarray:
         """Closed form at ``factor`` times the right eta."""
         return mechanism.probabilities(self.scored, factor * self.eta(mechanism))
 
     def draw(
-        self, mechanism: Mechanism, rng: Randomness, draws: int, factor: Fraction = Fraction(1)
+        self, mechanism: ScoreMechanism, rng: Randomness, draws: int, factor: Fraction = Fraction(1)
     ) -> Counter[tuple[int, ...]]:
         """Supports drawn by the mechanism at ``factor`` times the right eta."""
         sampler = mechanism.sampler(self.scored, factor * self.eta(mechanism))

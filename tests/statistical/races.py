@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsubset.mechanisms import Mechanism
+from dpsubset.mechanisms import ScoreMechanism
 from dpsubset.random import Randomness
 from dpsubset.search import bounds, engine
 from dpsubset.search.bounds import Bound, Bounder
@@ -80,7 +80,7 @@ class Tally:
 
 def race(
     case: Case,
-    mechanism: Mechanism,
+    mechanism: ScoreMechanism,
     rng: Randomness,
     draws: int,
     *,

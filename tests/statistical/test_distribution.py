@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from dpsubset.door import STEPS
-from dpsubset.mechanisms import MECHANISMS
+from dpsubset.mechanisms import PLAIN
 from dpsubset.random import Randomness, SystemSource
 from statistical.cases import CASES, UNIFORM, Case
 from statistical.gtest import LEVEL, g_test, miss
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.statistical
 
 DRAWS = 50_000
 WRONG = (Fraction(9, 10), Fraction(11, 10))
-each_mechanism = pytest.mark.parametrize("name", MECHANISMS)
+each_mechanism = pytest.mark.parametrize("name", PLAIN)
 each_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 
 
@@ -32,7 +32,7 @@ def test_draws_agree_with_the_closed_form_and_no_other(
     name: str, case: Case, start_bits: int
 ) -> None:
     """From 64 bits on float64 decides nearly all; from 8 bits on every refinement happens."""
-    mechanism = MECHANISMS[name]()
+    mechanism = PLAIN[name]()
     right = case.probabilities(mechanism)
     assert right.sum() == pytest.approx(1, abs=1e-9)
     counts = case.draw(mechanism, Randomness(SystemSource(), start_bits), DRAWS)
@@ -49,7 +49,7 @@ def test_draws_agree_with_the_closed_form_and_no_other(
 def test_a_sampler_with_eta_wrong_by_a_tenth_is_caught(
     name: str, case: Case, factor: Fraction
 ) -> None:
-    mechanism = MECHANISMS[name]()
+    mechanism = PLAIN[name]()
     claimed = case.probabilities(mechanism)
     assert miss(case.probabilities(mechanism, factor), claimed, DRAWS) < LEVEL
     counts = case.draw(mechanism, Randomness(SystemSource()), DRAWS, factor)
@@ -60,7 +60,7 @@ def test_a_sampler_with_eta_wrong_by_a_tenth_is_caught(
 @pytest.mark.parametrize("case", UNIFORM, ids=lambda case: case.name)
 @pytest.mark.parametrize("start_bits", [64, 8])
 def test_supports_that_tie_are_equally_likely(name: str, case: Case, start_bits: int) -> None:
-    mechanism = MECHANISMS[name]()
+    mechanism = PLAIN[name]()
     flat = np.full(len(case.supports), 1 / len(case.supports))
     np.testing.assert_allclose(case.probabilities(mechanism), flat, rtol=1e-3)
     counts = case.draw(mechanism, Randomness(SystemSource(), start_bits), DRAWS)
@@ -69,7 +69,7 @@ def test_supports_that_tie_are_equally_likely(name: str, case: Case, start_bits:
 
 def test_one_mechanism_is_not_taken_for_the_other() -> None:
     case = CASES[0]
-    em, pf = MECHANISMS["exponential"](), MECHANISMS["permute-and-flip"]()
+    em, pf = PLAIN["exponential"](), PLAIN["permute-and-flip"]()
     assert miss(case.probabilities(em), case.probabilities(pf), DRAWS) < LEVEL
     counts = case.draw(em, Randomness(SystemSource()), DRAWS)
     assert g_test(counts, case.supports, case.probabilities(pf)) < LEVEL

@@ -16,7 +16,7 @@ import pytest
 
 from dpsubset.audit.exact import moments_of_records
 from dpsubset.door import STEPS
-from dpsubset.mechanisms import MECHANISMS
+from dpsubset.mechanisms import PLAIN
 from dpsubset.problem import Problem
 from dpsubset.random import Randomness, SystemSource
 from dpsubset.search import engine as engine_module
@@ -33,7 +33,7 @@ MANY, TENTH = 50_000, Fraction(1, 10)
 SOME, FIFTH = 20_000, Fraction(1, 5)
 FEW, HALF = 2_000, Fraction(1, 2)
 
-each_mechanism = pytest.mark.parametrize("name", MECHANISMS)
+each_mechanism = pytest.mark.parametrize("name", PLAIN)
 
 
 def suspect() -> Case:
@@ -61,7 +61,7 @@ def system(start_bits: int = 64) -> Randomness:
 
 def judge(case: Case, name: str, tally: Any, error: Fraction) -> None:
     """Draws agree with the closed form, and not with that of an eta off by ``error``."""
-    mechanism = MECHANISMS[name]()
+    mechanism = PLAIN[name]()
     right = case.probabilities(mechanism)
     draws = tally.counts.total()
     assert g_test(tally.counts, case.supports, right) >= LEVEL
@@ -77,7 +77,7 @@ def test_the_race_agrees_with_the_closed_form(
     name: str, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     force_search(monkeypatch)
-    tally = race(case, MECHANISMS[name](), system(), MANY)
+    tally = race(case, PLAIN[name](), system(), MANY)
     assert tally.splits > 0
     judge(case, name, tally, TENTH)
 
@@ -89,7 +89,7 @@ def test_precision_does_not_move_the_distribution(
 ) -> None:
     """From 8 bits on ball arithmetic decides, after refinements of every kind."""
     force_search(monkeypatch)
-    judge(case, name, race(case, MECHANISMS[name](), system(8), SOME), FIFTH)
+    judge(case, name, race(case, PLAIN[name](), system(8), SOME), FIFTH)
 
 
 @each_mechanism
@@ -99,8 +99,8 @@ def test_loose_envelopes_do_not_move_the_distribution(
 ) -> None:
     """Regions are loose in a new way every 40 draws."""
     force_search(monkeypatch)
-    loosen(monkeypatch, float(case.eta(MECHANISMS[name]())))
-    judge(case, name, race(case, MECHANISMS[name](), system(), SOME, fresh_after=40), FIFTH)
+    loosen(monkeypatch, float(case.eta(PLAIN[name]())))
+    judge(case, name, race(case, PLAIN[name](), system(), SOME, fresh_after=40), FIFTH)
 
 
 @each_mechanism
@@ -111,7 +111,7 @@ def test_random_splits_do_not_move_the_distribution(
     """On any feature, after any rejection; a fresh tree every 40 draws, or it would be complete."""
     force_search(monkeypatch)
     split_at_random(monkeypatch)
-    tally = race(case, MECHANISMS[name](), system(), SOME, fresh_after=40)
+    tally = race(case, PLAIN[name](), system(), SOME, fresh_after=40)
     judge(case, name, tally, FIFTH)
 
 
@@ -122,9 +122,9 @@ def test_splits_during_a_draw_do_not_move_the_distribution(
 ) -> None:
     """A tree for one draw only, a little loose, split at random: all splits are made mid-draw."""
     force_search(monkeypatch)
-    loosen(monkeypatch, 4 * float(case.eta(MECHANISMS[name]())))
+    loosen(monkeypatch, 4 * float(case.eta(PLAIN[name]())))
     split_at_random(monkeypatch)
-    tally = race(case, MECHANISMS[name](), system(), FEW, fresh_after=1)
+    tally = race(case, PLAIN[name](), system(), FEW, fresh_after=1)
     assert tally.splits > FEW / 4
     judge(case, name, tally, HALF)
 
@@ -133,14 +133,14 @@ def test_splits_during_a_draw_do_not_move_the_distribution(
 @each_case(UNIFORM)
 def test_ties_are_broken_evenly(name: str, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     force_search(monkeypatch)
-    tally = race(case, MECHANISMS[name](), system(), SOME, fresh_after=20)
-    assert g_test(tally.counts, case.supports, case.probabilities(MECHANISMS[name]())) >= LEVEL
+    tally = race(case, PLAIN[name](), system(), SOME, fresh_after=20)
+    assert g_test(tally.counts, case.supports, case.probabilities(PLAIN[name]())) >= LEVEL
 
 
 def test_the_suspect_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
     """200,000 draws of the exponential mechanism: eta is right within 5 %."""
     force_search(monkeypatch)
-    tally = race(SUSPECT, MECHANISMS["exponential"](), system(), 200_000)
+    tally = race(SUSPECT, PLAIN["exponential"](), system(), 200_000)
     judge(SUSPECT, "exponential", tally, Fraction(1, 20))
 
 
@@ -154,7 +154,7 @@ def test_a_race_with_eta_wrong_by_a_tenth_is_caught(
     name: str, case: Case, factor: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     force_search(monkeypatch)
-    mechanism = MECHANISMS[name]()
+    mechanism = PLAIN[name]()
     claimed = case.probabilities(mechanism)
     assert miss(case.probabilities(mechanism, factor), claimed, MANY) < LEVEL
     tally = race(case, mechanism, system(), MANY, factor=factor)
@@ -166,7 +166,7 @@ def test_envelopes_that_are_too_low_are_caught(monkeypatch: pytest.MonkeyPatch) 
 
     One free pick, so that bounds are exact; masses too low by one part in 100,000.
     """
-    case, mechanism = CASES[4], MECHANISMS["exponential"]()
+    case, mechanism = CASES[4], PLAIN["exponential"]()
     monkeypatch.setattr(engine_module, "_SHORT", 2)
     settle = Bounder._settle
     up = 1e-5 / float(case.eta(mechanism))
@@ -191,7 +191,7 @@ def test_a_clock_that_forgets_thinning_is_caught(monkeypatch: pytest.MonkeyPatch
             super().__init__(scale, score, mass)
 
     monkeypatch.setattr(race_module, "_Chance", Forgetful)
-    flip, exponential = MECHANISMS["permute-and-flip"](), MECHANISMS["exponential"]()
+    flip, exponential = PLAIN["permute-and-flip"](), PLAIN["exponential"]()
     right, wrong = case.probabilities(flip), case.probabilities(exponential)
     assert miss(wrong, right, MANY) < LEVEL
     tally = race(case, flip, system(), MANY)
@@ -207,5 +207,5 @@ def test_a_race_that_accepts_everything_is_caught(
     case = CASES[7]
     force_search(monkeypatch)
     monkeypatch.setattr(race_module._Chance, "flip", lambda self, rng: True)
-    tally = race(case, MECHANISMS[name](), system(), MANY)
-    assert g_test(tally.counts, case.supports, case.probabilities(MECHANISMS[name]())) < LEVEL
+    tally = race(case, PLAIN[name](), system(), MANY)
+    assert g_test(tally.counts, case.supports, case.probabilities(PLAIN[name]())) < LEVEL

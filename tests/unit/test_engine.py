@@ -13,7 +13,7 @@ import pytest
 
 import dpsubset as dps
 from dpsubset import Bounds, Moments, intake
-from dpsubset.mechanisms import MECHANISMS
+from dpsubset.mechanisms import PLAIN, Setting
 from dpsubset.problem import Problem
 from dpsubset.search import race
 from dpsubset.search.best import best_supports
@@ -82,7 +82,7 @@ def test_frequencies_among_half_a_million_supports(
     epsilon, draws = Fraction(12), 4000
     x, y = table()
     problem = Problem.state(P, K)
-    eta = MECHANISMS[name]().eta(problem, Sensitivity.of(problem), epsilon)
+    eta = PLAIN[name]().eta(Setting.of(problem, epsilon))
     top = np.argsort(scored().scores, kind="stable")[:40]
     best = [scored().support(int(i)) for i in top]
 
@@ -106,7 +106,7 @@ def test_frequencies_among_half_a_million_supports(
 # -- columns on demand ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", PLAIN)
 def test_columns_on_demand_release_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the columns come in one batch the bounds are the same, and so are seeded draws."""
     whole = [select(seed=seed, mechanism=name, epsilon=8).support for seed in range(6)]
@@ -119,7 +119,7 @@ def test_columns_on_demand_release_the_same(name: str, monkeypatch: pytest.Monke
 # -- limits and interruptions -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("limit", [{"node_limit": 1}, {"time_limit": 1e-9}], ids=str)
 def test_limits_raise_and_say_that_the_cost_is_spent(
     name: str, limit: dict[str, Any], monkeypatch: pytest.MonkeyPatch
@@ -180,7 +180,7 @@ def test_diagnostics_stay_with_the_object() -> None:
 # -- edges ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("epsilon", [10**4, 10**6])
 @pytest.mark.parametrize("rho", [0.0, 0.9])
 def test_an_enormous_epsilon_gives_the_optimum(name: str, epsilon: int, rho: float) -> None:
@@ -196,7 +196,7 @@ def test_an_enormous_epsilon_gives_the_optimum(name: str, epsilon: int, rho: flo
     assert release.support == support
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("constraint", ["box", "ball", "l1"])
 def test_edges(name: str, constraint: str) -> None:
     stated = {"mechanism": name, "constraint": constraint}
@@ -212,7 +212,7 @@ def test_edges(name: str, constraint: str) -> None:
         select(data=x[:0], y=y[:0], **stated)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", PLAIN)
 def test_without_data_every_support_is_as_likely_as_any_other(name: str) -> None:
     found = dps.simulate(
         np.zeros((0, 9)), k=2, epsilon=3, y=np.zeros(0), bounds=UNIT, mechanism=name, seed=2,

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsubset import ArgumentError
-from dpsubset.mechanisms import MECHANISMS, mechanism
+from dpsubset.mechanisms import MECHANISMS, PLAIN, Setting, mechanism
 from dpsubset.mechanisms.base import float_up
 from dpsubset.problem import Problem
 from dpsubset.random import Randomness, SeededSource
@@ -40,34 +40,34 @@ def test_permute_and_flip_by_its_definition(scores: list[int], eta: Fraction) ->
             wanted[i] += none_yet * q[i]
             none_yet *= 1 - q[i]
     wanted /= math.factorial(len(scores))
-    found = MECHANISMS["permute-and-flip"]().probabilities(scored(scores), eta)
+    found = PLAIN["permute-and-flip"]().probabilities(scored(scores), eta)
     np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
 @given(SCORES, st.fractions(Fraction(1, 100), 20))
 def test_exponential_by_its_definition(scores: list[int], eta: Fraction) -> None:
-    found = MECHANISMS["exponential"]().probabilities(scored(scores), eta)
+    found = PLAIN["exponential"]().probabilities(scored(scores), eta)
     for i, j in itertools.combinations(range(len(scores)), 2):
         odds = math.exp(float(eta * Fraction(scores[j] - scores[i], 16)))
         assert found[i] == pytest.approx(found[j] * odds, rel=1e-9)
     assert found.sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", PLAIN)
 @given(scores=SCORES, eta=st.fractions(Fraction(1, 100), 20), shift=st.integers(-1000, 2**60))
 def test_a_common_shift_of_all_scores_changes_nothing(
     name: str, scores: list[int], eta: Fraction, shift: int
 ) -> None:
-    plain = MECHANISMS[name]().probabilities(scored(scores), eta)
-    moved = MECHANISMS[name]().probabilities(scored(scores, shift), eta)
+    plain = PLAIN[name]().probabilities(scored(scores), eta)
+    moved = PLAIN[name]().probabilities(scored(scores, shift), eta)
     np.testing.assert_array_equal(plain, moved)
     rng, same = Randomness(SeededSource(3)), Randomness(SeededSource(3))
-    one = MECHANISMS[name]().sampler(scored(scores), eta)
-    two = MECHANISMS[name]().sampler(scored(scores, shift), eta)
+    one = PLAIN[name]().sampler(scored(scores), eta)
+    two = PLAIN[name]().sampler(scored(scores, shift), eta)
     assert [one.draw(rng) for _ in range(5)] == [two.draw(same) for _ in range(5)]
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", PLAIN)
 @given(
     scores=SCORES,
     eta=st.fractions(Fraction(1, 10), 10),
@@ -81,8 +81,8 @@ def test_the_privacy_loss_is_at_most_eta_times_the_spread(
     changed = [s + c + shift for s, c in zip(scores, changes, strict=False)]
     used = changes[: len(scores)]
     spread = Fraction(max(used) - min(used), 16)
-    one = MECHANISMS[name]().probabilities(scored(scores), eta)
-    two = MECHANISMS[name]().probabilities(scored(changed), eta)
+    one = PLAIN[name]().probabilities(scored(scores), eta)
+    two = PLAIN[name]().probabilities(scored(changed), eta)
     assert np.abs(np.log(one) - np.log(two)).max() <= float(eta * spread) + 1e-9
 
 
@@ -90,12 +90,12 @@ def test_the_privacy_loss_is_at_most_eta_times_the_spread(
 def test_permute_and_flip_is_never_worse(scores: list[int], eta: Fraction) -> None:
     """McKenna and Sheldon: the expected score is at most that of the exponential mechanism."""
     f = np.array(scores, dtype=float)
-    pf = MECHANISMS["permute-and-flip"]().probabilities(scored(scores), eta)
-    em = MECHANISMS["exponential"]().probabilities(scored(scores), eta)
+    pf = PLAIN["permute-and-flip"]().probabilities(scored(scores), eta)
+    em = PLAIN["exponential"]().probabilities(scored(scores), eta)
     assert pf @ f <= em @ f + 1e-9
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", PLAIN)
 def test_closed_forms_over_many_supports(name: str) -> None:
     """Three thousand supports: beyond the number of quadrature nodes, still a distribution."""
     rng = np.random.default_rng(0)
@@ -103,17 +103,17 @@ def test_closed_forms_over_many_supports(name: str) -> None:
         np.arange(3000).reshape(-1, 1), rng.integers(0, 10**6, size=3000), Fraction(1, 2**10)
     )
     for eta in (Fraction(1, 10**6), Fraction(3)):
-        found = MECHANISMS[name]().probabilities(many, eta)
+        found = PLAIN[name]().probabilities(many, eta)
         assert found.min() >= 0
         assert found.sum() == pytest.approx(1, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("case", [*CASES[:13:4], *UNIFORM], ids=lambda case: case.name)
 @pytest.mark.parametrize("start_bits", [64, 8])
 def test_a_few_seeded_draws_agree(name: str, case: Case, start_bits: int) -> None:
     """The quick relative of the statistical suite; seeded, so that it fails always or never."""
-    chosen = MECHANISMS[name]()
+    chosen = PLAIN[name]()
     counts = case.draw(chosen, Randomness(SeededSource(11), start_bits), 2000)
     assert g_test(counts, case.supports, case.probabilities(chosen)) > 1e-4
     if case in CASES:
@@ -123,37 +123,37 @@ def test_a_few_seeded_draws_agree(name: str, case: Case, start_bits: int) -> Non
         assert g_test(counts, case.supports, double) < 1e-4
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("seed", range(3))
 def test_the_start_bits_do_not_change_what_is_certain(name: str, seed: int) -> None:
     """One support only: drawn whatever the bits are."""
-    sampler = MECHANISMS[name]().sampler(scored([5]), Fraction(1))
+    sampler = PLAIN[name]().sampler(scored([5]), Fraction(1))
     for bits in (1, 8, 64, 256):
         assert sampler.draw(Randomness(SeededSource(seed), bits)) == (0,)
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_guarantees_are_computed_from_what_the_draw_uses(name: str, neighbours: str) -> None:
     problem = Problem.state(6, 2, neighbours=neighbours)
     sensitivity = Sensitivity.of(problem)
     epsilon = Fraction(1, 3)
-    chosen = MECHANISMS[name]()
-    guarantee = chosen.guarantee(problem, sensitivity, epsilon, seeded=False)
+    chosen, setting = PLAIN[name](), Setting.of(problem, epsilon)
+    guarantee = chosen.guarantee(setting)
     assert guarantee.epsilon == epsilon
     assert guarantee.neighbours == neighbours
-    eta = chosen.eta(problem, sensitivity, epsilon)
+    eta = chosen.eta(setting)
     assert guarantee.epsilon_if_add_remove == eta * sensitivity.spread("add-remove")
     assert guarantee.epsilon_if_replace_one == eta * sensitivity.spread("replace-one")
     assert "NOT PRIVATE" not in str(guarantee)
-    assert "NOT PRIVATE" in str(chosen.guarantee(problem, sensitivity, epsilon, seeded=True))
+    assert "NOT PRIVATE" in str(chosen.guarantee(setting, seeded=True))
 
-    class Louder(MECHANISMS[name]):  # type: ignore[misc, name-defined]
-        def eta(self, *arguments: object) -> Fraction:
-            return 2 * super().eta(*arguments)
+    class Louder(PLAIN[name]):  # type: ignore[misc, name-defined]
+        def eta(self, setting: Setting) -> Fraction:
+            return 2 * super().eta(setting)
 
     # A mechanism that weighs scores twice as much must own up to it.
-    louder = Louder().guarantee(problem, sensitivity, epsilon, seeded=False)
+    louder = Louder().guarantee(setting)
     assert louder.epsilon == 2 * epsilon
 
 

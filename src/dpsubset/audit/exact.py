@@ -13,8 +13,8 @@ the eta, or half the sensitivity, fails on them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,12 +23,10 @@ from numpy.typing import NDArray
 
 from ..door import STEPS
 from ..errors import ArgumentError
-from ..mechanisms import Mechanism
-from ..mechanisms.exponential import Exponential
-from ..mechanisms.permute_and_flip import PermuteAndFlip
+from ..gram import Gram
+from ..mechanisms import Cost, Data, Mechanism, Outcome, Setting
 from ..moments import Moments
 from ..problem import Problem
-from ..search.enumerate import ScoredSupports, enumerate_supports
 from ..sensitivity import Sensitivity
 
 #: Quantised records, one a row: p variables, then the response; integers with |q| <= STEPS.
@@ -37,22 +35,37 @@ Records = NDArray[np.int64]
 #: Rounding granted to the float64 evaluation of a log ratio.
 SLACK = 1e-9
 
-#: Below this a probability that was not computed as a logarithm has lost digits.
-_SMALLEST = 1e-290
+#: Tables with more records than this are kept as their moments only.
+_MANY_RECORDS = 5000
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two neighbouring data sets, as their moments, and a word on how they were made."""
+    """Two neighbouring data sets, as their moments, and a word on how they were made.
+
+    ``records`` are those of both, where they are few enough to be kept; mechanisms that need
+    records can be audited on these pairs only.
+    """
 
     first: Moments
     second: Moments
     label: str
+    records: tuple[Records, Records] | None = None
 
     @classmethod
     def of_records(cls, first: Any, second: Any, label: str) -> Pair:
         """From quantised records."""
-        return cls(moments_of_records(first), moments_of_records(second), label)
+        both = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
+        return cls(moments_of_records(both[0]), moments_of_records(both[1]), label, both)
+
+    def data(self, mechanism: Mechanism) -> tuple[Data, Data]:
+        """Both as a mechanism wants them."""
+        if not mechanism.needs_records:
+            return Data(Gram.from_moments(self.first)), Data(Gram.from_moments(self.second))
+        if self.records is None:
+            raise ArgumentError(f"{mechanism.name} needs records, and this pair has moments only")
+        first, second = (np.asarray(r.T, dtype=np.int16, order="C") for r in self.records)
+        return Data(Gram.of_cells(first, "audit")), Data(Gram.of_cells(second, "audit"))
 
 
 @dataclass(frozen=True)
@@ -62,25 +75,31 @@ class Audit:
     Attributes
     ----------
     worst : float
-        The largest |log ratio| met.
-    epsilon : Fraction
-        What was promised.
-    pair, support
+        The largest |log ratio| of the probability of an outcome.
+    excess : float
+        The largest sum over outcomes of P(o) - e^epsilon P'(o), where positive: what delta has to
+        cover.
+    promised : Cost
+        Epsilon and delta.
+    pair, outcome
         Where ``worst`` is attained; None if no pair was audited.
     pairs : int
         How many pairs were audited.
     """
 
     worst: float
-    epsilon: Fraction
+    excess: float
+    promised: Cost
     pair: Pair | None
-    support: tuple[int, ...] | None
+    outcome: Outcome
     pairs: int
 
     @property
     def passed(self) -> bool:
-        """Whether nothing contradicts epsilon."""
-        return self.worst <= float(self.epsilon) + SLACK
+        """Whether nothing contradicts the promise."""
+        if self.promised.delta:
+            return self.excess <= float(self.promised.delta) * (1 + SLACK) + 1e-14
+        return self.worst <= float(self.promised.epsilon) + SLACK
 
 
 def audit_exact(
@@ -89,76 +108,60 @@ def audit_exact(
     epsilon: Fraction,
     pairs: Iterable[Pair],
     *,
+    delta: Fraction = Fraction(0),
     sensitivity: Sensitivity | None = None,
+    promised: Cost | None = None,
 ) -> Audit:
-    """Audit a mechanism that promises ``epsilon`` on pairs of neighbours.
+    """Audit a mechanism on pairs of neighbours.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Any; also one that is broken on purpose.
+        Any that has a closed form; also one that is broken on purpose.
     problem : Problem
         Small enough for all its supports to be listed.
-    epsilon : Fraction
-        The budget that the mechanism is given and must keep.
+    epsilon, delta : Fraction
+        The budget that the mechanism is given.
     pairs : iterable of Pair
         Neighbours under ``problem.neighbours``; the audit takes the caller's word for it.
     sensitivity : Sensitivity, optional
         What the mechanism is told; the right one by default.
+    promised : Cost, optional
+        What it must keep, where that is not its budget.
     """
-    if sensitivity is None:
-        sensitivity = Sensitivity.of(problem)
-    eta = mechanism.eta(problem, sensitivity, epsilon)
-    worst, where, support, count = 0.0, None, None, 0
+    setting = Setting(problem, sensitivity or Sensitivity.of(problem), epsilon, delta)
+    promised = promised or Cost(epsilon, delta)
+    worst, excess, where, outcome, count = 0.0, 0.0, None, None, 0
     for pair in pairs:
         count += 1
-        first = enumerate_supports(pair.first, problem, sensitivity.unit)
-        second = enumerate_supports(pair.second, problem, sensitivity.unit)
-        ratios = log_probabilities(mechanism, first, eta)
-        ratios -= log_probabilities(mechanism, second, eta)
-        i = int(np.argmax(np.abs(ratios)))
-        if where is None or abs(ratios[i]) > worst:
-            worst, where, support = float(abs(ratios[i])), pair, first.support(i)
-    return Audit(worst, epsilon, where, support, count)
+        logs = []
+        for data in pair.data(mechanism):
+            public = data.gram.n if problem.neighbours == "replace-one" else None
+            found = mechanism.outcomes(data, replace(setting, n=public))
+            if found is None:
+                raise ArgumentError(f"{mechanism.name} has no closed form to audit")
+            logs.append(found)
+        (outcomes, one), (others, two) = logs
+        if outcomes != others:
+            raise AssertionError("outcomes of neighbours are listed in the same order")
+        excess = max(excess, *(_excess(a, b, promised) for a, b in ((one, two), (two, one))))
+        ratios = np.abs(_difference(one, two))
+        i = int(np.argmax(ratios))
+        if where is None or ratios[i] > worst:
+            worst, where, outcome = float(ratios[i]), pair, outcomes[i]
+    return Audit(worst, excess, promised, where, outcome, count)
 
 
-def log_probabilities(
-    mechanism: Mechanism, scored: ScoredSupports, eta: Fraction
-) -> NDArray[np.float64]:
-    """Logarithms of ``mechanism.probabilities``, free of underflow where the form is known."""
-    form = type(mechanism).probabilities
-    if form in _LOG_FORMS:
-        return _LOG_FORMS[form](np.asarray(scored.differences * float(eta * scored.unit)))
-    probabilities = mechanism.probabilities(scored, eta)
-    if probabilities.min() < _SMALLEST:
-        raise ArgumentError(
-            "a probability is too small for a float64 audit: take fewer records or a smaller "
-            "epsilon, or give the audit the mechanism's closed form in logarithms"
-        )
-    return np.asarray(np.log(probabilities))
+def _difference(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of logarithms; 0 where both probabilities are 0."""
+    both = np.isneginf(one) & np.isneginf(two)
+    return np.asarray(np.where(both, 0.0, one) - np.where(both, 0.0, two))
 
 
-def _log_exponential(exponents: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(-exponents - np.log(np.exp(-exponents).sum()))
-
-
-def _log_permute_and_flip(exponents: NDArray[np.float64]) -> NDArray[np.float64]:
-    # log P(S) = log q_S + log of the integral of a positive polynomial, by a quadrature that is
-    # exact for its degree and has positive weights: nothing cancels.
-    q = np.exp(-exponents)
-    nodes, weights = np.polynomial.legendre.leggauss(min(len(q) // 2 + 1, 1000))
-    logs = np.log1p(-np.outer((nodes + 1) / 2, q))
-    terms = logs.sum(axis=1, keepdims=True) - logs + np.log(weights / 2)[:, None]
-    top = terms.max(axis=0)
-    return np.asarray(-exponents + top + np.log(np.exp(terms - top).sum(axis=0)))
-
-
-#: Closed forms in logarithms, by the closed form that a mechanism says is its own. A subclass that
-#: overrides `probabilities` is audited by what it overrides it with.
-_LOG_FORMS: dict[Any, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
-    Exponential.probabilities: _log_exponential,
-    PermuteAndFlip.probabilities: _log_permute_and_flip,
-}
+def _excess(one: NDArray[np.float64], two: NDArray[np.float64], promised: Cost) -> float:
+    """The hockey-stick divergence at the promised epsilon."""
+    gaps = np.exp(one) - np.exp(two + min(float(promised.epsilon), 700.0))
+    return float(np.maximum(gaps, 0.0).sum())
 
 
 def moments_of_records(records: Any, copies: Any = 1) -> Moments:
@@ -232,6 +235,12 @@ def _neighbours(
 ) -> Pair:
     """The rest with ``one``, and with ``other`` in its place or with nothing."""
     base, added = moments_of_records(rest, copies), moments_of_records([one])
+    records = None
+    if copies.sum() <= _MANY_RECORDS:
+        rows = np.repeat(rest, copies, axis=0)
+        more = np.vstack([rows, one])
+        less = rows if problem.neighbours == "add-remove" else np.vstack([rows, other])
+        records = (less, more) if problem.neighbours == "add-remove" else (more, less)
     if problem.neighbours == "add-remove":
-        return Pair(base, base + added, label)
-    return Pair(base + added, base + moments_of_records([other]), label)
+        return Pair(base, base + added, label, records)
+    return Pair(base + added, base + moments_of_records([other]), label, records)

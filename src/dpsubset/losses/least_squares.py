@@ -48,7 +48,11 @@ _CODES = {"box": 0, "ball": 1, "l1": 2}
 class Scorer:
     """Scores of supports for fixed moments: deterministic, certified, on an integer grid."""
 
-    def __init__(self, data: Moments | Gram, problem: Problem, unit: Fraction) -> None:
+    def __init__(
+        self, data: Moments | Gram, problem: Problem, unit: Fraction, penalty: int = 0
+    ) -> None:
+        #: Added to the score for every variable of a support, in units.
+        self.penalty = penalty
         self._gram = Gram.from_moments(data) if isinstance(data, Moments) else data
         self._problem = problem
         self._unit = unit
@@ -79,10 +83,11 @@ class Scorer:
         )
         for i in np.flatnonzero(~certified):
             scores[i] = self.exact_score(supports[i])
+        scores += self.penalty * supports.shape[1]
         return scores
 
     def exact_score(self, support: Sequence[int] | NDArray[np.int64]) -> int:
-        """f~(S) / unit without float64: any conditioning, any n."""
+        """f~(S) / unit without float64 and without penalty: any conditioning, any n."""
         quadratic = self.quadratic(support)
         low, high = minimum(quadratic, self._problem.constraint, self._problem.radius,
                             tolerance=self._unit / 2)  # fmt: skip

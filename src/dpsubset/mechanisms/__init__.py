@@ -1,27 +1,82 @@
 """Mechanisms: one file each, one proof each in ``dpsubset/proofs``.
 
 To add one, write its file and its proof, and give it its row here; the conformance and audit
-suites take it from this table.
+suites, the command line and the comparison page take it from this table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import fields
+from fractions import Fraction
+from typing import Any
+
 from ..errors import ArgumentError
-from .base import Guarantee, Mechanism, Sampler
+from .base import Cost, Data, Guarantee, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
 from .exponential import Exponential
 from .permute_and_flip import PermuteAndFlip
 
+#: The two that the others are built on.
+PLAIN: dict[str, type[ScoreMechanism]] = {cls.name: cls for cls in (PermuteAndFlip, Exponential)}
+
 MECHANISMS: dict[str, type[Mechanism]] = {
-    PermuteAndFlip.name: PermuteAndFlip,
-    Exponential.name: Exponential,
+    cls.name: cls
+    for cls in (
+        PermuteAndFlip,
+        Exponential,
+    )
 }
 
 
-def mechanism(name: str) -> Mechanism:
-    """The mechanism of this name."""
-    if name not in MECHANISMS:
+def mechanism(chosen: str | Mechanism, options: Mapping[str, Any] | None = None) -> Mechanism:
+    """The mechanism of this name with these options, or the one given."""
+    if isinstance(chosen, Mechanism):
+        if options:
+            raise ArgumentError("options go with the name of a mechanism, not with an object")
+        return chosen
+    if not isinstance(chosen, str) or chosen not in MECHANISMS:
         raise ArgumentError(f"mechanism must be one of {', '.join(MECHANISMS)}")
-    return MECHANISMS[name]()
+    cls = MECHANISMS[chosen]
+    known = [field.name for field in fields(cls)]
+    unknown = [name for name in options or {} if name not in known]
+    if unknown:
+        raise ArgumentError(
+            f"{chosen} has no option {unknown[0]!r}; it has {', '.join(known) or 'none'}"
+        )
+    return cls(**(options or {}))
 
 
-__all__ = ["MECHANISMS", "Guarantee", "Mechanism", "Sampler", "mechanism"]
+def option(text: str) -> tuple[str, Any]:
+    """An option as the command line has it: NAME=VALUE, lists with commas."""
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise ArgumentError("an option is given as NAME=VALUE, such as R=100")
+    if "," in value:
+        return name, tuple(_value(part.strip()) for part in value.split(",") if part.strip())
+    return name, _value(value)
+
+
+def _value(text: str) -> Any:
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    try:
+        number = Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        return text
+    return int(number) if number.denominator == 1 else number
+
+
+__all__ = [
+    "MECHANISMS",
+    "PLAIN",
+    "Cost",
+    "Data",
+    "Guarantee",
+    "Mechanism",
+    "Outcome",
+    "Sampler",
+    "ScoreMechanism",
+    "Setting",
+    "mechanism",
+    "option",
+]

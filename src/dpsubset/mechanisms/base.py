@@ -3,19 +3,36 @@
 from __future__ import annotations
 
 import decimal
+import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ArgumentError
+from ..gram import Gram
 from ..problem import Neighbours, Problem
 from ..random import Randomness
-from ..search.engine import Engine
-from ..search.enumerate import ScoredSupports
+from ..search.engine import Engine, Limits
+from ..search.enumerate import ScoredSupports, enumerate_supports
 from ..sensitivity import Sensitivity
+
+#: What a mechanism releases: a support, or nothing.
+Outcome = tuple[int, ...] | None
+
+RELATIONS: tuple[Neighbours, Neighbours] = ("replace-one", "add-remove")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a release costs under one relation of neighbours."""
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)
@@ -24,64 +41,223 @@ class Guarantee:
 
     Attributes
     ----------
-    epsilon : Fraction
-        Under the declared neighbours. Delta is 0: the guarantee is pure.
     neighbours : {"replace-one", "add-remove"}
         Which data sets count as neighbours.
-    epsilon_if_replace_one, epsilon_if_add_remove : Fraction
-        What the same release costs under either relation.
+    costs : mapping from relation to Cost
+        What the same release costs under either relation. Empty: no guarantee at all.
     seeded : bool
         A seeded draw is reproducible, hence not private.
+    assumes : str, optional
+        What the guarantee takes for granted and nobody has checked.
     """
 
-    epsilon: Fraction
     neighbours: Neighbours
-    epsilon_if_replace_one: Fraction
-    epsilon_if_add_remove: Fraction
+    costs: Mapping[Neighbours, Cost]
     seeded: bool = False
-
-    delta: ClassVar[int] = 0
+    assumes: str | None = None
 
     @classmethod
     def of_weight(
         cls, eta: Fraction, sensitivity: Sensitivity, neighbours: Neighbours, seeded: bool
     ) -> Guarantee:
         """Of a mechanism whose privacy loss is at most eta times the spread of the scores."""
-        costs = {
-            "replace-one": eta * sensitivity.spread("replace-one"),
-            "add-remove": eta * sensitivity.spread("add-remove"),
-        }
-        return cls(costs[neighbours], neighbours, costs["replace-one"], costs["add-remove"], seeded)
+        costs = {relation: Cost(eta * sensitivity.spread(relation)) for relation in RELATIONS}
+        return cls(neighbours, costs, seeded)
+
+    @property
+    def proven(self) -> bool:
+        """Whether there is a guarantee at all."""
+        return self.neighbours in self.costs
+
+    @property
+    def private(self) -> bool:
+        """Whether the release may be called private."""
+        return self.proven and not self.seeded
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """Under the declared neighbours; None without a guarantee."""
+        return self.costs[self.neighbours].epsilon if self.proven else None
+
+    @property
+    def delta(self) -> Fraction:
+        """Under the declared neighbours; 0 for a pure guarantee, 1 without any."""
+        return self.costs[self.neighbours].delta if self.proven else Fraction(1)
+
+    @property
+    def epsilon_if_replace_one(self) -> Fraction | None:
+        """What the same release costs if one row is replaced."""
+        return self.costs["replace-one"].epsilon if "replace-one" in self.costs else None
+
+    @property
+    def epsilon_if_add_remove(self) -> Fraction | None:
+        """What the same release costs if one row is added or removed."""
+        return self.costs["add-remove"].epsilon if "add-remove" in self.costs else None
 
     def __str__(self) -> str:
-        text = f"pure epsilon = {shown_up(self.epsilon)}, delta = 0, {self.neighbours} neighbours"
+        if not self.proven:
+            return "NO PRIVACY GUARANTEE"
+        cost = self.costs[self.neighbours]
+        kind, rest = ("approximate", "") if cost.delta else ("pure", ", delta = 0")
+        text = f"{kind} {shown_cost(cost)}{rest}, {self.neighbours} neighbours"
+        if self.assumes:
+            text += f", ASSUMING that {self.assumes}"
         return "NOT PRIVATE (seeded draw); unseeded: " + text if self.seeded else text
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is public about a selection: all that a mechanism may know before it sees data.
+
+    Attributes
+    ----------
+    epsilon, delta : Fraction
+        The budget of the release.
+    n : int, optional
+        Number of rows where it is public and known: under replace-one, once the table is read.
+    """
+
+    problem: Problem
+    sensitivity: Sensitivity
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    n: int | None = None
+
+    @classmethod
+    def of(cls, problem: Problem, epsilon: Any, delta: Any = 0, n: int | None = None) -> Setting:
+        """With the sharp sensitivity: short for tests and audits."""
+        sensitivity = Sensitivity.of(problem)
+        return cls(problem, sensitivity, Fraction(epsilon), Fraction(delta), n)
+
+
+@dataclass(frozen=True)
+class Data:
+    """The private side: a table that has passed the door."""
+
+    gram: Gram
+    limits: Limits = field(default_factory=Limits)
+
+    def engine(self, setting: Setting, eta: Fraction, penalty: int = 0) -> Engine:
+        """The search engine on this table; ``penalty`` units of score for every variable."""
+        unit = setting.sensitivity.unit
+        return Engine(self.gram, setting.problem, unit, float(eta), self.limits, penalty)
 
 
 class Sampler(Protocol):
     """Draws from one mechanism on one data set, as often as asked. Private data inside."""
 
-    def draw(self, rng: Randomness) -> tuple[int, ...]:
-        """One support."""
+    def draw(self, rng: Randomness) -> Outcome:
+        """One support, or nothing."""
+
+    def diagnostics(self) -> dict[str, int]:
+        """Counts of the work so far. They depend on the data: NOT PRIVATE."""
+        return {}
 
 
+@dataclass(frozen=True)
 class Mechanism(ABC):
-    """A selection mechanism. Subclasses are stateless: a name, a guarantee, a sampler."""
+    """A selection mechanism: what it declares, a guarantee, a sampler.
+
+    The fields of a subclass are its options, all public; it has no other state.
+    """
 
     name: ClassVar[str]
-    #: One sentence for the privacy statement.
+    #: One or two sentences for the privacy statement.
     summary: ClassVar[str]
+    #: For the comparison page: where it comes from, what it promises, what it takes for granted,
+    #: what it costs to run, when to use it.
+    source: ClassVar[str]
+    promises: ClassVar[str]
+    assumes: ClassVar[str] = "nothing beyond the bounds of the schema"
+    costs: ClassVar[str]
+    use_when: ClassVar[str]
 
-    def eta(self, problem: Problem, sensitivity: Sensitivity, epsilon: Fraction) -> Fraction:
+    #: Whether epsilon comes with a delta.
+    takes_delta: ClassVar[Literal["no", "may", "must"]] = "no"
+    #: Whether it needs the records themselves; otherwise X'X and X'y are enough.
+    needs_records: ClassVar[bool] = False
+    #: Whether its draws can be repeated from a seed; noise of OpenDP cannot.
+    seedable: ClassVar[bool] = True
+
+    def check(self, setting: Setting) -> None:
+        """Refuse what cannot be done, before any value is read."""
+        if self.takes_delta == "no" and setting.delta:
+            raise ArgumentError(f"{self.name} is purely private: leave delta at 0")
+        if self.takes_delta == "must" and not setting.delta:
+            raise ArgumentError(f"{self.name} needs a delta greater than 0, such as 1e-6")
+
+    @abstractmethod
+    def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
+        """The guarantee of a release, computed back from the constants that the draw uses."""
+
+    @abstractmethod
+    def prepare(self, data: Data, setting: Setting) -> Sampler:
+        """Everything but the noise. Must not fail because of a value."""
+
+    def outcomes(
+        self, data: Data, setting: Setting
+    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+        """All outcomes and the logarithms of their probabilities; None without a closed form.
+
+        By enumeration, for small problems: what tests and audits compare with.
+        """
+        return None
+
+    @property
+    def proven(self) -> bool:
+        """Whether it has a guarantee at all; without one it has to be allowed by name."""
+        return True
+
+    def named(self, position: Callable[[int | str], int]) -> Mechanism:
+        """The same with names of columns among its options replaced by positions."""
+        return self
+
+    def options(self) -> dict[str, Any]:
+        """The options as plain values."""
+        return {option.name: getattr(self, option.name) for option in fields(self)}
+
+    def details(self, setting: Setting) -> list[str]:
+        """Sentences for the privacy statement: what the noise is calibrated to."""
+        return []
+
+
+class ScoreMechanism(Mechanism):
+    """A mechanism that sees the data through the scores alone, weighed by eta."""
+
+    def eta(self, setting: Setting) -> Fraction:
         """The weight of the scores that makes the mechanism epsilon-private."""
-        return sensitivity.eta(epsilon, problem.neighbours)
+        return setting.sensitivity.eta(setting.epsilon, setting.problem.neighbours)
 
-    def guarantee(
-        self, problem: Problem, sensitivity: Sensitivity, epsilon: Fraction, *, seeded: bool
-    ) -> Guarantee:
+    def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
         """The guarantee of a release, computed back from the weight that the draw uses."""
-        eta = self.eta(problem, sensitivity, epsilon)
-        return Guarantee.of_weight(eta, sensitivity, problem.neighbours, seeded)
+        eta = self.eta(setting)
+        return Guarantee.of_weight(eta, setting.sensitivity, setting.problem.neighbours, seeded)
+
+    def prepare(self, data: Data, setting: Setting) -> Sampler:
+        """A race on the search engine."""
+        eta = self.eta(setting)
+        return self.race(data.engine(setting, eta), eta)
+
+    def outcomes(
+        self, data: Data, setting: Setting
+    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+        """All supports and their log probabilities."""
+        scored = enumerate_supports(data.gram, setting.problem, setting.sensitivity.unit)
+        supports: list[Outcome] = [tuple(row) for row in scored.supports.tolist()]
+        return supports, self.log_probabilities(scored, self.eta(setting))
+
+    def details(self, setting: Setting) -> list[str]:
+        """The score, and how far a row moves it."""
+        problem, s = setting.problem, setting.sensitivity
+        return [
+            f"Score f(S): smallest {problem.loss} objective over models on S with coefficients in "
+            f"the {problem.constraint} of radius {problem.radius:.6g} (reach "
+            f"{shown_up(problem.reach)}), ridge {problem.ridge:.6g}, in scaled units.",
+            f"A row added or removed moves scores relative to each other by at most "
+            f"{shown_up(s.range)}, a row replaced by at most {shown_up(2 * s.range)} "
+            f"(rule: {s.rule}); the numerical error of a score is certified below "
+            f"{shown_up(s.tau, 3)} and is part of the guarantee.",
+        ]
 
     @abstractmethod
     def race(self, engine: Engine, eta: Fraction) -> Sampler:
@@ -92,8 +268,18 @@ class Mechanism(ABC):
         """Draws over an explicit list of scored supports, by the definition: the oracle."""
 
     @abstractmethod
+    def log_probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
+        """The output distribution in closed form, in logarithms: free of underflow."""
+
     def probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
-        """The output distribution in closed form: what tests and audits compare with."""
+        """The output distribution."""
+        return np.asarray(np.exp(self.log_probabilities(scored, eta)))
+
+
+def shown_cost(cost: Cost) -> str:
+    """Epsilon, and delta if there is one, for people: rounded up."""
+    delta = f" and delta = {shown_up(cost.delta)}" if cost.delta else ""
+    return f"epsilon = {shown_up(cost.epsilon)}{delta}"
 
 
 def shown_up(x: Fraction, digits: int = 6) -> str:
@@ -105,4 +291,4 @@ def shown_up(x: Fraction, digits: int = 6) -> str:
 def float_up(x: Fraction) -> float:
     """The smallest float not below x: for showing a guarantee without flattering it."""
     nearest = float(x)
-    return nearest if Fraction(nearest) >= x else float(np.nextafter(nearest, np.inf))
+    return nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)

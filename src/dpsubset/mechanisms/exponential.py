@@ -10,18 +10,22 @@ from numpy.typing import NDArray
 from ..random import Randomness
 from ..random.draws import Categorical
 from ..search.engine import Engine
-from ..search.enumerate import ScoredSupports, exponential_probabilities
+from ..search.enumerate import ScoredSupports, log_exponential
 from ..search.race import Race
-from .base import Mechanism, Sampler
+from .base import Outcome, Sampler, ScoreMechanism
 
 
-class Exponential(Mechanism):
+class Exponential(ScoreMechanism):
     """McSherry and Talwar's mechanism over all C(p, k) supports, drawn exactly."""
 
     name = "exponential"
     summary = (
         "The support is drawn with probability proportional to exp(-eta * f(S)) over all supports."
     )
+    source = "McSherry and Talwar 2007; Roy, Wang and Tewari 2024; the exact draw is ours"
+    promises = "pure epsilon"
+    costs = "milliseconds to seconds: branch and bound, exact"
+    use_when = "results have to be comparable with the literature"
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:
         """By rejection from integer envelopes over regions."""
@@ -31,9 +35,9 @@ class Exponential(Mechanism):
         """By inversion of the distribution function, with lazily refined uniforms."""
         return _Inversion(scored, eta)
 
-    def probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
+    def log_probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
         """Softmax of -eta f."""
-        return exponential_probabilities(scored, eta)
+        return log_exponential(scored, eta)
 
 
 class _Inversion(Sampler):
@@ -41,5 +45,5 @@ class _Inversion(Sampler):
         self._scored = scored
         self._categorical = Categorical(scored.differences.tolist(), eta * scored.unit)
 
-    def draw(self, rng: Randomness) -> tuple[int, ...]:
+    def draw(self, rng: Randomness) -> Outcome:
         return self._scored.support(self._categorical.draw(rng))

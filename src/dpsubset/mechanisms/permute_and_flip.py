@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 from ..random import Randomness
 from ..search.engine import Engine
-from ..search.enumerate import ScoredSupports, permute_and_flip_probabilities
+from ..search.enumerate import ScoredSupports, log_permute_and_flip
 from ..search.race import Race
-from .base import Mechanism, Sampler
+from .base import Outcome, Sampler, ScoreMechanism
 
 
-class PermuteAndFlip(Mechanism):
+class PermuteAndFlip(ScoreMechanism):
     """McKenna and Sheldon's mechanism over all C(p, k) supports, drawn exactly."""
 
     name = "permute-and-flip"
@@ -28,6 +28,10 @@ class PermuteAndFlip(Mechanism):
         "Supports are visited in uniformly random order, and each is accepted with probability "
         "exp(-eta * (f(S) - min f)); the first accepted one is released."
     )
+    source = "McKenna and Sheldon 2020; over supports, and the exact draw, are ours"
+    promises = "pure epsilon"
+    costs = "milliseconds to seconds: branch and bound, exact"
+    use_when = "always, unless there is a reason for another: the default"
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:
         """By thinning points in time from integer envelopes over regions."""
@@ -37,9 +41,9 @@ class PermuteAndFlip(Mechanism):
         """By the definition: an exact permutation and exact flips."""
         return _Flips(scored, eta)
 
-    def probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
+    def log_probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
         """One polynomial integral a support."""
-        return permute_and_flip_probabilities(scored, eta)
+        return log_permute_and_flip(scored, eta)
 
 
 class _Flips(Sampler):
@@ -48,7 +52,7 @@ class _Flips(Sampler):
         self._differences = scored.differences.tolist()
         self._weight = eta * scored.unit
 
-    def draw(self, rng: Randomness) -> tuple[int, ...]:
+    def draw(self, rng: Randomness) -> Outcome:
         for i in rng.permutation(len(self._differences)):
             if rng.bernoulli_exp(self._weight, self._differences[i]):
                 return self._scored.support(i)

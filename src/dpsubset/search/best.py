@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .bounds import Bound
-from .engine import Engine, Leaf, Listed, Support
+from .engine import Engine, Flat, Leaf, Listed, Support
 from .kernels import likely_supports
 from .region import Region
 
@@ -45,6 +45,7 @@ class Best:
     def start(self, leaves: Sequence[Leaf]) -> None:
         """Take in leaves."""
         for leaf in leaves:
+            assert not isinstance(leaf, Flat)
             if isinstance(leaf, Listed):
                 for support, score in zip(leaf.supports, leaf.scores, strict=True):
                     self._offer(score, support)
@@ -102,7 +103,7 @@ class Best:
         if count < 0:
             return False
         if count:
-            supports = np.empty((count, self._engine.problem.k), dtype=np.int64)
+            supports = np.empty((count, region.size), dtype=np.int64)
             supports[:, : len(region.members)] = region.members
             supports[:, len(region.members) :] = free[order][picked[:count]]
             supports.sort(axis=1)

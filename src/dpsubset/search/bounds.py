@@ -201,6 +201,7 @@ class Bounder:
 
     def _settle(self, bound: Bound, rounds: int) -> Bound:
         region, problem = bound.region, self.problem
+        penalty = self._scorer.penalty * self._scorer.unit_float * region.size
         if bound.fixed is None and sum(region.picks) == 1 and sum(region.sizes) <= _LAST_PICK:
             self._score_last_pick(bound)
         if bound.fixed is not None:
@@ -222,9 +223,11 @@ class Bounder:
             carried = bound.state[0] + kernels.extra(
                 self.code, problem.radius, bound.state[1], bound.state[5]
             )
-            bound.base = self.yy - carried - forced - self._margin(bound, carried, g)
+            bound.base = self.yy + penalty - carried - forced
+            bound.base -= self._margin(bound, carried, g, penalty)
         bound.leaders = self._leaders(region, g)
-        bound.flat = bound.base - float(g[bound.leaders].sum()) - 8 * _ROUNDING * self.yy
+        gained = float(g[bound.leaders].sum())
+        bound.flat = bound.base - gained - 8 * _ROUNDING * (self.yy + penalty)
         bound.lead = max(bound.leaders, key=lambda j: g[j], default=-1)
         return bound
 
@@ -245,7 +248,7 @@ class Bounder:
         free = np.flatnonzero(region.status >= kernels.FREE)
         # A pool with nothing to pick is as good as out.
         free = free[[region.picks[int(region.status[j]) - kernels.FREE] > 0 for j in free]]
-        supports = np.empty((len(free), self.problem.k), dtype=np.int64)
+        supports = np.empty((len(free), region.size), dtype=np.int64)
         supports[:, :-1] = region.members
         supports[:, -1] = free
         supports.sort(axis=1)
@@ -265,7 +268,7 @@ class Bounder:
                 leaders += top.tolist()
         return leaders
 
-    def _margin(self, bound: Bound, carried: float, g: Floats) -> float:
+    def _margin(self, bound: Bound, carried: float, g: Floats, penalty: float) -> float:
         """Everything rounding can have done to the bound, and the numerical error of the score.
 
         ``state[3]`` bounds the error of u, ``state[4]`` that of b'Qb (see `kernels.improve`).
@@ -279,7 +282,7 @@ class Bounder:
             gain_error = k * (2 * w * w_error + w_error**2) / float(d.min())
         else:
             gain_error = 2 * k * radius * w_error
-        size = self.yy + abs(carried) + k * highest
+        size = self.yy + penalty + abs(carried) + k * highest
         rounding = (4 * k + 64) * _ROUNDING * size
         return float(gain_error + bound.state[4] + rounding + 2 * self._scorer.unit_float)
 

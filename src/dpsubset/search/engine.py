@@ -1,9 +1,9 @@
 """The engine: one loop over a partition of all supports into leaves, refined where a consumer asks.
 
-A *leaf* is a region with a bound, or a short list of scored supports. A consumer (the race, the R
-best, the best in a bucket) looks at the leaves and names the next one to split, or none when it is
-done; the engine splits it, and hands it the parts. Bounds decide how fast a consumer ends, never
-what it finds.
+A *leaf* is a region with a bound, a short list of scored supports, or a region of one score. A
+consumer (the race, the R best, the best in a bucket) looks at the leaves and names the next one to
+split, or none when it is done; the engine splits it, and hands it the parts. Bounds decide how fast
+a consumer ends, never what it finds.
 """
 
 from __future__ import annotations
@@ -64,7 +64,16 @@ class Listed:
     scores: list[int]
 
 
-Leaf = Bound | Listed
+@dataclass
+class Flat:
+    """A leaf whose supports all count with the same score: a region, a few supports taken out."""
+
+    region: Region
+    score: int
+    without: frozenset[Support] = frozenset()
+
+
+Leaf = Bound | Listed | Flat
 
 
 class Consumer(Protocol):
@@ -89,6 +98,8 @@ class Engine:
         Weight of the scores that bounds should be good for; large for optimisation.
     limits : Limits, optional
         When to give up.
+    penalty : int
+        Added to the score for every variable of a support, in units.
     """
 
     def __init__(
@@ -98,11 +109,12 @@ class Engine:
         unit: Fraction,
         eta: float,
         limits: Limits | None = None,
+        penalty: int = 0,
     ) -> None:
         self.problem = problem
         self.unit = unit
         gram = Gram.from_moments(data) if isinstance(data, Moments) else data
-        self._scorer = Scorer(gram, problem, unit)
+        self._scorer = Scorer(gram, problem, unit, penalty)
         self.bounder = Bounder(gram, problem, self._scorer, eta)
         self._scores: dict[Support, int] = {}
         self._limits = limits or Limits()

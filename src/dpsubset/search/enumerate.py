@@ -81,26 +81,28 @@ def _exponents(scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
     return np.asarray(scored.differences * float(eta * scored.unit), dtype=np.float64)
 
 
-def exponential_probabilities(scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
-    """Closed form of the exponential mechanism: proportional to exp(-eta f)."""
-    weights = np.exp(-_exponents(scored, eta))
-    return np.asarray(weights / weights.sum())
+def log_exponential(scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
+    """Closed form of the exponential mechanism, in logarithms: proportional to exp(-eta f)."""
+    exponents = _exponents(scored, eta)
+    return np.asarray(-exponents - np.log(np.exp(-exponents).sum()))
 
 
-def permute_and_flip_probabilities(scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
-    """Closed form of permute-and-flip.
+def log_permute_and_flip(scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
+    """Closed form of permute-and-flip, in logarithms.
 
     With q_S = exp(-eta (f(S) - min f)), U_S / q_S is the time at which S would be accepted, and S
     wins if its time is the first:
 
         P(S) = q_S * integral over x in [0, 1] of the product over T != S of (1 - x q_T).
 
-    The integrand is a polynomial of degree N - 1, so Gauss-Legendre quadrature with N/2 nodes is
-    exact; with a thousand nodes it is exact in practice for any N.
+    The integrand is a positive polynomial of degree N - 1, so Gauss-Legendre quadrature with N/2
+    nodes is exact, and with positive weights nothing cancels; with a thousand nodes it is exact in
+    practice for any N.
     """
-    q = np.exp(-_exponents(scored, eta))
+    exponents = _exponents(scored, eta)
+    q = np.exp(-exponents)
     nodes, weights = np.polynomial.legendre.leggauss(min(len(q) // 2 + 1, 1000))
-    x, w = (nodes + 1) / 2, weights / 2
-    logs = np.log1p(-np.outer(x, q))
-    total = logs.sum(axis=1, keepdims=True)
-    return np.asarray(q * (w @ np.exp(total - logs)))
+    logs = np.log1p(-np.outer((nodes + 1) / 2, q))
+    terms = logs.sum(axis=1, keepdims=True) - logs + np.log(weights / 2)[:, None]
+    top = terms.max(axis=0)
+    return np.asarray(-exponents + top + np.log(np.exp(terms - top).sum(axis=0)))

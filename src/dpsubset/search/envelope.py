@@ -175,6 +175,23 @@ class _Pool:
         return chosen, product
 
 
+class FlatEnvelope:
+    """Equal masses over a region from which a few supports are taken out."""
+
+    def __init__(
+        self, region: Region, score: int, without: frozenset[Support], scale: Scale
+    ) -> None:
+        self._region, self._without = region, without
+        self.peak = scale.exactly(score)
+        self.total = self.peak * (region.count() - len(without))
+
+    def draw(self, rng: Randomness) -> tuple[Support, int]:
+        """A uniform support, and its mass."""
+        while (support := self._region.draw(rng)) in self._without:
+            pass
+        return support, self.peak
+
+
 class ClosedEnvelope:
     """Masses of supports whose scores are known: exact up to rounding up by one."""
 

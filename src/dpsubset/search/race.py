@@ -20,7 +20,7 @@ rejected proposals were grouped. Leaves therefore stay as they are from one draw
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 import flint
@@ -28,11 +28,13 @@ import flint
 from ..problem import Problem
 from ..random import Randomness
 from ..random.draws import LazyUniform, ball
-from .best import best_supports
+from .best import Best
 from .bounds import Bound
-from .engine import Engine, Leaf, Listed, Support
-from .envelope import ClosedEnvelope, OpenEnvelope, Scale
+from .engine import Engine, Flat, Leaf, Listed, Support
+from .envelope import ClosedEnvelope, FlatEnvelope, OpenEnvelope, Scale
 from .region import Region
+
+_Envelope = OpenEnvelope | ClosedEnvelope | FlatEnvelope
 
 #: A leaf is split when its rejected proposals have cost about as much as a split would.
 _PATIENCE = 8.0
@@ -61,21 +63,34 @@ class Race:
         Weight of the scores.
     permute_and_flip : bool
         Which of the two mechanisms.
+    leaves : sequence of Leaf, optional
+        The partition to start from; all supports of the problem by default.
+    score : callable, optional
+        What a support counts with, where that is not the engine's score.
     """
 
-    def __init__(self, engine: Engine, eta: Fraction, *, permute_and_flip: bool) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        eta: Fraction,
+        *,
+        permute_and_flip: bool,
+        leaves: Sequence[Leaf] | None = None,
+        score: Callable[[Support], int] | None = None,
+    ) -> None:
         self._engine = engine
+        self._score = score or engine.score
         self._eta = eta
         self._clocked = permute_and_flip
         self._masses = _Masses()
         self._leaves: list[Leaf] = []
-        self._envelopes: list[OpenEnvelope | ClosedEnvelope] = []
+        self._envelopes: list[_Envelope] = []
         self._at: dict[int, int] = {}  # id of an open leaf -> its place in the lists
         self._clock = self._ticks = 0
         self._pending: list[_Candidate] = []
         self._winner: Support = ()
         self._loose: list[Bound] = []  # leaves whose bound is too far off to be given a mass
-        self.start([engine.leaf(Region.whole(engine.problem))])
+        self.start(leaves or [engine.leaf(Region.whole(engine.problem))])
 
     def draw(self, rng: Randomness) -> Support:
         """One support."""
@@ -84,20 +99,33 @@ class Race:
         self._engine.run(self)
         return self._winner
 
+    def diagnostics(self) -> dict[str, int]:
+        """Counts of the search so far. They depend on the data: NOT PRIVATE."""
+        return self._engine.diagnostics()
+
     # -- the engine's side ----------------------------------------------------------------------
 
     def start(self, leaves: Sequence[Leaf]) -> None:
         """Fix the scale of the masses and take in the first leaves."""
-        engine, first = self._engine, leaves[0]
-        ref = min(first.scores) if isinstance(first, Listed) else engine.score(first.guess())
-        bits = _first_bits(engine.problem)
+        engine = self._engine
+        ref = min(map(self._likely, leaves))
+        bits = _first_bits(engine.problem, sum(map(_count, leaves)))
         self._scale = Scale(self._eta, engine.unit, ref, bits)
-        if isinstance(first, Bound) and self._is_loose(first):
-            # The guess may be far from the best: weights relative to it could be of any length.
-            ref, _ = best_supports(engine, 1)[0]
+        loose = [leaf for leaf in leaves if isinstance(leaf, Bound) and self._is_loose(leaf)]
+        if loose:
+            # A guess may be far from the best: weights relative to it could be of any length.
+            ref = min(ref, *(Best(engine, leaf.region).find()[0][0] for leaf in loose))
             self._scale = Scale(self._eta, engine.unit, ref, bits)
         for leaf in leaves:
             self._put(leaf, len(self._leaves))
+
+    def _likely(self, leaf: Leaf) -> int:
+        """The score of a good support of the leaf."""
+        if isinstance(leaf, Flat):
+            return leaf.score
+        if isinstance(leaf, Listed):
+            return min(leaf.scores)
+        return self._score(leaf.guess())
 
     def next_leaf(self) -> Bound | None:
         """Propose until a support is accepted (None) or a leaf has wasted too many proposals."""
@@ -115,8 +143,10 @@ class Race:
             self._put(part, len(self._leaves))
 
     def _put(self, leaf: Leaf, place: int) -> None:
-        envelope: OpenEnvelope | ClosedEnvelope
-        if isinstance(leaf, Listed):
+        envelope: _Envelope
+        if isinstance(leaf, Flat):
+            envelope = FlatEnvelope(leaf.region, leaf.score, leaf.without, self._scale)
+        elif isinstance(leaf, Listed):
             envelope = ClosedEnvelope(leaf.supports, leaf.scores, self._scale)
             self._engine.remember(leaf)
         else:
@@ -150,7 +180,7 @@ class Race:
                 tired = self._waste(place, 0.5)
             else:
                 support, mass = drawn
-                chance = _Chance(self._scale, self._engine.score(support), mass)
+                chance = _Chance(self._scale, self._score(support), mass)
                 if chance.flip(rng):
                     self._winner = support
                     return None
@@ -161,7 +191,7 @@ class Race:
     def _waste(self, place: int, chance: float) -> Bound | None:
         """Count a rejected proposal; the leaf, once it is worth splitting."""
         leaf = self._leaves[place]
-        if isinstance(leaf, Listed):
+        if not isinstance(leaf, Bound):
             return None
         # A hopeless proposal says more than one that was rejected by bad luck.
         leaf.waste += 1.0 - chance + 0.5 * min(-math.log(max(chance, 1e-8)), 16.0)
@@ -184,7 +214,7 @@ class Race:
             if self._clock * self._masses.peak >> (self._scale.bits + self._ticks - 1):
                 # The clock is past half of some leaf's time: only a split can lower its peak.
                 leaf = self._leaves[self._masses.highest()]
-                if not isinstance(leaf, Listed):
+                if isinstance(leaf, Bound):
                     return leaf
                 end = 1 << (self._scale.bits + self._ticks)
                 if end - self._clock * self._masses.peak < end >> self._scale.bits // 2:
@@ -232,7 +262,7 @@ class Race:
                 continue
             support, mass = drawn
             moment = _Moment(a, length, self._ticks, time, (capacity * length, end))
-            chance = _Chance(self._scale, self._engine.score(support), mass, moment)
+            chance = _Chance(self._scale, self._score(support), mass, moment)
             self._pending.append(_Candidate(support, place, chance))
 
 
@@ -329,9 +359,13 @@ class _Chance:
             flint.ctx.prec = saved
 
 
-def _first_bits(problem: Problem) -> int:
+def _count(leaf: Leaf) -> int:
+    return len(leaf.supports) if isinstance(leaf, Listed) else leaf.region.count()
+
+
+def _first_bits(problem: Problem, supports: int) -> int:
     """Room for the rounding of every weight, times the number of supports, times a margin."""
-    return 44 * problem.k + problem.supports.bit_length() + 128
+    return 44 * problem.k + supports.bit_length() + 128
 
 
 class _Masses:

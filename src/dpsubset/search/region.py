@@ -42,10 +42,12 @@ class Region:
     sizes: tuple[int, int] = field(default=(0, 0))
 
     @classmethod
-    def whole(cls, problem: Problem) -> Region:
-        """All supports of a problem."""
+    def whole(cls, problem: Problem, size: int | None = None) -> Region:
+        """All supports of a problem, or all of another size."""
         status = np.full(problem.p, FREE, dtype=np.int8)
-        return cls._of(status, problem.always_include, (problem.k - len(problem.always_include), 0))
+        always = problem.always_include
+        size = problem.k if size is None else size
+        return cls._of(status, always, (size - len(always), 0))
 
     @classmethod
     def bucket(cls, problem: Problem, anchor: Sequence[int], mistakes: int) -> Region | None:
@@ -67,6 +69,11 @@ class Region:
         sizes = tuple(int(np.count_nonzero(status == FREE + pool)) for pool in range(POOLS))
         return cls(status, forced, picks, sizes)  # type: ignore[arg-type]
 
+    @property
+    def size(self) -> int:
+        """How many features each of its supports has."""
+        return len(self.members) + sum(self.picks)
+
     def count(self) -> int:
         """How many supports."""
         if min(self.picks) < 0:
@@ -81,8 +88,7 @@ class Region:
         """All supports, one a row, in lexicographic order."""
         picks = [itertools.combinations(self.pool(i).tolist(), m) for i, m in enumerate(self.picks)]
         rows = [sorted([*self.members.tolist(), *a, *b]) for a, b in itertools.product(*picks)]
-        k = len(self.members) + sum(self.picks)
-        return np.array(sorted(rows), dtype=np.int64).reshape(len(rows), k)
+        return np.array(sorted(rows), dtype=np.int64).reshape(len(rows), self.size)
 
     def draw(self, rng: Randomness) -> tuple[int, ...]:
         """A uniform support."""

@@ -28,8 +28,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "losses": BASE | {"problem"},
     "sensitivity": BASE | {"problem", "losses"},
     "random": set(),
+    "noise": set(),
+    "accounting": set(),
     "search": BASE | MODEL | {"random"},
-    "mechanisms": BASE | MODEL | ENGINE,
+    "mechanisms": BASE | MODEL | ENGINE | {"noise", "accounting"},
     "release": BASE | MODEL | ENGINE | {"mechanisms"},
     # Arguments and a table, checked together before a value is read.
     "intake": BASE | MODEL | {"sources"},

@@ -14,16 +14,20 @@ from typing import Any
 from ..errors import ArgumentError
 from .base import Cost, Data, Guarantee, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
 from .exponential import Exponential
+from .mistakes import Mistakes
+from .penalised import Penalised
 from .permute_and_flip import PermuteAndFlip
-
-#: The two that the others are built on.
-PLAIN: dict[str, type[ScoreMechanism]] = {cls.name: cls for cls in (PermuteAndFlip, Exponential)}
+from .plain import PLAIN
+from .top_r import TopR
 
 MECHANISMS: dict[str, type[Mechanism]] = {
     cls.name: cls
     for cls in (
         PermuteAndFlip,
         Exponential,
+        TopR,
+        Mistakes,
+        Penalised,
     )
 }
 

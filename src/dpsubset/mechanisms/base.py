@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol
 
+import flint
 import numpy as np
 from numpy.typing import NDArray
 
@@ -137,8 +138,11 @@ class Data:
     gram: Gram
     limits: Limits = field(default_factory=Limits)
 
-    def engine(self, setting: Setting, eta: Fraction, penalty: int = 0) -> Engine:
-        """The search engine on this table; ``penalty`` units of score for every variable."""
+    def engine(self, setting: Setting, eta: Fraction | float, penalty: int = 0) -> Engine:
+        """The search engine on this table, with bounds that are good for weights of eta.
+
+        ``penalty`` units of score are added for every variable.
+        """
         unit = setting.sensitivity.unit
         return Engine(self.gram, setting.problem, unit, float(eta), self.limits, penalty)
 
@@ -286,6 +290,12 @@ def shown_up(x: Fraction, digits: int = 6) -> str:
     """x to a few digits, rounded up: for people, who should not read less than they pay."""
     with decimal.localcontext(prec=digits, rounding=decimal.ROUND_CEILING):
         return f"{float(decimal.Decimal(x.numerator) / x.denominator):.{digits}g}"
+
+
+def fraction_up(x: flint.arb) -> Fraction:
+    """A rational not below a ball."""
+    mantissa, exponent = x.upper().man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
 
 
 def float_up(x: Fraction) -> float:

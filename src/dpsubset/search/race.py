@@ -148,7 +148,8 @@ class Race:
             envelope = FlatEnvelope(leaf.region, leaf.score, leaf.without, self._scale)
         elif isinstance(leaf, Listed):
             envelope = ClosedEnvelope(leaf.supports, leaf.scores, self._scale)
-            self._engine.remember(leaf)
+            if self._score == self._engine.score:
+                self._engine.remember(leaf)
         else:
             self._at[id(leaf)] = place
             if self._is_loose(leaf):

@@ -1,0 +1,124 @@
+"""Penalised: supports of every size up to k, scored by f~(S) + phi |S|.
+
+Chooses the size too. The coefficient set is the same for all sizes, with the radius that goes with
+k, so that one range holds for all of them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError
+from ..search.engine import Engine
+from ..search.enumerate import ScoredSupports, check_size, enumerate_supports
+from ..search.race import Race
+from ..search.region import Region
+from .base import Data, Outcome, Sampler, ScoreMechanism, Setting, shown_up
+from .plain import PLAIN, check_form, flips
+
+#: phi times k may not pass this: scores fit in int64.
+_LARGEST = 2**32
+
+
+@dataclass(frozen=True)
+class Penalised(ScoreMechanism):
+    """Lei, Charest, Slavkovic, Smith and Fienberg's mechanism over all sizes up to k.
+
+    Attributes
+    ----------
+    phi : number, optional
+        What a variable must improve the objective by, in scaled units, to be worth its place;
+        rounded down to the grid of the scores. By default 2 log(p) / eta, which keeps variables that
+        explain nothing from being added by the noise.
+    form : {"exponential", "permute-and-flip"}
+        What is drawn from the penalised scores.
+    """
+
+    phi: Any = None
+    form: str = "exponential"
+
+    name = "penalised"
+    summary = (
+        "Sets of every size up to k are candidates; each variable adds a public penalty phi to the "
+        "score of a set."
+    )
+    source = "Lei, Charest, Slavkovic, Smith and Fienberg 2018; the exact draw is ours"
+    promises = "pure epsilon; the number of variables is chosen too"
+    costs = "milliseconds to seconds: branch and bound over every size, exact"
+    use_when = "nobody knows how many variables matter, only that they are few"
+
+    def __post_init__(self) -> None:
+        check_form(self.form)
+        if self.phi is None:
+            return
+        try:
+            phi = Fraction(self.phi)
+        except (TypeError, ValueError, OverflowError):
+            phi = Fraction(-1)
+        if phi < 0:
+            raise ArgumentError("phi must be a finite number, 0 or greater")
+        object.__setattr__(self, "phi", phi)
+
+    def check(self, setting: Setting) -> None:
+        """Scores must stay within int64."""
+        super().check(setting)
+        if self.units(setting) * setting.sensitivity.unit * setting.problem.k > _LARGEST:
+            raise ArgumentError(f"phi times k must be at most {_LARGEST}")
+
+    def units(self, setting: Setting) -> int:
+        """Phi in units of the scores' grid: public, like everything it is computed from."""
+        problem = setting.problem
+        if self.phi is None:
+            rule = 2 * Fraction(math.log(problem.p)) / self.eta(setting)
+            phi = min(rule, Fraction(_LARGEST, problem.k))
+        else:
+            phi = Fraction(self.phi)
+        return int(phi / setting.sensitivity.unit)
+
+    def prepare(self, data: Data, setting: Setting) -> Sampler:
+        """A race that starts from one region for every size."""
+        eta = self.eta(setting)
+        return self.race(data.engine(setting, eta, self.units(setting)), eta)
+
+    def race(self, engine: Engine, eta: Fraction) -> Sampler:
+        """By the plain mechanism's race."""
+        problem = engine.problem
+        sizes = range(len(problem.always_include), problem.k + 1)
+        leaves = [engine.leaf(Region.whole(problem, size)) for size in sizes]
+        return Race(engine, eta, permute_and_flip=flips(self.form), leaves=leaves)
+
+    def sampler(self, scored: ScoredSupports, eta: Fraction) -> Sampler:
+        """The plain mechanism's: the scores hold the penalty."""
+        return PLAIN[self.form]().sampler(scored, eta)
+
+    def log_probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
+        """The plain mechanism's: the scores hold the penalty."""
+        return PLAIN[self.form]().log_probabilities(scored, eta)
+
+    def outcomes(
+        self, data: Data, setting: Setting
+    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+        """All supports of all sizes and their log probabilities."""
+        problem, unit = setting.problem, setting.sensitivity.unit
+        supports: list[Outcome] = []
+        scores: list[NDArray[np.int64]] = []
+        for size in range(len(problem.always_include), problem.k + 1):
+            part = replace(problem, k=size)  # the radius stays
+            check_size(part)
+            scored = enumerate_supports(data.gram, part, unit)
+            supports += [tuple(row) for row in scored.supports.tolist()]
+            scores.append(scored.scores + size * self.units(setting))
+        places = np.arange(len(supports)).reshape(-1, 1)
+        everything = ScoredSupports(places, np.concatenate(scores), unit)
+        return supports, self.log_probabilities(everything, self.eta(setting))
+
+    def details(self, setting: Setting) -> list[str]:
+        """The score, and phi as it was used."""
+        phi = self.units(setting) * setting.sensitivity.unit
+        return [*super().details(setting), f"phi = {shown_up(phi)} in scaled units."]

@@ -1,0 +1,305 @@
+"""A small audit of any mechanism: problems, neighbours, both audits, a verdict.
+
+Every mechanism of the table can be audited without being named here: on two small problems, under
+both relations of neighbours, with random and contrary pairs. `RECIPES` says what is special about
+some of them. All data are made up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArgumentError
+from ..mechanisms import Cost, Mechanism, Setting, mechanism
+from ..mechanisms.base import RELATIONS, shown_cost
+from ..problem import Problem
+from .empirical import RUNS, EmpiricalAudit, audit_empirical
+from .exact import Audit, Pair, audit_exact, contrary_pairs, neighbouring_pairs
+
+#: Told what share of the work is done.
+Progress = Callable[[float], None]
+
+#: Random pairs of each problem.
+_RANDOM = 40
+#: Copies of the records behind a contrary pair: enough for extreme ratios, and few enough for
+#: outcomes to be seen in draws.
+_MANY, _FEW = 2000, 100
+#: Delta of mechanisms that need one.
+DELTA = Fraction(1, 1000)
+#: Seconds for the draws under one relation, unless told otherwise.
+SECONDS = 4.0
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a mechanism is audited, where that differs from the others.
+
+    Attributes
+    ----------
+    options : mapping
+        Options of the mechanism: a variant of it.
+    shapes : tuple
+        (p, k, reach) of the problems; draws are made on the first.
+    constraint : str
+        Which coefficients are allowed.
+    pairs : callable, optional
+        Neighbours that are bad for this mechanism in particular, for a problem.
+    delta : Fraction
+        Where it needs one.
+    """
+
+    options: Mapping[str, Any] = field(default_factory=dict)
+    shapes: tuple[tuple[int, int, float], ...] = ((4, 1, 0.5), (5, 2, 1.0))
+    constraint: str = "box"
+    pairs: Callable[[Problem], Iterable[Pair]] | None = None
+    delta: Fraction = DELTA
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one audit found on one problem, for one promise.
+
+    ``claimed`` is False where the mechanism makes no promise: then the audit compares with the
+    budget it was given, and nothing is broken if it costs more.
+    """
+
+    problem: Problem
+    claimed: bool
+    audit: Audit | EmpiricalAudit
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether it contradicts what was compared with."""
+        if isinstance(self.audit, Audit):
+            return not self.audit.passed
+        return self.audit.contradicted
+
+    @property
+    def strain(self) -> float:
+        """How near it comes to what was compared with: above 1 it contradicts."""
+        epsilon, delta = float(self.audit.promised.epsilon), float(self.audit.promised.delta)
+        if isinstance(self.audit, EmpiricalAudit):
+            return self.audit.lower / epsilon
+        return self.audit.excess / delta if delta else self.audit.worst / epsilon
+
+
+@dataclass(frozen=True)
+class Report:
+    """The audit of one mechanism.
+
+    Attributes
+    ----------
+    mechanism : Mechanism
+        With its options.
+    epsilon, delta : Fraction
+        The budget it was given.
+    assumes : str, optional
+        What its guarantee takes for granted, and so does the audit.
+    findings : tuple of Finding
+        Exact ones first, where there is a closed form; then those by draws.
+    refused : tuple of str
+        Why it would not run under one of the relations.
+    """
+
+    mechanism: Mechanism
+    epsilon: Fraction
+    delta: Fraction
+    assumes: str | None
+    findings: tuple[Finding, ...]
+    refused: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """With the options that are not the default."""
+        special = [
+            f"{option.name}={_plain(value)}"
+            for option in fields(self.mechanism)
+            if (value := getattr(self.mechanism, option.name)) != option.default
+        ]
+        return self.mechanism.name + (f" ({', '.join(special)})" if special else "")
+
+    @property
+    def claimed(self) -> bool:
+        """Whether the mechanism promises anything."""
+        return all(finding.claimed for finding in self.findings)
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether a promise is broken."""
+        return any(finding.claimed and finding.contradicts for finding in self.findings)
+
+    @property
+    def exact(self) -> Finding | None:
+        """The exact audit that came nearest to the promise; None without a closed form."""
+        return self._nearest(Audit)
+
+    @property
+    def empirical(self) -> Finding | None:
+        """The audit by draws that came nearest to the promise."""
+        return self._nearest(EmpiricalAudit)
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        nearest = max(self.findings, key=lambda finding: (finding.contradicts, finding.strain))
+        what = shown_cost(nearest.audit.promised)
+        if not nearest.contradicts:
+            text = f"nothing found that contradicts {what}"
+        elif nearest.claimed:
+            text = f"CONTRADICTED: {what} is promised and does not hold"
+        else:
+            text = f"contradicts {what}, which it was run with"
+        if not nearest.claimed:
+            text = f"no guarantee claimed; {text}"
+        return text + (f", ASSUMING that {self.assumes}" if self.assumes else "")
+
+    def _nearest(self, kind: type[Audit] | type[EmpiricalAudit]) -> Finding | None:
+        mine = (finding for finding in self.findings if isinstance(finding.audit, kind))
+        return max(mine, key=lambda finding: (finding.contradicts, finding.strain), default=None)
+
+
+def variants(name: str) -> list[Mechanism]:
+    """What of a mechanism there is to audit: with the options of each of its recipes."""
+    return [mechanism(name, recipe.options) for recipe in RECIPES.get(name, (Recipe(),))]
+
+
+def recipe_of(chosen: Mechanism) -> Recipe:
+    """The recipe that agrees with most of its options."""
+    options = chosen.options()
+    fitting = [
+        recipe
+        for recipe in RECIPES.get(chosen.name, ())
+        if recipe.options.items() <= options.items()
+    ]
+    return max(fitting, key=lambda recipe: len(recipe.options), default=Recipe())
+
+
+def audit(
+    chosen: str | Mechanism,
+    epsilon: Fraction = Fraction(1),
+    delta: Fraction | None = None,
+    *,
+    runs: int = RUNS,
+    seconds: float | None = SECONDS,
+    progress: Progress | None = None,
+) -> Report:
+    """Audit a mechanism on made-up data: exactly where it has a closed form, and by draws.
+
+    Parameters
+    ----------
+    chosen : str or Mechanism
+        A name from `MECHANISMS`, or a mechanism with its options.
+    epsilon, delta : Fraction
+        The budget it is given; delta is 0 by default, or the recipe's where there must be one.
+    runs, seconds
+        Most draws, and about the most time, under one relation of neighbours.
+    progress : callable, optional
+        Told the share of the work that is done.
+    """
+    if isinstance(chosen, str):
+        chosen = variants(chosen)[0]
+    recipe = recipe_of(chosen)
+    if delta is None:
+        delta = recipe.delta if chosen.takes_delta == "must" else Fraction(0)
+    problems = [
+        Problem.state(p, k, reach=reach, constraint=recipe.constraint, neighbours=relation)
+        for p, k, reach in recipe.shapes
+        for relation in RELATIONS
+    ]
+    exact: list[Finding] = []
+    empirical: list[Finding] = []
+    refused: dict[str, None] = {}
+    assumes: set[str | None] = set()
+    for done, problem in enumerate(problems):
+        setting = Setting.of(problem, epsilon, delta)
+        try:
+            chosen.check(setting)
+        except ArgumentError as error:
+            refused[f"{problem.neighbours}: {error}"] = None
+            continue
+        for promise, pairs in _by_promise(chosen, setting, _listed(problem, recipe)):
+            assumes.add(promise.assumes)
+            if _has_closed_form(chosen, setting, pairs[0]):
+                listed = audit_exact(
+                    chosen, problem, epsilon, pairs, delta=delta, promised=promise.cost
+                )
+                exact.append(Finding(problem, promise.claimed, listed))
+        if done < len(RELATIONS):  # draws are for the first shape
+            promises = _by_promise(chosen, setting, _drawn(problem, recipe))
+            for promise, pairs in promises:
+                drawn = audit_empirical(
+                    chosen,
+                    problem,
+                    epsilon,
+                    pairs,
+                    delta=delta,
+                    promised=promise.cost,
+                    runs=runs,
+                    seconds=None if seconds is None else seconds / len(promises),
+                )
+                empirical.append(Finding(problem, promise.claimed, drawn))
+        if progress is not None:
+            progress((done + 1) / len(problems))
+    if not exact and not empirical:
+        raise ArgumentError("; ".join(refused))
+    assumed = "; ".join(sorted(text for text in assumes if text)) or None
+    return Report(chosen, epsilon, delta, assumed, (*exact, *empirical), tuple(refused))
+
+
+@dataclass(frozen=True)
+class _Promise:
+    cost: Cost
+    claimed: bool
+    assumes: str | None
+
+
+def _by_promise(
+    chosen: Mechanism, setting: Setting, pairs: Iterable[Pair]
+) -> list[tuple[_Promise, list[Pair]]]:
+    """Pairs of one promise together: where n is public, a promise may depend on it."""
+    groups: dict[_Promise, list[Pair]] = {}
+    relation = setting.problem.neighbours
+    for pair in pairs:
+        if chosen.needs_records and pair.records is None:
+            continue
+        guarantee = chosen.guarantee(_at(setting, pair))
+        claimed = relation in guarantee.costs
+        cost = guarantee.costs[relation] if claimed else Cost(setting.epsilon, setting.delta)
+        groups.setdefault(_Promise(cost, claimed, guarantee.assumes), []).append(pair)
+    return list(groups.items())
+
+
+def _at(setting: Setting, pair: Pair) -> Setting:
+    public = setting.problem.neighbours == "replace-one"
+    return replace(setting, n=pair.first.n if public else None)
+
+
+def _has_closed_form(chosen: Mechanism, setting: Setting, pair: Pair) -> bool:
+    return chosen.outcomes(pair.data(chosen)[0], _at(setting, pair)) is not None
+
+
+def _listed(problem: Problem, recipe: Recipe) -> Iterator[Pair]:
+    """Neighbours for the exact audit: the same ones every time."""
+    yield from neighbouring_pairs(problem, _RANDOM, np.random.default_rng(1))
+    yield from contrary_pairs(problem, _MANY)
+    yield from _drawn(problem, recipe)
+
+
+def _drawn(problem: Problem, recipe: Recipe) -> Iterator[Pair]:
+    """Neighbours for the audit by draws: few, and with outcomes that are not too rare."""
+    yield from contrary_pairs(problem, _FEW)
+    if recipe.pairs is not None:
+        yield from recipe.pairs(problem)
+
+
+def _plain(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+#: Those that are not audited like all others; the first recipe of a mechanism is its usual one.
+RECIPES: dict[str, tuple[Recipe, ...]] = {}

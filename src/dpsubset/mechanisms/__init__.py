@@ -18,6 +18,8 @@ from .mistakes import Mistakes
 from .penalised import Penalised
 from .permute_and_flip import PermuteAndFlip
 from .plain import PLAIN
+from .sample_aggregate import SampleAggregate
+from .stability import Stability
 from .top_r import TopR
 
 MECHANISMS: dict[str, type[Mechanism]] = {
@@ -28,6 +30,8 @@ MECHANISMS: dict[str, type[Mechanism]] = {
         TopR,
         Mistakes,
         Penalised,
+        SampleAggregate,
+        Stability,
     )
 }
 

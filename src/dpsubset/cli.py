@@ -1,4 +1,4 @@
-"""The command line: ``dpsubset select`` and ``dpsubset schema``, thin over the library.
+"""The command line: ``dpsubset select``, ``schema`` and ``audit``, thin over the library.
 
 What is printed is public: the release and its guarantee, or an error that quotes no cell. Modules
 that are slow to import are imported by the command that needs them, so that ``--help`` is quick.
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from . import __version__
+from .cli_audit import audit_command
 from .errors import ArgumentError, DpsubsetError
 
 if TYPE_CHECKING:
@@ -365,3 +366,6 @@ def _guarded() -> Iterator[None]:
 def _fail(message: str, code: int) -> NoReturn:
     typer.secho("Error: " + " ".join(message.splitlines()), fg="red", err=True)
     raise typer.Exit(code) from None
+
+
+app.command("audit")(_guarded()(audit_command))

@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "proofs": set(),
 }
 TOP = {*MAY_IMPORT, "outputs"}
-MAY_IMPORT |= {"outputs": TOP, "cli": TOP, "estimators": TOP}
+MAY_IMPORT |= {"outputs": TOP, "cli_audit": TOP, "cli": TOP | {"cli_audit"}, "estimators": TOP}
 #: The version is a fact, not a layer.
 HARMLESS = {"__version__"}
 
@@ -108,7 +108,7 @@ def test_the_layers_have_no_cycle_but_the_one_within_the_model() -> None:
     order: list[str] = []
     left = {name: set(below) for name, below in MAY_IMPORT.items()}
     left["problem"].discard("losses")
-    for name in ("outputs", "cli", "estimators"):
+    for name in ("outputs", "cli_audit", "cli", "estimators"):
         left[name] -= {name}
     while left:
         ready = sorted(name for name, below in left.items() if below <= set(order))

@@ -1,0 +1,158 @@
+"""Reports of audits for people and machines."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..mechanisms.base import float_up, shown_cost
+from ..problem import Problem
+from .cases import Finding, Report
+from .empirical import EmpiricalAudit, shown
+from .exact import Audit
+
+#: What an audit is worth: it stands at the end of every report.
+CAVEAT = (
+    "All data are made up. An audit can contradict a guarantee, not prove one: the proofs are in "
+    "dpsubset/proofs."
+)
+
+
+def lines(report: Report) -> list[str]:
+    """A few lines on one mechanism."""
+    exact, empirical = report.exact, report.empirical
+    return [
+        f"{report.name}: {report.verdict}",
+        f"  exact: {_exact(report, exact) if exact else 'no closed form to compare'}",
+        f"  by draws: {_empirical(empirical) if empirical else 'none'}",
+        *(f"  refused under {reason}" for reason in report.refused),
+    ]
+
+
+def markdown(reports: Sequence[Report]) -> str:
+    """A report file for people."""
+    text = ["# Audit", ""]
+    for report in reports:
+        first, *rest = lines(report)
+        text += [f"## {report.name}", "", first.removeprefix(f"{report.name}: ") + ".", ""]
+        text += [f"- {line.strip()}" for line in rest] + [""]
+    return "\n".join([*text, CAVEAT, ""])
+
+
+def to_json(reports: Sequence[Report]) -> str:
+    """A report file for machines."""
+    return json.dumps({"audits": [_dict(r) for r in reports], "note": CAVEAT}, indent=2) + "\n"
+
+
+def ratio(finding: Finding | None) -> str:
+    """The largest log ratio, and what delta has to cover."""
+    if finding is None or not isinstance(finding.audit, Audit):
+        return "no closed form"
+    worst = f"{finding.audit.worst:.5f}"
+    if not finding.audit.promised.delta:
+        return worst
+    return f"{worst}, delta covers {finding.audit.excess:.2g}"
+
+
+def bound(finding: Finding | None) -> str:
+    """The largest lower bound on epsilon by draws."""
+    if finding is None or not isinstance(finding.audit, EmpiricalAudit):
+        return "none"
+    return f"{finding.audit.lower:.3f}"
+
+
+def _exact(report: Report, finding: Finding) -> str:
+    audit = finding.audit
+    assert isinstance(audit, Audit)
+    pairs = sum(f.audit.pairs for f in report.findings if isinstance(f.audit, Audit))
+    text = f"largest log ratio {audit.worst:.5f}"
+    if audit.promised.delta:
+        text += f"; at epsilon = {float(audit.promised.epsilon):.6g}, delta has to cover "
+        text += f"{audit.excess:.4g}"
+    label = audit.pair.label if audit.pair else "none"
+    return (
+        f"{text} ({shown_cost(audit.promised)} {_held(finding)}); outcome "
+        f"{shown(audit.outcome)}, neighbours '{label}', {_where(finding.problem)}; the nearest of "
+        f"{pairs} pairs"
+    )
+
+
+def _empirical(finding: Finding) -> str:
+    audit = finding.audit
+    assert isinstance(audit, EmpiricalAudit)
+    if audit.pair is None or audit.event is None:
+        return "none"
+    (likely, runs), (rare, others) = audit.hits
+    return (
+        f"epsilon is at least {audit.lower:.4f}, with confidence 1 - {1 - audit.confidence:.0e} "
+        f"({shown_cost(audit.promised)} {_held(finding)}); '{audit.event.label}' in {likely} of "
+        f"{runs} draws against {rare} of {others}, neighbours '{audit.pair.label}', "
+        f"{_where(finding.problem)}; {audit.runs} draws in all"
+    )
+
+
+def _held(finding: Finding) -> str:
+    return "promised" if finding.claimed else "not promised, only asked for"
+
+
+def _where(problem: Problem) -> str:
+    return f"{problem.k} of {problem.p} variables, {problem.neighbours}"
+
+
+def _dict(report: Report) -> dict[str, Any]:
+    return {
+        "mechanism": report.mechanism.name,
+        "options": {name: _plain(value) for name, value in report.mechanism.options().items()},
+        "epsilon": float_up(report.epsilon),
+        "delta": float_up(report.delta),
+        "claims_guarantee": report.claimed,
+        "assumes": report.assumes,
+        "contradicted": report.contradicted,
+        "verdict": report.verdict,
+        "refused": list(report.refused),
+        "findings": [_finding(finding) for finding in report.findings],
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Any]:
+    problem, audit = finding.problem, finding.audit
+    common = {
+        "p": problem.p,
+        "k": problem.k,
+        "neighbours": problem.neighbours,
+        "promised": {
+            "epsilon": float_up(audit.promised.epsilon),
+            "delta": float_up(audit.promised.delta),
+        },
+        "claimed": finding.claimed,
+        "contradicts": finding.contradicts,
+        "pair": audit.pair and audit.pair.label,
+    }
+    if isinstance(audit, Audit):
+        return common | {
+            "kind": "exact",
+            "largest_log_ratio": _plain(audit.worst),
+            "delta_has_to_cover": audit.excess,
+            "outcome": None if audit.outcome is None else list(audit.outcome),
+            "pairs": audit.pairs,
+        }
+    return common | {
+        "kind": "draws",
+        "epsilon_at_least": audit.lower,
+        "estimate": _plain(audit.estimate),
+        "confidence": audit.confidence,
+        "event": audit.event and audit.event.label,
+        "hits": [list(side) for side in audit.hits],
+        "runs": audit.runs,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it; what it has no word for, as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

@@ -1,0 +1,153 @@
+"""The command ``dpsubset audit``: try to contradict the guarantees, on made-up data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .errors import ArgumentError
+
+if TYPE_CHECKING:
+    from .audit.cases import Report
+    from .mechanisms import Mechanism
+
+
+def audit_command(
+    mechanism: Annotated[
+        str | None,
+        typer.Argument(
+            help="What to audit; 'dpsubset mechanisms' lists them.",
+            metavar="[MECHANISM]",
+            show_default=False,
+        ),
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Audit every mechanism, and print a table.")
+    ] = False,
+    epsilon: Annotated[
+        str, typer.Option(help="Budget the mechanism is given.", metavar="NUMBER")
+    ] = "1",
+    delta: Annotated[
+        str | None,
+        typer.Option(
+            help="For mechanisms whose guarantee has one; 0.001 where it must.", metavar="NUMBER"
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(help="An option of the mechanism; may be repeated.", metavar="NAME=VALUE"),
+    ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(help="Draws under each relation; 20000 or 4 seconds if not given."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(help="Write a report here, as Markdown; .json gives JSON."),
+    ] = None,
+) -> None:
+    """Try to contradict the guarantee of MECHANISM. Uses made-up data only, never a table.
+
+    Compares output distributions on neighbouring data sets: exactly where there is a closed form,
+    and by draws. Ends with exit code 1 if a guarantee is contradicted.
+    """
+    if (mechanism is None) != everything:
+        raise ArgumentError("give the name of a mechanism, or --all")
+    if everything and (option or delta is not None):
+        raise ArgumentError("--option and --delta go with one mechanism, not with --all")
+    with ExitStack() as stack:
+        from .outputs import Output
+
+        file = None if report is None else stack.enter_context(Output(report))
+        from .audit.cases import audit
+        from .audit.report import CAVEAT, lines, markdown, to_json
+        from .selection import exact_delta, exact_epsilon
+
+        budget = exact_epsilon(_number(epsilon, "epsilon"))
+        chance = None if delta is None else exact_delta(_number(delta, "delta"))
+        # Whoever asks for a number of draws waits for them.
+        limit: dict[str, Any] = {} if runs is None else {"runs": runs, "seconds": None}
+        chosen = _chosen(mechanism, option)
+        reports: list[Report] = []
+        left_out: dict[str, str] = {}
+        with _progress_bar() as progress:
+            for i, one in enumerate(chosen):
+                part = _part(progress, i, len(chosen))
+                try:
+                    reports.append(audit(one, budget, chance, progress=part, **limit))
+                except ArgumentError as error:
+                    if not everything:
+                        raise
+                    left_out[one.name] = f"NOT AUDITED: {error}"
+        for found in reports:
+            typer.echo("\n".join(lines(found)))
+        if everything:
+            _print_table(reports, left_out)
+        typer.echo(CAVEAT)
+        if file is not None:
+            text = to_json(reports) if file.path.suffix == ".json" else markdown(reports)
+            file.draft.write_text(text, encoding="utf-8")
+            file.publish()
+            typer.echo(f"Report: {file.path}")
+    if any(found.contradicted for found in reports):
+        raise typer.Exit(1)
+
+
+def _chosen(name: str | None, options: list[str] | None) -> list[Mechanism]:
+    from .audit.cases import variants
+    from .mechanisms import MECHANISMS, mechanism
+    from .mechanisms import option as parse
+
+    if name is None:
+        return [variant for known in MECHANISMS for variant in variants(known)]
+    if options:
+        return [mechanism(name, dict(map(parse, options)))]
+    return variants(name)[:1]
+
+
+def _print_table(reports: list[Report], left_out: dict[str, str]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from .audit.report import bound, ratio
+
+    table = Table(title="Audits on made-up data")
+    for heading in ("mechanism", "log ratio, exact", "epsilon at least, by draws", "verdict"):
+        table.add_column(heading)
+    for found in reports:
+        table.add_row(found.name, ratio(found.exact), bound(found.empirical), found.verdict)
+    for name, reason in left_out.items():
+        table.add_row(name, "", "", reason)
+    Console().print(table)
+
+
+def _part(
+    progress: Callable[[float], None] | None, i: int, count: int
+) -> Callable[[float], None] | None:
+    return None if progress is None else lambda share: progress((i + share) / count)
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Callable[[float], None] | None]:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("Auditing", total=1.0)
+        yield lambda share: bar.update(task, completed=share)
+
+
+def _number(text: str, what: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise ArgumentError(f"{what} must be a number, such as 0.5 or 1e-6") from None

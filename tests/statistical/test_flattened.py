@@ -23,8 +23,8 @@ from statistical.gtest import LEVEL, g_test, miss
 pytestmark = pytest.mark.statistical
 
 MECHANISMS: list[Mechanism] = [
-    TopR(R=4, form="permute-and-flip"),
-    TopR(R=3, T=2),
+    TopR(R=20, form="permute-and-flip"),
+    TopR(R=20, T=2),
     Mistakes(),
     Mistakes(anchor=(0, 3, 5), form="permute-and-flip"),
     Penalised(phi=Fraction(1, 10)),
@@ -65,13 +65,14 @@ def test_draws_agree_with_the_closed_form_and_no_other(
 ) -> None:
     rng = np.random.default_rng(7)
     cells = rng.integers(-32767, 32768, size=(60, 8))
-    cells[:, 7] = np.clip(cells[:, 0] // 2 + cells[:, 1] // 3 + cells[:, 7] // 9, -32767, 32767)
+    graded = cells[:, :7] @ np.array([0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0])
+    cells[:, 7] = np.clip(graded + cells[:, 7] // 12, -32767, 32767)
     problem = Problem.state(7, 3, constraint=constraint, reach=1.0)
     data = Data(Gram.from_moments(moments_of_records(cells)))
-    setting = Setting.of(problem, Fraction(8), n=60)
+    setting = Setting.of(problem, Fraction(10), n=60)
     outcomes, right = closed_form(mechanism, data, setting)
     counts = drawn(mechanism, data, setting, 20_000)
     assert g_test(counts, outcomes, right) >= LEVEL
-    wrong = closed_form(mechanism, data, Setting.of(problem, Fraction(10), n=60))[1]
+    wrong = closed_form(mechanism, data, Setting.of(problem, Fraction(20), n=60))[1]
     assert miss(right, wrong, 20_000) < LEVEL
     assert g_test(counts, outcomes, wrong) < LEVEL

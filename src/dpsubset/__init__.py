@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .chains import mixing_steps, traces_not_private
     from .errors import ArgumentError, DpsubsetError, SchemaError, TableError
     from .estimators import PrivateSubsetSelector
     from .mechanisms.base import Guarantee
@@ -33,9 +34,11 @@ _HOMES = {
     "TableError": "errors",
     "best_in_bucket": "optimum",
     "best_subset": "optimum",
+    "mixing_steps": "chains",
     "select": "selection",
     "simulate": "selection",
     "top_supports": "optimum",
+    "traces_not_private": "chains",
 }
 
 __all__ = [
@@ -52,9 +55,11 @@ __all__ = [
     "TableError",
     "best_in_bucket",
     "best_subset",
+    "mixing_steps",
     "select",
     "simulate",
     "top_supports",
+    "traces_not_private",
 ]
 
 

@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # Arguments and a table, checked together before a value is read.
     "intake": BASE | MODEL | {"sources"},
     "selection": BASE | MODEL | ENGINE | {"sources", "intake", "mechanisms", "release"},
+    "chains": BASE | MODEL | ENGINE | {"sources", "intake", "mechanisms", "selection"},
     "optimum": BASE | MODEL | ENGINE | {"sources", "intake"},
     "audit": BASE | MODEL | ENGINE | {"mechanisms"},
     "proofs": set(),

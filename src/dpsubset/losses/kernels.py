@@ -66,20 +66,47 @@ def score_all(
     h = np.empty((k, k))
     c = np.empty(k)
     certified = np.empty(supports.shape[0], dtype=np.bool_)
-    yy = y_square / scale
     for s in range(supports.shape[0]):
-        for i in range(k):
-            row = supports[s, i]
-            c[i] = xy[row] / scale
-            for j in range(i + 1):
-                h[i, j] = gram_entry(columns, slot, diagonal, records, row, supports[s, j]) / scale
-                h[j, i] = h[i, j]
-            h[i, i] += ridge
-        _, value, width = minimise(h, c, yy, constraint, radius, unit / 8)
-        # f lies in [value - width, value + width]; rounding to the grid adds half a unit.
-        certified[s] = width <= unit / 2
-        scores[s] = np.int64(np.rint(value / unit)) if certified[s] else 0
+        certified[s], scores[s] = score_one(
+            columns, slot, diagonal, records, xy, y_square, supports[s], constraint, radius, ridge,
+            scale, unit, h, c,
+        )  # fmt: skip
     return certified
+
+
+@numba.njit(cache=True)
+def score_one(
+    columns: Ints,
+    slot: Ints,
+    diagonal: Ints,
+    records: NDArray[np.int16],
+    xy: Ints,
+    y_square: int,
+    support: Ints,
+    constraint: int,
+    radius: float,
+    ridge: float,
+    scale: float,
+    unit: float,
+    h: Array,
+    c: Array,
+) -> tuple[bool, np.int64]:
+    """Whether the score of a support is certified within ``unit``, and the score, else 0.
+
+    ``h`` and ``c`` are working space.
+    """
+    k = support.shape[0]
+    for i in range(k):
+        row = support[i]
+        c[i] = xy[row] / scale
+        for j in range(i + 1):
+            h[i, j] = gram_entry(columns, slot, diagonal, records, row, support[j]) / scale
+            h[j, i] = h[i, j]
+        h[i, i] += ridge
+    _, value, width = minimise(h, c, y_square / scale, constraint, radius, unit / 8)
+    # f lies in [value - width, value + width]; rounding to the grid adds half a unit.
+    certified = width <= unit / 2
+    return certified, np.int64(np.rint(value / unit)) if certified else np.int64(0)
 
 
 @numba.njit(cache=True)

@@ -14,6 +14,7 @@ from typing import Any
 from ..errors import ArgumentError
 from .base import Cost, Data, Guarantee, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
 from .exponential import Exponential
+from .metropolis import Metropolis
 from .mistakes import Mistakes
 from .penalised import Penalised
 from .permute_and_flip import PermuteAndFlip
@@ -29,6 +30,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
         Exponential,
         TopR,
         Mistakes,
+        Metropolis,
         Penalised,
         SampleAggregate,
         Stability,

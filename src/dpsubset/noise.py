@@ -101,7 +101,7 @@ def top_scale(k: int, epsilon: Fraction, *, sensitivity: int, monotonic: bool = 
 def top_scale_zcdp(k: int, rho: Fraction, *, sensitivity: int, monotonic: bool = False) -> Fraction:
     """The scale of `noisy_top_zcdp`, likewise."""
     reach = _reach(k, rho, sensitivity, monotonic)
-    return _settled("zcdp", k, _sqrt_up(k * reach**2 / (8 * rho)), rho, sensitivity, monotonic)
+    return _settled("zcdp", k, sqrt_up(k * reach**2 / (8 * rho)), rho, sensitivity, monotonic)
 
 
 def top_cost(k: int, scale: Fraction, *, sensitivity: int, monotonic: bool = False) -> Fraction:
@@ -140,6 +140,14 @@ def float_scale(scale: Fraction) -> Fraction:
     return Fraction(nearest)
 
 
+def sqrt_up(square: Fraction) -> Fraction:
+    """The square root, rounded up by less than 2**-64 of its size."""
+    bits = max(0, 128 - (square.numerator // square.denominator).bit_length()) + 128
+    scaled = square * 4**bits
+    root = math.isqrt(math.ceil(scaled))
+    return Fraction(root if root**2 >= scaled else root + 1, 2**bits)
+
+
 def _top(
     measure: Measure, scores: Sequence[int], k: int, scale: Fraction, monotonic: bool
 ) -> list[int]:
@@ -157,6 +165,7 @@ def _add(kind: Literal["laplace", "gaussian"], values: Sequence[int], scale: Fra
     return [int(v) for v in _invoke(noise, clipped)] if clipped else []
 
 
+@lru_cache(maxsize=1024)
 def _settled(
     measure: Measure, k: int, least: Fraction, budget: Fraction, sensitivity: int, monotonic: bool
 ) -> Fraction:
@@ -182,14 +191,6 @@ def _reach(k: int, budget: Fraction, sensitivity: int, monotonic: bool) -> Fract
 
 def _range(sensitivity: int, monotonic: bool) -> Fraction:
     return Fraction(sensitivity if monotonic else 2 * sensitivity)
-
-
-def _sqrt_up(square: Fraction) -> Fraction:
-    """The square root, rounded up by less than 2**-64 of its size."""
-    bits = max(0, 128 - (square.numerator // square.denominator).bit_length()) + 128
-    scaled = square * 4**bits
-    root = math.isqrt(math.ceil(scaled))
-    return Fraction(root if root**2 >= scaled else root + 1, 2**bits)
 
 
 def _clip(value: int) -> int:

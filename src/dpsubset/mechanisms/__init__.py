@@ -14,8 +14,11 @@ from typing import Any
 from ..errors import ArgumentError
 from .base import Cost, Data, Guarantee, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
 from .exponential import Exponential
+from .frank_wolfe import FrankWolfe
+from .hard_thresholding import HardThresholding
 from .metropolis import Metropolis
 from .mistakes import Mistakes
+from .peeling import Peeling
 from .penalised import Penalised
 from .permute_and_flip import PermuteAndFlip
 from .plain import PLAIN
@@ -34,6 +37,9 @@ MECHANISMS: dict[str, type[Mechanism]] = {
         Penalised,
         SampleAggregate,
         Stability,
+        Peeling,
+        HardThresholding,
+        FrankWolfe,
     )
 }
 

@@ -1,0 +1,107 @@
+"""Peeling: the k noisy largest |X'y|_j, picked one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..door import STEPS
+from ..random import Randomness
+from ..search.enumerate import list_supports
+from .base import Data, Guarantee, Mechanism, Outcome, Sampler, Setting, shown_up
+from .rounds import RECORDS, Rounds, check_linear
+
+
+class Peeling(Mechanism):
+    """Cai, Wang and Zhang's Algorithm 2 on the correlations of the variables with the response."""
+
+    name = "peeling"
+    summary = (
+        "Variables are picked one after the other, each time the one with the noisy largest "
+        "|x_j'y| among those left."
+    )
+    source = "Cai, Wang and Zhang 2021, Algorithm 2; noise and constants are ours"
+    promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
+    costs = "milliseconds, for any p: one look at X'y"
+    use_when = "p is huge and variables are nearly uncorrelated: it looks at them one by one"
+    takes_delta = "may"
+    seedable = False
+
+    def check(self, setting: Setting) -> None:
+        """Least squares only: X'y is its gradient at 0."""
+        super().check(setting)
+        check_linear(self.name, setting)
+
+    def rounds(self, setting: Setting) -> Rounds:
+        """One round of as many picks as are free."""
+        return Rounds.of(setting, 1, _free(setting))
+
+    def change(self, setting: Setting) -> int:
+        """How far neighbours can move |X'y|_j: a record adds x_j y, of size at most STEPS^2."""
+        return RECORDS[setting.problem.neighbours] * STEPS**2
+
+    def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
+        """What the round costs."""
+        return self.rounds(setting).guarantee(setting, seeded)
+
+    def prepare(self, data: Data, setting: Setting) -> Sampler:
+        """Look at X'y."""
+        return _Peeler(self, data, setting)
+
+    def outcomes(
+        self, data: Data, setting: Setting
+    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+        """Sums over the orders of picks."""
+        return log_supports(data, setting, self.rounds(setting), self.change(setting))
+
+    def details(self, setting: Setting) -> list[str]:
+        """The score, and how far a row moves it."""
+        scale = self.rounds(setting).pick_scale(_free(setting), self.change(setting))
+        return [
+            "Score of a variable: |x_j'y| in scaled units. A row added or removed moves it by at "
+            f"most 1, a row replaced by at most 2; scale of the noise: "
+            f"{shown_up(scale / STEPS**2)}. Coefficients, reach and ridge play no part.",
+            self.rounds(setting).details(setting),
+        ]
+
+
+class _Peeler(Sampler):
+    def __init__(self, mechanism: Peeling, data: Data, setting: Setting) -> None:
+        self._rounds, self._change = mechanism.rounds(setting), mechanism.change(setting)
+        self._always = setting.problem.always_include
+        self._columns = free_columns(setting)
+        self._scores = _scores(data, self._columns)
+        self._count = _free(setting)
+
+    def draw(self, rng: Randomness) -> Outcome:
+        picks = self._rounds.pick(self._scores, self._count, self._change)
+        return tuple(sorted((*self._always, *(self._columns[i] for i in picks))))
+
+
+def log_supports(
+    data: Data, setting: Setting, rounds: Rounds, change: int
+) -> tuple[list[Outcome], NDArray[np.float64]]:
+    """Every support and the logarithm of its probability."""
+    columns = free_columns(setting)
+    sets = rounds.log_sets(_scores(data, columns), _free(setting), change)
+    always = setting.problem.always_include
+    logs = {
+        tuple(sorted((*always, *(columns[i] for i in chosen)))): log for chosen, log in sets.items()
+    }
+    supports: list[Outcome] = [tuple(row) for row in list_supports(setting.problem).tolist()]
+    return supports, np.array([logs[support] for support in supports if support is not None])
+
+
+def free_columns(setting: Setting) -> list[int]:
+    """The columns there is a choice about."""
+    always = set(setting.problem.always_include)
+    return [j for j in range(setting.problem.p) if j not in always]
+
+
+def _free(setting: Setting) -> int:
+    return setting.problem.k - len(setting.problem.always_include)
+
+
+def _scores(data: Data, columns: list[int]) -> list[int]:
+    c = data.gram.c.tolist()
+    return [abs(c[j]) for j in columns]

@@ -45,6 +45,9 @@ STEPS_EACH = 8
 #: Most assignments of records to blocks that are listed one by one.
 MOST_ASSIGNMENTS = 20_000
 
+#: Tables of at most this many records remember votes.
+_FEW = 64
+
 #: What is left of a column that the columns always included explain; below this it is rounding.
 _ROUNDING = 1e-10
 
@@ -137,22 +140,24 @@ class BallotBox:
 
     def __init__(self, gram: Gram, problem: Problem) -> None:
         self._gram, self._problem = gram, problem
-        # On a small table the same blocks come up again and again.
-        self._vote = lru_cache(maxsize=1024)(self._cast)
+        # In a small table the same blocks come up again and again.
+        self._vote = lru_cache(maxsize=4096 if gram.n <= _FEW else 0)(self._cast)
 
     def votes(self, assignment: Sequence[int]) -> list[Vote]:
-        """One for each block that holds a record."""
-        blocks = np.asarray(assignment, dtype=np.int64)
-        order = np.argsort(blocks, kind="stable")
-        ends = np.flatnonzero(np.diff(blocks[order])) + 1
-        return [self._vote(tuple(rows.tolist())) for rows in np.split(order, ends) if len(rows)]
+        """One for each block that holds a record, in the order of the blocks."""
+        members: dict[int, list[int]] = {}
+        for row, block in enumerate(assignment):
+            members.setdefault(block, []).append(row)
+        return [self._vote(self._records(members[block])) for block in sorted(members)]
 
-    def _cast(self, rows: tuple[int, ...]) -> Vote:
-        """A function of these records, in no order, and of the problem."""
-        cells = np.vstack([self._gram.records[:, rows], self._gram.response[list(rows)]]).T
-        cells = np.ascontiguousarray(cells)
-        # Rounding may depend on the order of records; the vote must not depend on the table's.
-        cells = cells[sorted(range(len(rows)), key=lambda i: cells[i].tobytes())]
+    def _records(self, rows: list[int]) -> tuple[bytes, ...]:
+        """Sorted: rounding may depend on the order of records, and a vote must not."""
+        cells = np.vstack([self._gram.records[:, rows], self._gram.response[rows]])
+        return tuple(sorted(record.tobytes() for record in np.ascontiguousarray(cells.T)))
+
+    def _cast(self, records: tuple[bytes, ...]) -> Vote:
+        """A function of these records and of the problem, both of which are all it is given."""
+        cells = np.frombuffer(b"".join(records), dtype=np.int16).reshape(len(records), -1)
         scaled = cells / float(STEPS)
         return vote(scaled[:, :-1], scaled[:, -1], self._problem.k, self._problem.always_include)
 

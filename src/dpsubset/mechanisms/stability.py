@@ -76,7 +76,8 @@ class Stability(LassoVotes):
         """The same under both relations: either way one vote changes."""
         scale = self.scale(setting)
         tail = tail_up(scale, self.threshold(setting) + 1 - UNSTABLE)
-        cost = Cost(MOVES / scale, min(setting.delta, Fraction(float_up(tail))))
+        rounded = Fraction(float_up(tail))
+        cost = Cost(MOVES / scale, rounded if rounded <= setting.delta else tail)
         return Guarantee(setting.problem.neighbours, dict.fromkeys(RELATIONS, cost), seeded)
 
     def choose(self, votes: Sequence[Vote], setting: Setting) -> Outcome:
@@ -109,10 +110,11 @@ class Stability(LassoVotes):
     def details(self, setting: Setting) -> list[str]:
         """Blocks, noise and threshold."""
         return [
-            f"{self.number(setting)} blocks; a record's block is drawn at random, independently of all others. "
-            "The vote of a block is a function of its own records, so one record changes one vote, "
-            f"the gap by at most {MOVES}, and the winner only if the gap is at most {UNSTABLE}.",
-            f"The winner is released if the gap plus discrete Laplace noise of scale "
+            f"{self.number(setting)} blocks; a record's block is drawn at random, independently of "
+            "all others. The vote of a block is a function of its own records, so one record "
+            f"changes one vote, the gap by at most {MOVES}, and the winner only if the gap is at "
+            f"most {UNSTABLE}.",
+            "The winner is released if the gap plus discrete Laplace noise of scale "
             f"{shown_up(self.scale(setting))} is above {self.threshold(setting)}. Coefficient set "
             "and ridge play no part.",
         ]

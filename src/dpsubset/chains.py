@@ -98,7 +98,7 @@ def traces_not_private(
     every = max(1, steps // 100) if every is None else whole(every, "every")
     if not 1 <= every <= steps:
         raise ArgumentError("every must lie between 1 and steps")
-    weight = exact_epsilon(epsilon)
+    budget = exact_epsilon(epsilon)
     intake = take_in(data, schema, y, bounds, always_include, k=k, **stated)
     problem = intake.problem
     settled = Sensitivity.of(problem, sensitivity)
@@ -107,7 +107,7 @@ def traces_not_private(
     source = SystemSource() if seed is None else SeededSource(whole(seed, "seed"))
 
     gram = intake.read(intake.open())
-    eta = settled.eta(weight, problem.neighbours)
+    eta = settled.eta(budget, problem.neighbours)
     chain = Chain(gram, problem, settled.unit, eta, lazy=mechanism.lazy)
     chain.have_columns(chains * steps)
     rng = Randomness(source)

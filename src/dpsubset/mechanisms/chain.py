@@ -35,9 +35,9 @@ _ROWS, _TABLE_BYTES = 2**16, 2**24
 
 #: All columns of X'X are had beforehand if they take no more bytes than this ...
 _GRAM_BYTES = 2**29
-#: ... and if the walk would multiply out at least 1/_BULK of their entries one by one: a matrix
-#: product is about that much quicker an entry.
-_BULK = 8
+#: ... and if the walk could multiply out at least 1/_BULK of their entries one by one: a matrix
+#: product is quicker an entry, but a walk that stays where it is asks for few.
+_BULK = 2
 #: Bytes of the float64 work block of that product.
 _WORK_BYTES = 2**27
 
@@ -74,8 +74,9 @@ class Chain:
 
     def have_columns(self, steps: int) -> None:
         """Multiply out X'X where that is quicker than entry by entry in this many steps."""
-        gram, p = self._gram, self.problem.p
-        if gram.whole or 8 * p * p > _GRAM_BYTES or steps * self.problem.k * _BULK < p * p:
+        gram, p, k = self._gram, self.problem.p, self.problem.k
+        entries = steps * (k * (k - 1) // 2)
+        if gram.whole or 8 * p * p > _GRAM_BYTES or entries * _BULK < p * p:
             return
         batch = max(1, _WORK_BYTES // (8 * max(1, gram.n)))
         for start in range(0, p, batch):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError
 from ..problem import whole
 from ..random import Randomness
-from ..search.best import best_in_bucket, best_supports
+from ..search.best import Best, best_supports
 from ..search.engine import Engine, Flat, Leaf
 from ..search.enumerate import ScoredSupports, enumerate_supports
 from ..search.race import Race
@@ -32,6 +32,9 @@ from .permute_and_flip import PermuteAndFlip
 from .plain import PLAIN, check_form, flips
 
 Support = tuple[int, ...]
+
+#: Every bucket gets so many splits towards a bound on its best score.
+_FIRST_SPLITS = 64
 
 
 @dataclass(frozen=True)
@@ -180,21 +183,22 @@ class _Buckets:
     def around(self, anchor: Support) -> Race:
         if anchor not in self._races:
             problem = self._engine.problem
-            scores: dict[int, int] = {}
+            searches: dict[int, Best] = {}
             leaves: list[Leaf] = []
             for mistakes in range(problem.k + 1):
-                best = best_in_bucket(self._engine, anchor, mistakes)
                 region = Region.bucket(problem, anchor, mistakes)
-                if best is not None and region is not None:
-                    scores[mistakes] = best[0]
-                    leaves.append(Flat(region, best[0]))
+                if region is not None:
+                    # A bucket that is never proposed need not be searched to the end.
+                    search = searches[mistakes] = Best(self._engine, region)
+                    low = search.bound(_FIRST_SPLITS)
+                    leaves.append(Flat(region, low, exact=search.done))
             members = frozenset(anchor)
+
+            def score(support: Support) -> int:
+                return searches[len(members.symmetric_difference(support)) // 2].find()[0][0]
+
             self._races[anchor] = Race(
-                self._engine,
-                self._eta,
-                permute_and_flip=self._flip,
-                leaves=leaves,
-                score=lambda support: scores[len(members.symmetric_difference(support)) // 2],
+                self._engine, self._eta, permute_and_flip=self._flip, leaves=leaves, score=score
             )
         return self._races[anchor]
 

@@ -34,8 +34,8 @@ class Penalised(ScoreMechanism):
     ----------
     phi : number, optional
         What a variable must improve the objective by, in scaled units, to be worth its place;
-        rounded down to the grid of the scores. By default 2 log(p) / eta, which keeps variables that
-        explain nothing from being added by the noise.
+        rounded down to the grid of the scores. By default 2 log(p) / eta, which keeps the noise
+        from adding variables that explain nothing.
     form : {"exponential", "permute-and-flip"}
         What is drawn from the penalised scores.
     """

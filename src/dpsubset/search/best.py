@@ -34,13 +34,29 @@ class Best:
         self._found: list[Ranked] = []
         self._known: set[Support] = set()
         self._heap: list[tuple[float, int, Bound]] = []
+        self._left = math.inf  # splits to go
         self._serial = 0  # leaves of equal bound in the order of their making
         self.start([engine.leaf(region)])
 
     def find(self) -> list[Ranked]:
         """Scores and supports, best first."""
+        self._left = math.inf
         self._engine.run(self)
         return self._found
+
+    def bound(self, splits: int) -> int:
+        """What no score of the region is below, in units, after at most so many splits."""
+        self._left = splits
+        self._engine.run(self)
+        best = self._found[0][0]
+        if not self._heap:
+            return best
+        return min(best, math.floor(self._heap[0][0] / float(self._engine.unit)))
+
+    @property
+    def done(self) -> bool:
+        """Whether what was found is certified."""
+        return not self._heap
 
     def start(self, leaves: Sequence[Leaf]) -> None:
         """Take in leaves."""
@@ -57,11 +73,12 @@ class Best:
 
     def next_leaf(self) -> Bound | None:
         """The leaf with the lowest bound, unless it can be listed or is beaten."""
-        while self._heap:
+        while self._heap and self._left:
             flat, _, leaf = heapq.heappop(self._heap)
             if flat > self._cutoff():
                 self._heap.clear()
             elif not self._list(leaf):
+                self._left -= 1
                 return leaf
         return None
 

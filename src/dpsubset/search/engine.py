@@ -66,11 +66,15 @@ class Listed:
 
 @dataclass
 class Flat:
-    """A leaf whose supports all count with the same score: a region, a few supports taken out."""
+    """A leaf whose supports all count with the same score: a region, a few supports taken out.
+
+    Unless ``exact``, ``score`` is a lower bound on it.
+    """
 
     region: Region
     score: int
     without: frozenset[Support] = frozenset()
+    exact: bool = True
 
 
 Leaf = Bound | Listed | Flat

@@ -19,6 +19,7 @@ rejected proposals were grouped. Leaves therefore stay as they are from one draw
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -35,6 +36,10 @@ from .envelope import ClosedEnvelope, FlatEnvelope, OpenEnvelope, Scale
 from .region import Region
 
 _Envelope = OpenEnvelope | ClosedEnvelope | FlatEnvelope
+
+#: A flat leaf whose bound lies this far below the reference, in the exponent, is asked for its score
+#: before the race: all weights would be small beside its mass.
+_FAR = 30
 
 #: A leaf is split when its rejected proposals have cost about as much as a split would.
 _PATIENCE = 8.0
@@ -108,7 +113,11 @@ class Race:
     def start(self, leaves: Sequence[Leaf]) -> None:
         """Fix the scale of the masses and take in the first leaves."""
         engine = self._engine
-        ref = min(map(self._likely, leaves))
+        ref = min(itertools.chain.from_iterable(map(self._likely, leaves)))
+        for leaf in leaves:
+            if isinstance(leaf, Flat) and self._eta * engine.unit * (ref - leaf.score) > _FAR:
+                self._ask(leaf)
+                ref = min(ref, leaf.score)
         bits = _first_bits(engine.problem, sum(map(_count, leaves)))
         self._scale = Scale(self._eta, engine.unit, ref, bits)
         loose = [leaf for leaf in leaves if isinstance(leaf, Bound) and self._is_loose(leaf)]
@@ -119,13 +128,18 @@ class Race:
         for leaf in leaves:
             self._put(leaf, len(self._leaves))
 
-    def _likely(self, leaf: Leaf) -> int:
-        """The score of a good support of the leaf."""
+    def _likely(self, leaf: Leaf) -> list[int]:
+        """Scores of good supports of the leaf, where they are known."""
         if isinstance(leaf, Flat):
-            return leaf.score
+            return [leaf.score] if leaf.exact else []
         if isinstance(leaf, Listed):
-            return min(leaf.scores)
-        return self._score(leaf.guess())
+            return leaf.scores
+        return [self._score(leaf.guess())]
+
+    def _ask(self, leaf: Flat) -> None:
+        """Have the score of a flat leaf instead of a bound on it."""
+        if not leaf.exact:
+            leaf.score, leaf.exact = self._score(leaf.region.first()), True
 
     def next_leaf(self) -> Bound | None:
         """Propose until a support is accepted (None) or a leaf has wasted too many proposals."""
@@ -182,12 +196,21 @@ class Race:
             else:
                 support, mass = drawn
                 chance = _Chance(self._scale, self._score(support), mass)
-                if chance.flip(rng):
+                accepted = chance.flip(rng)
+                self._tighten(place)
+                if accepted:
                     self._winner = support
                     return None
                 tired = self._waste(place, chance.approximate)
             if tired is not None:
                 return tired
+
+    def _tighten(self, place: int) -> None:
+        """Give a flat leaf the mass of its score, which somebody has asked for by now."""
+        leaf = self._leaves[place]
+        if isinstance(leaf, Flat) and not leaf.exact:
+            self._ask(leaf)
+            self._put(leaf, place)
 
     def _waste(self, place: int, chance: float) -> Bound | None:
         """Count a rejected proposal; the leaf, once it is worth splitting."""
@@ -203,13 +226,19 @@ class Race:
     def _flip(self) -> Bound | None:
         rng = self._rng
         while True:
-            tired = None
-            while self._pending:
+            tired, touched = None, [candidate.place for candidate in self._pending]
+            won = False
+            while self._pending and not won:
                 candidate = self._pending.pop()
-                if candidate.chance.flip(rng):
+                won = candidate.chance.flip(rng)
+                if won:
                     self._winner = candidate.support
-                    return None
-                tired = self._waste(candidate.place, candidate.chance.approximate) or tired
+                else:
+                    tired = self._waste(candidate.place, candidate.chance.approximate) or tired
+            for place in touched:  # a slab is over: masses may change
+                self._tighten(place)
+            if won:
+                return None
             if tired is not None:
                 return tired
             if self._clock * self._masses.peak >> (self._scale.bits + self._ticks - 1):
@@ -217,6 +246,9 @@ class Race:
                 leaf = self._leaves[self._masses.highest()]
                 if isinstance(leaf, Bound):
                     return leaf
+                if isinstance(leaf, Flat) and not leaf.exact:
+                    self._tighten(self._masses.highest())
+                    continue
                 end = 1 << (self._scale.bits + self._ticks)
                 if end - self._clock * self._masses.peak < end >> self._scale.bits // 2:
                     self._sharpen()

@@ -90,6 +90,11 @@ class Region:
         rows = [sorted([*self.members.tolist(), *a, *b]) for a, b in itertools.product(*picks)]
         return np.array(sorted(rows), dtype=np.int64).reshape(len(rows), self.size)
 
+    def first(self) -> tuple[int, ...]:
+        """One of its supports."""
+        picked = [self.pool(pool)[:m].tolist() for pool, m in enumerate(self.picks)]
+        return tuple(sorted([*self.members.tolist(), *picked[0], *picked[1]]))
+
     def draw(self, rng: Randomness) -> tuple[int, ...]:
         """A uniform support."""
         chosen = [int(j) for j in self.members]

@@ -1,0 +1,100 @@
+"""How often each mechanism names the true support: ``python -m benchmarks.recovery``.
+
+The setting of the published figures: n rows of p = 100 correlated normal variables, k = 5 of which
+explain y at a signal-to-noise ratio of 5, clipped at 0.5, epsilon = 1, replace-one. Once with the
+papers' ball, ridge and sensitivity, once with this package's defaults. Ten data sets for each n.
+Each figure is the mean over data sets of the share of draws that are the true support.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import dpsubset as dps
+from dpsubset.mechanisms import Mechanism, mechanism
+
+from .data import BOUNDS, SETTINGS, Shape
+
+P, K, EPSILON, DELTA = 100, 5, 1, 1e-6
+TRUTH = tuple(range(0, 2 * K, 2))
+ROWS = (750, 1000, 1500, 3000)
+CHOICES: dict[str, dict[str, Any]] = {
+    "papers' ball": {**SETTINGS["ball"], "sensitivity": "published"},
+    "box, reach 1": {},
+    "box, reach 0.5": {"reach": 0.5},
+}
+
+#: A name for the table, the mechanism, its delta, and of how many draws to take one.
+CASES: list[tuple[str, str, dict[str, Any], float, int]] = [
+    ("permute-and-flip", "permute-and-flip", {}, 0, 1),
+    ("exponential", "exponential", {}, 0, 1),
+    ("top-r, R = 100", "top-r", {"R": 100}, 0, 1),
+    ("top-r, R = k(p-k)+2", "top-r", {}, 0, 1),
+    ("mistakes, private anchor", "mistakes", {}, 0, 4),
+    ("mistakes, published (no guarantee)", "mistakes", {"anchor": "data"}, 0, 1),
+    ("metropolis, 5,000 steps", "metropolis", {"steps": 5000}, DELTA, 4),
+    ("sample-aggregate", "sample-aggregate", {}, 0, 20),
+    ("peeling", "peeling", {}, 0, 1),
+    ("hard-thresholding", "hard-thresholding", {}, DELTA, 4),
+    ("frank-wolfe", "frank-wolfe", {}, DELTA, 4),
+]
+
+
+def share(
+    chosen: Mechanism, delta: float, n: int, seed: int, draws: int, setting: dict[str, Any]
+) -> float:
+    """Share of draws that are the true support, on one data set."""
+    x, y = Shape(n, P, K, seed=seed).make()
+    counts = dps.simulate(
+        x, y=y, bounds=BOUNDS, k=K, epsilon=EPSILON, delta=delta, mechanism=chosen, draws=draws,
+        allow_unproven=True, **setting,
+    )  # fmt: skip
+    return counts[TRUTH] / draws
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(prog="benchmarks.recovery")
+    parser.add_argument("--draws", type=int, default=200, help="draws on each data set")
+    parser.add_argument("--seeds", type=int, default=10, help="data sets for each n")
+    parser.add_argument("--only", help="part of the name of a mechanism")
+    parser.add_argument("--out", default="bench-output", type=Path, help="folder for the file")
+    options = parser.parse_args(arguments)
+    console = Console(width=132)
+    options.out.mkdir(parents=True, exist_ok=True)
+    lines: list[dict[str, Any]] = []
+    for title, setting in CHOICES.items():
+        table = Table("mechanism", *(f"n = {n}" for n in ROWS), "seconds", title=title)
+        for label, name, given, delta, every in CASES:
+            if options.only and options.only not in label:
+                continue
+            started, cells = time.perf_counter(), []
+            draws = max(1, options.draws // every)
+            for n in ROWS:
+                shares = [
+                    share(mechanism(name, given), delta, n, seed, draws, setting)
+                    for seed in range(options.seeds)
+                ]
+                cells.append(f"{np.mean(shares):.3f}")
+                lines.append({"setting": title, "mechanism": label, "n": n, "draws": draws,
+                              "probability": float(np.mean(shares)),
+                              "lowest": min(shares), "highest": max(shares)})  # fmt: skip
+            table.add_row(label, *cells, f"{time.perf_counter() - started:.1f}")
+        console.print(table)
+        with (options.out / "recovery.csv").open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, fieldnames=list(lines[0]))
+            writer.writeheader()
+            writer.writerows(lines)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -197,6 +197,40 @@ def test_a_walk_keeps_its_books(lazy: bool) -> None:
     assert work["scored"] <= 120 * 2
 
 
+class Scripted:
+    """A source whose words are known beforehand."""
+
+    secure = False
+
+    def __init__(self, words: list[int]) -> None:
+        self._words = words
+
+    def bits(self, count: int) -> int:
+        taken = [self._words.pop(0) if self._words else 0 for _ in range(count // 64)]
+        return sum(word << (64 * i) for i, word in enumerate(taken))
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_words_that_would_favour_some_pairs_are_dropped(lazy: bool) -> None:
+    # Without data every proposal is accepted, so words can be read off the walk.
+    problem = Problem.state(4, 1, neighbours="add-remove")
+    moments = moments_of_records(np.empty((0, 5)))
+    chain = Chain(Gram.from_moments(moments), problem, Fraction(1), Fraction(1), lazy=lazy)
+    choices = 6 if lazy else 3
+    whole = 2**64 - 2**64 % choices  # so many words, the same number for each choice
+    for word in [0, 1, 2, 3, 4, 5, 10**15 + 1, whole - 1, whole - 2, whole - 3]:
+        walk = chain.start(Randomness(SeededSource(1)))
+        outside = walk.outside.tolist()
+        # What is dropped costs no step: the word after it makes the only one.
+        script = [2**64 - 1, whole, word] if whole < 2**64 else [word]
+        walk.advance(1, Randomness(Scripted(script)))
+        pick = word % choices
+        if lazy and pick % 2:
+            assert walk.outside.tolist() == outside
+        else:
+            assert walk.support == (outside[pick // 2 if lazy else pick],)
+
+
 def test_a_crowded_table_of_scores_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     case = CASES[-1]
     plain, work = drawn(case, Metropolis(50), 100, seed=11)

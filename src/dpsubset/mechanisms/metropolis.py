@@ -3,6 +3,9 @@
 Private only as far as the walk has forgotten where it came from: the exponential mechanism's
 distribution is where it tends to, and nobody can tell in general how near it is. The exact draw of
 that distribution, `exponential`, assumes nothing; this mechanism is here for comparison.
+
+One chain is run and its last state released: what a second one adds would be a second release.
+Several can be watched in simulation, with `dpsubset.traces_not_private`.
 """
 
 from __future__ import annotations

@@ -42,15 +42,20 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     if epsilon <= 0:
         raise ArgumentError("epsilon must be greater than 0")
     _check(epsilon, delta)
-    # rho + 2 sqrt(rho log(1/delta)) <= epsilon is enough: where to start. Twice that and more is
-    # found by bisection in floats; steps down from there settle what rounding left open.
+    # rho + 2 sqrt(rho log(1/delta)) <= epsilon is enough: where to start. More is found in floats,
+    # by doubling, then bisection; steps down from there settle what rounding left open.
     target, loss = float(epsilon), -math.log(delta)
+
+    def within(rho: float) -> bool:
+        return _curve(rho, loss, float(_good_alpha(rho, float(delta)))) <= target
+
     low = target**2 / (math.sqrt(loss + target) + math.sqrt(loss)) ** 2
-    high = max(4 * low, target)
-    for _ in range(64):
+    high = 2 * low
+    while within(high):
+        low, high = high, 2 * high
+    for _ in range(56):
         middle = (low + high) / 2
-        alpha = float(_good_alpha(middle, float(delta)))
-        low, high = (middle, high) if _curve(middle, loss, alpha) <= target else (low, middle)
+        low, high = (middle, high) if within(middle) else (low, middle)
     rho, step = Fraction(low), Fraction(1, 2**44)
     while epsilon_of(rho, delta) > epsilon:
         rho, step = rho * (1 - step), min(2 * step, Fraction(1, 2))

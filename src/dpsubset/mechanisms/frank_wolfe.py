@@ -22,7 +22,7 @@ from .gradient import Gradient, change, coarse_change, coarseness
 from .rounds import RECORDS, Rounds, check_linear
 
 #: Most sequences of vertices that the closed form goes through.
-_LARGEST_WALK = 20_000
+_LARGEST_WALK = 100
 
 #: Weights of the vertices visited so far, by column: b in whole numbers.
 Weights = dict[int, int]

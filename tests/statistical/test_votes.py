@@ -21,7 +21,7 @@ from statistical.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
 
-DRAWS = 5_000
+DRAWS = 8_000
 
 #: Votes of blocks, (p, k), epsilon, delta: one delta of 0 for each that only counts variables.
 TABLES: list[tuple[list[Vote], tuple[int, int], Fraction, Fraction]] = [

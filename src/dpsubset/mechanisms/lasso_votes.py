@@ -139,7 +139,9 @@ class BallotBox:
     """The votes of blocks of one table."""
 
     def __init__(self, gram: Gram, problem: Problem) -> None:
-        self._gram, self._problem = gram, problem
+        self._problem = problem
+        self._rows = np.empty((gram.n, gram.p + 1), dtype=np.int16)
+        self._rows[:, :-1], self._rows[:, -1] = gram.records.T, gram.response
         # In a small table the same blocks come up again and again.
         self._vote = lru_cache(maxsize=4096 if gram.n <= _FEW else 0)(self._cast)
 
@@ -152,8 +154,7 @@ class BallotBox:
 
     def _records(self, rows: list[int]) -> tuple[bytes, ...]:
         """Sorted: rounding may depend on the order of records, and a vote must not."""
-        cells = np.vstack([self._gram.records[:, rows], self._gram.response[rows]])
-        return tuple(sorted(record.tobytes() for record in np.ascontiguousarray(cells.T)))
+        return tuple(sorted(self._rows[i].tobytes() for i in rows))
 
     def _cast(self, records: tuple[bytes, ...]) -> Vote:
         """A function of these records and of the problem, both of which are all it is given."""
@@ -174,11 +175,19 @@ def vote(x: Floats, y: Floats, k: int, always_include: Sequence[int] = ()) -> Vo
     if wanted == 0:
         return ()
     free = np.delete(np.arange(x.shape[1]), list(always_include))
+    # What is missing or broken about the libraries is public, and an error.
+    lars_path, blas = _libraries()
     try:
-        with _QUIET, warnings.catch_warnings(), np.errstate(all="ignore"), _one_thread():
+        with (
+            _QUIET,
+            warnings.catch_warnings(),
+            np.errstate(all="ignore"),
+            # Blocks are small: threads of the linear algebra would wait longer than they work.
+            blas.limit(limits=1, user_api="blas"),
+        ):
             warnings.simplefilter("ignore")
             x, y = _without(x[:, list(always_include)], x[:, free], y)
-            active = _active(x, y, wanted)
+            active = _active(lars_path, x, y, wanted)
         return tuple(int(j) for j in free[active])
     except Exception:
         return ()
@@ -189,15 +198,12 @@ def _without(always: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
     if always.shape[1] == 0:
         return x, y
     both = np.column_stack([x, y])
-    left = both - always @ np.linalg.lstsq(always, both)[0]
+    left = both - always @ np.linalg.lstsq(always, both, rcond=None)[0]
     left[:, np.linalg.norm(left, axis=0) <= _ROUNDING * np.linalg.norm(both, axis=0)] = 0.0
     return left[:, :-1], left[:, -1]
 
 
-def _active(x: Floats, y: Floats, wanted: int) -> NDArray[np.int64]:
-    # On the first call only: scikit-learn takes a while to load.
-    from sklearn.linear_model import lars_path
-
+def _active(lars_path: Any, x: Floats, y: Floats, wanted: int) -> NDArray[np.int64]:
     limit = STEPS_EACH * wanted
     for steps in _doubling(wanted, limit):
         _, _, path = lars_path(x, y, method="lasso", Gram=None, max_iter=steps)
@@ -218,10 +224,8 @@ def _doubling(start: int, limit: int) -> Iterator[int]:
 
 
 @cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
+def _libraries() -> tuple[Any, ThreadpoolController]:
+    """When a vote is first cast: scikit-learn takes a while to load."""
+    from sklearn.linear_model import lars_path
 
-
-def _one_thread() -> Any:
-    # Blocks are small: threads of the linear algebra would wait longer than they work.
-    return _blas().limit(limits=1, user_api="blas")
+    return lars_path, ThreadpoolController()

@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
 
+import flint
 import numpy as np
 import pytest
 
@@ -25,10 +26,11 @@ from dpsubset.gram import Gram
 from dpsubset.losses.least_squares import Scorer
 from dpsubset.mechanisms import PLAIN, Cost, Data, Setting
 from dpsubset.mechanisms import chain as chain_module
-from dpsubset.mechanisms.chain import Chain, after, transition_matrix
+from dpsubset.mechanisms.chain import Chain, Walk, after, transition_matrix
 from dpsubset.mechanisms.metropolis import LARGEST_MATRIX, Metropolis
 from dpsubset.problem import Problem
 from dpsubset.random import Randomness, SeededSource
+from dpsubset.random.draws import ball, exp_interval
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
 from dpsubset.sensitivity import Sensitivity
 from statistical.cases import CASES, UNIFORM, Case
@@ -197,6 +199,58 @@ def test_a_walk_keeps_its_books(lazy: bool) -> None:
     assert work["scored"] <= 120 * 2
 
 
+def by_the_book(case: Case, walk: Walk, steps: int, lazy: bool, bits: int, seed: int) -> int:
+    """The same words, the definition, rationals throughout; returns how often bits ran out."""
+    source = SeededSource(seed)
+    count = 2 * steps + 8
+    block = source.bits(64 * count)
+    words = iter([block >> (64 * i) & (2**64 - 1) for i in range(count)])
+    scores = dict(zip(case.supports, case.scored.scores.tolist(), strict=True))
+    weight = Metropolis().eta(setting_of(case)) * case.scored.unit
+    inside, outside = walk.inside.tolist(), walk.outside.tolist()
+    always, refined = case.problem.always_include, 0
+    for _ in range(steps):
+        pick = next(words) % ((2 if lazy else 1) * len(inside) * len(outside))
+        if lazy:
+            pick, stay = divmod(pick, 2)
+            if stay:
+                continue
+        outsider, member = divmod(pick, len(inside))
+        now = tuple(sorted([*always, *inside]))
+        other = [*inside[:member], outside[outsider], *inside[member + 1 :]]
+        gap = scores[tuple(sorted([*always, *other]))] - scores[now]
+        if gap > 0:
+            value, known = next(words) >> (64 - bits), bits
+            while True:
+                low, high = exp_interval(weight * gap, known + 16)
+                if (value + 1) << 16 <= low or value << 16 >= high:
+                    break
+                value, known = (value << known) | source.bits(known), 2 * known
+                refined += 1
+            if value << 16 >= high:
+                continue
+        outside[outsider] = inside[member]
+        inside = other
+    walk.advance(steps, Randomness(SeededSource(seed), bits))
+    assert walk.inside.tolist() == inside
+    assert walk.outside.tolist() == outside
+    return refined
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("bits", [64, 8, 3])
+def test_every_step_is_the_one_of_the_definition(lazy: bool, bits: int) -> None:
+    refined = 0
+    for seed, case in enumerate(CASES):
+        setting = setting_of(case)
+        chain = Chain(Gram.from_moments(case.moments), case.problem, setting.sensitivity.unit,
+                      Metropolis().eta(setting), lazy=lazy)  # fmt: skip
+        walk = chain.start(Randomness(SeededSource(seed)))
+        for part in range(4):
+            refined += by_the_book(case, walk, 100, lazy, bits, 10 * seed + part)
+    assert (refined > 0) == (bits < 64)
+
+
 class Scripted:
     """A source whose words are known beforehand."""
 
@@ -331,6 +385,11 @@ def test_the_guarantee_is_computed_back(rule: str, neighbours: str, epsilon: Fra
     if other.epsilon < 300:
         wanted = float(distance) * (1 + math.exp(other.epsilon))
         assert float(other.delta) == pytest.approx(min(1.0, wanted), rel=1e-9)
+    with flint.ctx.workprec(1024):
+        # Rounded down what is assumed, up what is promised.
+        assert ball(distance) * (1 + ball(epsilon).exp()) <= ball(DELTA)
+        if other.delta < 1:
+            assert ball(distance) * (1 + ball(other.epsilon).exp()) <= ball(other.delta)
     if (neighbours, epsilon) == ("add-remove", 700):
         assert other.delta == 1  # worth nothing, and said so
 

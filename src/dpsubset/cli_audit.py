@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from decimal import Decimal, InvalidOperation
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +14,7 @@ import typer
 from .errors import ArgumentError
 
 if TYPE_CHECKING:
-    from .audit.cases import Report
+    from .audit.cases import Recipe, Report
     from .mechanisms import Mechanism
 
 
@@ -44,7 +45,7 @@ def audit_command(
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(help="Draws under each relation; 20000 or 4 seconds if not given."),
+        typer.Option(help="Draws under each relation; 20000 or 2 seconds if not given."),
     ] = None,
     report: Annotated[
         Path | None,
@@ -76,10 +77,10 @@ def audit_command(
         reports: list[Report] = []
         left_out: dict[str, str] = {}
         with _progress_bar() as progress:
-            for i, one in enumerate(chosen):
-                part = _part(progress, i, len(chosen))
+            for i, (one, recipe) in enumerate(chosen):
+                limit["progress"] = _part(progress, i, len(chosen))
                 try:
-                    reports.append(audit(one, budget, chance, progress=part, **limit))
+                    reports.append(audit(one, budget, chance, recipe=recipe, **limit))
                 except ArgumentError as error:
                     if not everything:
                         raise
@@ -98,16 +99,16 @@ def audit_command(
         raise typer.Exit(1)
 
 
-def _chosen(name: str | None, options: list[str] | None) -> list[Mechanism]:
+def _chosen(name: str | None, options: list[str] | None) -> list[tuple[Mechanism, Recipe | None]]:
     from .audit.cases import variants
     from .mechanisms import MECHANISMS, mechanism
     from .mechanisms import option as parse
 
     if name is None:
-        return [variant for known in MECHANISMS for variant in variants(known)]
+        return [*chain.from_iterable(map(variants, MECHANISMS))]
     if options:
-        return [mechanism(name, dict(map(parse, options)))]
-    return variants(name)[:1]
+        return [(mechanism(name, dict(map(parse, options))), None)]
+    return [*variants(name)[:1]]
 
 
 def _print_table(reports: list[Report], left_out: dict[str, str]) -> None:

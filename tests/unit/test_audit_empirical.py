@@ -145,7 +145,7 @@ def test_delta_is_granted() -> None:
     granted = Cost(Fraction(1), Fraction(1, 10))
     audit = audit_empirical(mechanism, PROBLEM, Fraction(1), ONE, runs=8000, promised=granted)
     assert not audit.contradicted
-    skimped = Cost(Fraction(1), Fraction(1, 30))
+    skimped = Cost(Fraction(1), Fraction(1, 100))
     audit = audit_empirical(mechanism, PROBLEM, Fraction(1), ONE, runs=8000, promised=skimped)
     assert audit.contradicted
 

@@ -7,6 +7,7 @@ some of them. All data are made up.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
@@ -20,6 +21,7 @@ from ..mechanisms.base import RELATIONS, shown_cost
 from ..problem import Problem
 from .empirical import RUNS, EmpiricalAudit, audit_empirical
 from .exact import Audit, Pair, audit_exact, contrary_pairs, neighbouring_pairs
+from .pairs import favoured_pairs, tipped_pairs, turning_pairs
 
 #: Told what share of the work is done.
 Progress = Callable[[float], None]
@@ -32,7 +34,12 @@ _MANY, _FEW = 2000, 100
 #: Delta of mechanisms that need one.
 DELTA = Fraction(1, 1000)
 #: Seconds for the draws under one relation, unless told otherwise.
-SECONDS = 4.0
+SECONDS = 2.0
+
+
+def few_contrary_pairs(problem: Problem) -> Iterator[Pair]:
+    """Contrary pairs whose outcomes are all likely enough to be seen."""
+    return contrary_pairs(problem, _FEW)
 
 
 @dataclass(frozen=True)
@@ -47,17 +54,20 @@ class Recipe:
         (p, k, reach) of the problems; draws are made on the first.
     constraint : str
         Which coefficients are allowed.
-    pairs : callable, optional
-        Neighbours that are bad for this mechanism in particular, for a problem.
-    delta : Fraction
-        Where it needs one.
+    pairs : callable
+        Neighbours to draw from, for a problem: few, and with outcomes that are not too rare.
+    delta : Fraction, optional
+        By default 0, or `DELTA` where there must be one.
+    most : int, optional
+        Most records of a pair, where a closed form is a sum over assignments of records.
     """
 
     options: Mapping[str, Any] = field(default_factory=dict)
     shapes: tuple[tuple[int, int, float], ...] = ((4, 1, 0.5), (5, 2, 1.0))
     constraint: str = "box"
-    pairs: Callable[[Problem], Iterable[Pair]] | None = None
-    delta: Fraction = DELTA
+    pairs: Callable[[Problem], Iterable[Pair]] = few_contrary_pairs
+    delta: Fraction | None = None
+    most: int | None = None
 
 
 @dataclass(frozen=True)
@@ -146,7 +156,7 @@ class Report:
     @property
     def verdict(self) -> str:
         """In words."""
-        nearest = max(self.findings, key=lambda finding: (finding.contradicts, finding.strain))
+        nearest = max(self.findings, key=_nearness)
         what = shown_cost(nearest.audit.promised)
         if not nearest.contradicts:
             text = f"nothing found that contradicts {what}"
@@ -160,16 +170,26 @@ class Report:
 
     def _nearest(self, kind: type[Audit] | type[EmpiricalAudit]) -> Finding | None:
         mine = (finding for finding in self.findings if isinstance(finding.audit, kind))
-        return max(mine, key=lambda finding: (finding.contradicts, finding.strain), default=None)
+        return max(mine, key=_nearness, default=None)
 
 
-def variants(name: str) -> list[Mechanism]:
+def _nearness(finding: Finding) -> tuple[bool, float, float]:
+    audit = finding.audit
+    return (
+        finding.contradicts,
+        finding.strain,
+        audit.worst if isinstance(audit, Audit) else audit.lower,
+    )
+
+
+def variants(name: str) -> list[tuple[Mechanism, Recipe]]:
     """What of a mechanism there is to audit: with the options of each of its recipes."""
-    return [mechanism(name, recipe.options) for recipe in RECIPES.get(name, (Recipe(),))]
+    recipes = RECIPES.get(name, (Recipe(),))
+    return [(mechanism(name, recipe.options), recipe) for recipe in recipes]
 
 
 def recipe_of(chosen: Mechanism) -> Recipe:
-    """The recipe that agrees with most of its options."""
+    """The recipe that agrees with most of its options, the first of equals."""
     options = chosen.options()
     fitting = [
         recipe
@@ -184,6 +204,7 @@ def audit(
     epsilon: Fraction = Fraction(1),
     delta: Fraction | None = None,
     *,
+    recipe: Recipe | None = None,
     runs: int = RUNS,
     seconds: float | None = SECONDS,
     progress: Progress | None = None,
@@ -195,17 +216,22 @@ def audit(
     chosen : str or Mechanism
         A name from `MECHANISMS`, or a mechanism with its options.
     epsilon, delta : Fraction
-        The budget it is given; delta is 0 by default, or the recipe's where there must be one.
+        The budget it is given; delta by default as the recipe has it.
+    recipe : Recipe, optional
+        By default what the table has for it.
     runs, seconds
         Most draws, and about the most time, under one relation of neighbours.
     progress : callable, optional
         Told the share of the work that is done.
     """
     if isinstance(chosen, str):
-        chosen = variants(chosen)[0]
-    recipe = recipe_of(chosen)
+        chosen, usual = variants(chosen)[0]
+        recipe = recipe or usual
+    recipe = recipe or recipe_of(chosen)
     if delta is None:
-        delta = recipe.delta if chosen.takes_delta == "must" else Fraction(0)
+        delta = recipe.delta
+    if delta is None:
+        delta = DELTA if chosen.takes_delta == "must" else Fraction(0)
     problems = [
         Problem.state(p, k, reach=reach, constraint=recipe.constraint, neighbours=relation)
         for p, k, reach in recipe.shapes
@@ -224,13 +250,13 @@ def audit(
             continue
         for promise, pairs in _by_promise(chosen, setting, _listed(problem, recipe)):
             assumes.add(promise.assumes)
-            if _has_closed_form(chosen, setting, pairs[0]):
-                listed = audit_exact(
-                    chosen, problem, epsilon, pairs, delta=delta, promised=promise.cost
-                )
+            listed = audit_exact(
+                chosen, problem, epsilon, pairs, delta=delta, promised=promise.cost, skip=True
+            )
+            if listed.pairs:
                 exact.append(Finding(problem, promise.claimed, listed))
         if done < len(RELATIONS):  # draws are for the first shape
-            promises = _by_promise(chosen, setting, _drawn(problem, recipe))
+            promises = _by_promise(chosen, setting, recipe.pairs(problem))
             for promise, pairs in promises:
                 drawn = audit_empirical(
                     chosen,
@@ -279,22 +305,12 @@ def _at(setting: Setting, pair: Pair) -> Setting:
     return replace(setting, n=pair.first.n if public else None)
 
 
-def _has_closed_form(chosen: Mechanism, setting: Setting, pair: Pair) -> bool:
-    return chosen.outcomes(pair.data(chosen)[0], _at(setting, pair)) is not None
-
-
 def _listed(problem: Problem, recipe: Recipe) -> Iterator[Pair]:
     """Neighbours for the exact audit: the same ones every time."""
-    yield from neighbouring_pairs(problem, _RANDOM, np.random.default_rng(1))
-    yield from contrary_pairs(problem, _MANY)
-    yield from _drawn(problem, recipe)
-
-
-def _drawn(problem: Problem, recipe: Recipe) -> Iterator[Pair]:
-    """Neighbours for the audit by draws: few, and with outcomes that are not too rare."""
-    yield from contrary_pairs(problem, _FEW)
-    if recipe.pairs is not None:
-        yield from recipe.pairs(problem)
+    everywhere = neighbouring_pairs(problem, _RANDOM, np.random.default_rng(1))
+    for pair in itertools.chain(everywhere, contrary_pairs(problem, _MANY), recipe.pairs(problem)):
+        if recipe.most is None or pair.second.n <= recipe.most:
+            yield pair
 
 
 def _plain(value: Any) -> str:
@@ -302,4 +318,38 @@ def _plain(value: Any) -> str:
 
 
 #: Those that are not audited like all others; the first recipe of a mechanism is its usual one.
-RECIPES: dict[str, tuple[Recipe, ...]] = {}
+RECIPES: dict[str, tuple[Recipe, ...]] = {
+    "top-r": (
+        # R = 2 flattens something; the default would keep all scores of so small a problem.
+        Recipe({"R": 2}, shapes=((12, 1, 1.0), (5, 2, 1.0)), pairs=favoured_pairs),
+    ),
+    "mistakes": (
+        Recipe(shapes=((12, 1, 1.0), (5, 2, 1.0)), pairs=favoured_pairs),
+        Recipe({"anchor": (0,)}, shapes=((12, 1, 1.0),), pairs=favoured_pairs),
+        Recipe({"anchor": "data"}, shapes=((6, 2, 1.0),), pairs=tipped_pairs),
+    ),
+    # With a delta, and picks enough for it to save noise.
+    "peeling": (Recipe(), Recipe(shapes=((6, 3, 1.0),), delta=Fraction(1, 20))),
+    # One round has a closed form; more are audited by draws.
+    "hard-thresholding": (
+        Recipe({"rows": 100}),
+        Recipe({"rows": 100, "iterations": 1}),
+        Recipe({"rows": 100, "iterations": 1}, shapes=((6, 3, 1.0),), delta=Fraction(1, 20)),
+    ),
+    "frank-wolfe": (Recipe(), Recipe({"iterations": 1})),
+    # On a few supports so many steps are enough, and the closed form knows it.
+    "metropolis": (Recipe({"steps": 300}),),
+    # Two blocks, so that one vote counts; with few records all assignments can be listed.
+    "sample-aggregate": (
+        Recipe({"blocks": 2}, shapes=((2, 1, 1.0), (4, 2, 1.0)), pairs=turning_pairs, most=7),
+    ),
+    "stability": (
+        Recipe(
+            {"blocks": 2},
+            shapes=((2, 1, 1.0), (4, 2, 1.0)),
+            pairs=turning_pairs,
+            delta=Fraction(1, 20),
+            most=7,
+        ),
+    ),
+}

@@ -219,6 +219,7 @@ class _Rival:
 
 def _pilot(rivals: Sequence[_Rival], rng: Randomness, runs: int, seconds: float | None) -> float:
     """Draw in turns until ``runs`` or the time is used up; how many draws were made a second."""
+    rivals[0].samplers[0].draw(rng)  # what is loaded or compiled at the first draw is not its speed
     start = time.perf_counter()
     turn = max(1, min(_TURN, runs // (2 * len(rivals))))
     made, end = 0, None if seconds is None else start + seconds

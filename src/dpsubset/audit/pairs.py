@@ -1,0 +1,63 @@
+"""Neighbours that are bad for one kind of mechanism in particular."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..door import STEPS
+from ..problem import Problem
+from .exact import Pair, neighbours_of
+
+
+def favoured_pairs(problem: Problem) -> Iterator[Pair]:
+    """Column 0 is better than all others by what a few records are worth, or by one less.
+
+    For mechanisms that flatten scores: column 0 keeps its own, and stays unlikely among so many
+    others. Records that agree pin its coefficient at one end, and theirs at the other; a record
+    that agrees with one side only then costs the other the whole range.
+    """
+    first = np.arange(problem.p) == 0
+    agree = np.append(np.where(first, -STEPS, STEPS), STEPS)
+    for_0 = np.append(np.full(problem.p, -STEPS), STEPS)
+    against = np.append(np.full(problem.p, STEPS), STEPS)
+    for times in (0, 1, 3, 8, 16):
+        rest, copies = np.array([agree, for_0]), np.array([400, times])
+        yield neighbours_of(problem, rest, copies, for_0, against, f"favoured by {times} records")
+
+
+def tipped_pairs(problem: Problem) -> Iterator[Pair]:
+    """y = (x0 + x1) / 2 = (x2 + x3) / 2, both split by noise, and a record that breaks the tie.
+
+    For mechanisms that compare with the best support of the data: it moves from {0, 1} to {2, 3},
+    and with it everything that is near.
+    """
+    half = STEPS // 2
+    rows = []
+    for y, e, other in itertools.product((-half, half), repeat=3):
+        cells = [y + e, y - e, y + other, y - other]
+        rows.append([*cells, *[0] * (problem.p - 4), y])
+    for_01 = [half, half, -half, -half, *[0] * (problem.p - 4), half]
+    for_23 = [-half, -half, half, half, *[0] * (problem.p - 4), half]
+    for times in (10, 50, 200):
+        copies = np.full(len(rows), times)
+        label = f"tipped, {8 * times} records"
+        yield neighbours_of(
+            problem, np.array(rows), copies, np.array(for_23), np.array(for_01), label
+        )
+
+
+def turning_pairs(problem: Problem) -> Iterator[Pair]:
+    """All blocks vote for one column, and a heavy record turns the vote of its own.
+
+    For votes of a few blocks: light records say what theirs votes for only without a heavy one.
+    """
+    for n, (mine, other) in itertools.product((2, 6), ((1, 0), (0, 1))):
+        light, stay, turn = np.zeros((3, problem.p + 1), dtype=np.int64)
+        light[[mine, -1]] = STEPS // 300
+        stay[[mine, -1]] = STEPS
+        turn[[other, -1]] = STEPS
+        label = f"turns from {mine} to {other}, {n} others"
+        yield neighbours_of(problem, light[None], np.array([n]), turn, stay, label)

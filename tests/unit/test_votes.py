@@ -27,7 +27,7 @@ from dpsubset.door import STEPS
 from dpsubset.gram import Gram
 from dpsubset.mechanisms import Cost, Data, Setting
 from dpsubset.mechanisms.lasso_votes import BallotBox, LassoVotes, Vote, vote
-from dpsubset.mechanisms.sample_aggregate import SampleAggregate
+from dpsubset.mechanisms.sample_aggregate import SampleAggregate, log_top
 from dpsubset.mechanisms.stability import (
     FAILS,
     Stability,
@@ -404,6 +404,27 @@ def test_a_turncoat_comes_close_to_epsilon_and_catches_the_twins(
         assert ratio > 0.999 * factor * float(epsilon)
 
 
+@pytest.mark.parametrize(
+    ("counts", "m"),
+    [([20] * 3 + [0] * 9, 3), ([20, 15, 10] + [0] * 9, 3), ([15] * 2 + [3] * 14, 2), ([9, 4], 1)],
+)
+@pytest.mark.parametrize("epsilon", [1, 3])
+def test_rounds_lose_fewest_votes_of_the_calibrations(
+    counts: list[int], m: int, epsilon: int
+) -> None:
+    """Against one draw of a whole set, and against noise on all counts, at the same epsilon."""
+    c, best = np.array(counts), sum(sorted(counts)[-m:])
+    sets = list(itertools.combinations(range(len(counts)), m))
+    sums = np.array([c[list(chosen)].sum() for chosen in sets])
+    rounds = log_top(counts, m, Fraction(epsilon, 2 * m))
+    mine = best - sum(math.exp(rounds[frozenset(s)]) * v for s, v in zip(sets, sums, strict=True))
+    weights = np.exp((sums - best) * epsilon / (2 * m))
+    noisy = c + np.random.default_rng(0).laplace(scale=2 * m / epsilon, size=(40_000, len(c)))
+    top = np.argpartition(-noisy, m - 1, axis=1)[:, :m]
+    assert mine < best - weights @ sums / weights.sum()
+    assert mine < best - c[top].sum(axis=1).mean()
+
+
 def gap_pairs(most: int) -> Iterator[tuple[list[Vote], list[Vote]]]:
     """Three supports of one variable; a vote moves from one to another, or is for nothing."""
     for a, b, c in itertools.product(range(most), range(most), range(2)):
@@ -523,9 +544,9 @@ def test_records_come_close_to_epsilon_and_catch_the_twins(
         audit = audit_exact(mechanism, problem, epsilon, telling_pairs(problem, 8))
         return audit.worst / float(epsilon)
 
-    assert 0.9 < strain(SampleAggregate(blocks=2)) <= 1 + 1e-9
-    assert strain(HalfTheNoise(blocks=2)) > 1.5
-    assert strain(CallsItMonotonic(blocks=2)) > 1.5
+    assert 0.99 < strain(SampleAggregate(blocks=2)) <= 1 + 1e-9
+    assert strain(HalfTheNoise(blocks=2)) > 1.9
+    assert strain(CallsItMonotonic(blocks=2)) > 1.9
 
 
 @each_relation
@@ -542,7 +563,7 @@ def test_records_come_close_to_delta_and_catch_the_twins(
         return audit.excess / float(promised.delta)
 
     # Two votes for column 1 against one vote each: a tie, which column 0 wins.
-    assert 0.9 < strain(Stability(blocks=2)) <= 1 + 1e-9
+    assert 0.99 < strain(Stability(blocks=2)) <= 1 + 1e-9
     assert strain(ForgetsTheUnstable(blocks=2)) > 1.2
     assert strain(ForgetsDelta(blocks=2)) > 1.2
 

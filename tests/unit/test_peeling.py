@@ -116,8 +116,7 @@ def test_twins_with_half_the_noise_are_caught(
         audit = audit_exact(twin, problem, epsilon, contrary(problem), promised=None)
         assert audit.worst > 1.99 * float(epsilon)
     else:
-        # Zero-concentrated bounds are loose in delta; many records show what one hides. Balanced
-        # scores make all outcomes likely, so that the excess is large.
+        # Here it is delta that must be passed: outcomes that are likely count for more.
         audit = audit_exact(twin, problem, epsilon, balanced(problem), delta=delta)
         assert audit.excess > float(delta)
     assert not audit.passed

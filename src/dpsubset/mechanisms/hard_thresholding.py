@@ -222,9 +222,10 @@ class HardThresholding(Mechanism):
     def details(self, setting: Setting) -> list[str]:
         """The steps, and how far a row moves them."""
         reach = setting.problem.reach
-        rows = "the number of rows" if self.rows is None else f"{self.rows}, the guess of it"
+        rows = "" if self.rows is None else f", taken to be {self.rows}"
         return [
-            f"{self.iterations} gradient steps of size {float(self.step):.6g} over {rows}, "
+            f"{self.iterations} gradient steps of size {float(self.step):.6g} over the number of "
+            f"rows{rows}, "
             f"coefficients in the {setting.problem.constraint} of radius "
             f"{setting.problem.radius:.6g}, scaled units; {float(self.share):.4g} of the budget "
             "for picks if there is more than one step.",

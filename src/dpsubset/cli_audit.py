@@ -121,7 +121,8 @@ def _print_table(reports: list[Report], left_out: dict[str, str]) -> None:
     for heading in ("mechanism", "log ratio, exact", "epsilon at least, by draws", "verdict"):
         table.add_column(heading)
     for found in reports:
-        table.add_row(found.name, ratio(found.exact), bound(found.empirical), found.verdict)
+        verdict = found.short + (", by assumption" if found.assumes else "")
+        table.add_row(found.name, ratio(found.exact), bound(found.empirical), verdict)
     for name, reason in left_out.items():
         table.add_row(name, "", "", reason)
     Console().print(table)

@@ -155,6 +155,11 @@ class Report:
 
     @property
     def verdict(self) -> str:
+        """In words, with what was assumed."""
+        return self.short + (f", ASSUMING that {self.assumes}" if self.assumes else "")
+
+    @property
+    def short(self) -> str:
         """In words."""
         nearest = max(self.findings, key=_nearness)
         what = shown_cost(nearest.audit.promised)
@@ -166,7 +171,7 @@ class Report:
             text = f"contradicts {what}, which it was run with"
         if not nearest.claimed:
             text = f"no guarantee claimed; {text}"
-        return text + (f", ASSUMING that {self.assumes}" if self.assumes else "")
+        return text
 
     def _nearest(self, kind: type[Audit] | type[EmpiricalAudit]) -> Finding | None:
         mine = (finding for finding in self.findings if isinstance(finding.audit, kind))

@@ -1,0 +1,123 @@
+"""The comparison page docs/mechanisms.md, from what the mechanisms declare about themselves.
+
+    python tools/comparison.py            print it
+    python tools/comparison.py --write    write it
+    python tools/comparison.py --check    only say whether it is up to date
+
+How to choose is written by hand, below; the rest follows the table in dpsubset/mechanisms.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, fields
+from pathlib import Path
+
+from dpsubset.mechanisms import MECHANISMS, Mechanism
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "mechanisms.md"
+PROOFS = "../src/dpsubset/proofs"
+
+INTRODUCTION = """\
+# Mechanisms
+
+How to choose one:
+
+1. Take `permute-and-flip`, the default. It looks at whole supports, draws exactly, promises pure
+   epsilon, assumes nothing, and at the same epsilon its scores are never worse than those of
+   `exponential` on average.
+2. To have the size chosen too, up to k, take `penalised`.
+3. If a good guess at the support is public, `mistakes` spends its budget around the guess.
+4. If p is so large that no search over supports ends (`SearchLimitError`, or hours), look at
+   variables one by one: `peeling` if they are hardly correlated, `hard-thresholding` or
+   `frank-wolfe` if they are. These may take a delta.
+5. If each of many parts of the table would find the variables by itself, `sample-aggregate` counts
+   their votes and `stability` names the winner or nothing; neither needs bounds on coefficients.
+6. `exponential`, `top-r` and `metropolis` are there to compare with published results.
+   `metropolis` is private only as far as its chain has mixed, which cannot be seen on a table.
+
+`dpsubset audit NAME` tries to contradict a guarantee on made-up data, `dpsubset audit --all` all of
+them.
+"""
+
+DELTA = {"no": "0", "may": "0 or more", "must": "more than 0"}
+
+
+def page(mechanisms: Mapping[str, type[Mechanism]] = MECHANISMS) -> str:
+    """The whole page."""
+    rows = [
+        "| mechanism | promises | delta | assumes | costs |",
+        "|---|---|---|---|---|",
+        *(
+            f"| [`{name}`](#{name}) | {cls.promises} | {DELTA[cls.takes_delta]} "
+            f"| {assumed(cls)} | {cls.costs} |"
+            for name, cls in mechanisms.items()
+        ),
+    ]
+    parts = [INTRODUCTION, "\n".join(rows) + "\n", *map(section, mechanisms.values())]
+    end = "This page is made by `tools/comparison.py` from what the code declares.\n"
+    return "\n".join([*parts, end])
+
+
+def section(cls: type[Mechanism]) -> str:
+    """One mechanism."""
+    sees = "the records" if cls.needs_records else "X'X and X'y"
+    seeds = "can be repeated from a seed, in tests" if cls.seedable else "cannot be repeated"
+    proof = cls.name.replace("-", "_") + ".md"
+    lines = [
+        f"## {cls.name}",
+        "",
+        cls.summary,
+        "",
+        f"- *Use it when* {cls.use_when}.",
+        f"- *Promises* {cls.promises}. [Proof]({PROOFS}/{proof}).",
+        f"- *Assumes* {cls.assumes}.",
+        f"- *Costs* {cls.costs}.",
+        f"- *Sees* {sees}. Its draws {seeds}.",
+        f"- *Source*: {cls.source}.",
+    ]
+    options = fields(cls)
+    if options:
+        told = meanings(cls)
+        lines += ["", "| option | default | |", "|---|---|---|"]
+        lines += [f"| `{o.name}` | {default(o)} | {told.get(o.name, '')} |" for o in options]
+    return "\n".join(lines) + "\n"
+
+
+def assumed(cls: type[Mechanism]) -> str:
+    """Short: what all of them assume is not worth a cell."""
+    return "" if cls.assumes == Mechanism.assumes else cls.assumes
+
+
+def default(option: Field[object]) -> str:
+    if option.default is MISSING:
+        return "must be given"
+    return "none" if option.default is None else f"`{option.default}`"
+
+
+def meanings(cls: type[Mechanism]) -> dict[str, str]:
+    """What the docstrings of a class and its bases say about its options."""
+    found: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        text = inspect.cleandoc(base.__doc__ or "")
+        for head in re.finditer(r"^(\w+) : .*\n((?:    .*\n?)+)", text, re.MULTILINE):
+            found[head[1]] = " ".join(head[2].split())
+    return found
+
+
+def main() -> None:
+    text = page()
+    if "--write" in sys.argv:
+        PAGE.write_text(text, encoding="utf-8")
+    elif "--check" in sys.argv:
+        if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
+            sys.exit("docs/mechanisms.md is out of date: python tools/comparison.py --write")
+    else:
+        print(text)
+
+
+if __name__ == "__main__":
+    main()

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from dpsubset.mechanisms import MECHANISMS
+from dpsubset.mechanisms import PLAIN
 from dpsubset.moments import Moments
 from dpsubset.problem import Problem
 from dpsubset.random import Randomness, SeededSource
@@ -139,7 +139,7 @@ def tell() -> Story:
         first = race._leaves[0]
         assert isinstance(first, Bound)
         gains = engine.bounder.gains(first)
-        chance_class = race_module._Chance
+        chance_class = race_module.Chance
 
         class TalkingChance(chance_class):
             def flip(self, rng: Randomness) -> bool:
@@ -152,18 +152,18 @@ def tell() -> Story:
                 )
                 return accepted
 
-        race_module._Chance = TalkingChance  # type: ignore[misc]
+        race_module.Chance = TalkingChance  # type: ignore[misc]
         try:
             winner = race.draw(Randomness(SeededSource(SEED)))
         finally:
-            race_module._Chance = chance_class  # type: ignore[misc]
+            race_module.Chance = chance_class  # type: ignore[misc]
     ref = race._scale.ref * float(unit)
     return Story(scored, float(unit), first, gains, ref, race.root, race.lines, name(winner))
 
 
 def scores_text(story: Story) -> str:
     scored, eta = story.scored, float(ETA)
-    chances = {key: cls().probabilities(scored, ETA) for key, cls in MECHANISMS.items()}
+    chances = {key: cls().probabilities(scored, ETA) for key, cls in PLAIN.items()}
     lines = ["support      f      q   bound   mass   exponential   permute-and-flip"]
     for i in np.argsort(scored.scores, kind="stable"):
         f, support = float(scored.scores[i]) * story.unit, scored.support(int(i))

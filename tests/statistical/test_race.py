@@ -186,11 +186,11 @@ def test_a_clock_that_forgets_thinning_is_caught(monkeypatch: pytest.MonkeyPatch
     case = CASES[0]
     force_search(monkeypatch)
 
-    class Forgetful(race_module._Chance):
+    class Forgetful(race_module.Chance):
         def __init__(self, scale: Any, score: int, mass: int, moment: Any = None) -> None:
             super().__init__(scale, score, mass)
 
-    monkeypatch.setattr(race_module, "_Chance", Forgetful)
+    monkeypatch.setattr(race_module, "Chance", Forgetful)
     flip, exponential = PLAIN["permute-and-flip"](), PLAIN["exponential"]()
     right, wrong = case.probabilities(flip), case.probabilities(exponential)
     assert miss(wrong, right, MANY) < LEVEL
@@ -206,6 +206,6 @@ def test_a_race_that_accepts_everything_is_caught(
     """Then supports are drawn from the envelope, which is not the mechanism."""
     case = CASES[7]
     force_search(monkeypatch)
-    monkeypatch.setattr(race_module._Chance, "flip", lambda self, rng: True)
+    monkeypatch.setattr(race_module.Chance, "flip", lambda self, rng: True)
     tally = race(case, PLAIN[name](), system(), MANY)
     assert g_test(tally.counts, case.supports, case.probabilities(PLAIN[name]())) < LEVEL

@@ -23,7 +23,7 @@ from ..errors import ArgumentError
 from ..problem import whole
 from ..random import Randomness
 from ..search.best import Best, best_supports
-from ..search.engine import Engine, Flat, Leaf
+from ..search.engine import Engine, Flat
 from ..search.enumerate import ScoredSupports, enumerate_supports
 from ..search.race import Race
 from ..search.region import Region
@@ -32,9 +32,6 @@ from .permute_and_flip import PermuteAndFlip
 from .plain import PLAIN, check_form, flips
 
 Support = tuple[int, ...]
-
-#: Every bucket gets so many splits towards a bound on its best score.
-_FIRST_SPLITS = 64
 
 
 @dataclass(frozen=True)
@@ -183,22 +180,15 @@ class _Buckets:
     def around(self, anchor: Support) -> Race:
         if anchor not in self._races:
             problem = self._engine.problem
-            searches: dict[int, Best] = {}
-            leaves: list[Leaf] = []
+            leaves: list[Flat] = []
             for mistakes in range(problem.k + 1):
                 region = Region.bucket(problem, anchor, mistakes)
                 if region is not None:
-                    # A bucket that is never proposed need not be searched to the end.
-                    search = searches[mistakes] = Best(self._engine, region)
-                    low = search.bound(_FIRST_SPLITS)
-                    leaves.append(Flat(region, low, exact=search.done))
-            members = frozenset(anchor)
-
-            def score(support: Support) -> int:
-                return searches[len(members.symmetric_difference(support)) // 2].find()[0][0]
-
+                    # Searched as far as the race asks, which is seldom to the end.
+                    leaves.append(Flat(region, search=Best(self._engine, region)))
+                    leaves[-1].narrow()
             self._races[anchor] = Race(
-                self._engine, self._eta, permute_and_flip=self._flip, leaves=leaves, score=score
+                self._engine, self._eta, permute_and_flip=self._flip, leaves=leaves
             )
         return self._races[anchor]
 

@@ -32,9 +32,6 @@ from .plain import PLAIN, check_form, flips
 #: The default R is no larger than this: the R best are found and kept one by one.
 _LARGEST_R = 20_000
 
-#: With at most this many times R supports the others are listed as well.
-_FEW = 4
-
 
 @dataclass(frozen=True)
 class TopR(ScoreMechanism):
@@ -114,19 +111,9 @@ class TopR(ScoreMechanism):
         last = best[-1][0]
         everything = Region.whole(engine.problem)
         leaves: list[Leaf] = [Listed(list(known), list(known.values()))]
-        if everything.count() > _FEW * len(known):
+        if everything.count() > len(known):
             leaves.append(Flat(everything, last, frozenset(known)))
-        elif everything.count() > len(known):
-            # So few that uniform tries would often hit the R best.
-            others = [s for s in map(tuple, everything.supports().tolist()) if s not in known]
-            leaves.append(Listed(others, [last] * len(others)))
-        race = Race(
-            engine,
-            eta,
-            permute_and_flip=flips(self.form),
-            leaves=leaves,
-            score=lambda support: known.get(support, last),
-        )
+        race = Race(engine, eta, permute_and_flip=flips(self.form), leaves=leaves)
         return race if self.T is None else _Tries(race, frozenset(known), everything, self.T)
 
     def sampler(self, scored: ScoredSupports, eta: Fraction) -> Sampler:

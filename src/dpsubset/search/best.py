@@ -22,6 +22,9 @@ from .region import Region
 #: A leaf with at most this many supports that could still matter is listed instead of split.
 _LISTABLE = 2000
 
+#: What `Best.narrow` does the first time.
+_FIRST_SPLITS = 32
+
 Ranked = tuple[int, Support]
 
 
@@ -35,6 +38,8 @@ class Best:
         self._known: set[Support] = set()
         self._heap: list[tuple[float, int, Bound]] = []
         self._left = math.inf  # splits to go
+        self._effort = _FIRST_SPLITS
+        self._low = -1  # scores are not below -tau
         self._serial = 0  # leaves of equal bound in the order of their making
         self.start([engine.leaf(region)])
 
@@ -44,14 +49,25 @@ class Best:
         self._engine.run(self)
         return self._found
 
-    def bound(self, splits: int) -> int:
-        """What no score of the region is below, in units, after at most so many splits."""
-        self._left = splits
+    def narrow(self) -> None:
+        """Go on for a while, longer each time."""
+        self._left = self._effort
+        self._effort *= 2
         self._engine.run(self)
-        best = self._found[0][0]
-        if not self._heap:
-            return best
-        return min(best, math.floor(self._heap[0][0] / float(self._engine.unit)))
+        if self._heap:
+            reached = math.floor(self._heap[0][0] / float(self._engine.unit))
+            # A part may have a weaker bound than the whole had: what is known stays known.
+            self._low = max(self._low, reached)
+
+    @property
+    def high(self) -> int:
+        """The best score found so far."""
+        return self._found[0][0]
+
+    @property
+    def low(self) -> int:
+        """What no score of the region is below."""
+        return min(self.high, self._low) if self._heap else self.high
 
     @property
     def done(self) -> bool:

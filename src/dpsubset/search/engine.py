@@ -64,17 +64,51 @@ class Listed:
     scores: list[int]
 
 
+class Narrowing(Protocol):
+    """A search for one score, as far as it has come."""
+
+    @property
+    def low(self) -> int:
+        """No more than the score, in units."""
+
+    @property
+    def high(self) -> int:
+        """No less than the score."""
+
+    @property
+    def done(self) -> bool:
+        """Whether both are the score."""
+
+    def narrow(self) -> None:
+        """Go on for a while."""
+
+
 @dataclass
 class Flat:
     """A leaf whose supports all count with the same score: a region, a few supports taken out.
 
-    Unless ``exact``, ``score`` is a lower bound on it.
+    The score is ``low``, or what a search finds that has only come to bounds so far.
     """
 
     region: Region
-    score: int
+    score: int = 0
     without: frozenset[Support] = frozenset()
-    exact: bool = True
+    search: Narrowing | None = None
+
+    @property
+    def low(self) -> int:
+        """The score, or a lower bound on it."""
+        return self.score if self.search is None else self.search.low
+
+    @property
+    def open(self) -> bool:
+        """Whether the score is not known yet."""
+        return self.search is not None and not self.search.done
+
+    def narrow(self) -> None:
+        """Let the search go on for a while."""
+        if self.search is not None:
+            self.search.narrow()
 
 
 Leaf = Bound | Listed | Flat

@@ -27,6 +27,10 @@ from .region import Region
 #: Weights of features are integers of about this many bits.
 _WEIGHT_BITS = 40
 
+#: Where more than one in so many supports of a flat leaf is taken out, the others are listed:
+#: uniform tries would too often hit what is not there.
+_SPARSE = 4
+
 Support = tuple[int, ...]
 
 
@@ -182,11 +186,18 @@ class FlatEnvelope:
         self, region: Region, score: int, without: frozenset[Support], scale: Scale
     ) -> None:
         self._region, self._without = region, without
+        count = region.count()
+        self._listed: list[Support] = []
+        if count < _SPARSE * len(without):
+            everything = map(tuple, region.supports().tolist())
+            self._listed = [support for support in everything if support not in without]
         self.peak = scale.exactly(score)
-        self.total = self.peak * (region.count() - len(without))
+        self.total = self.peak * (count - len(without))
 
     def draw(self, rng: Randomness) -> tuple[Support, int]:
         """A uniform support, and its mass."""
+        if self._listed:
+            return self._listed[rng.below(len(self._listed))], self.peak
         while (support := self._region.draw(rng)) in self._without:
             pass
         return support, self.peak

@@ -21,23 +21,21 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-
-import flint
 
 from ..problem import Problem
 from ..random import Randomness
-from ..random.draws import LazyUniform, ball
 from .best import Best
 from .bounds import Bound
+from .chance import Between, Chance, Moment
 from .engine import Engine, Flat, Leaf, Listed, Support
 from .envelope import ClosedEnvelope, FlatEnvelope, OpenEnvelope, Scale
 from .region import Region
 
 _Envelope = OpenEnvelope | ClosedEnvelope | FlatEnvelope
 
-#: A flat leaf whose bound lies this far below the reference, in the exponent, is asked for its score
+#: A flat leaf whose bound lies this far below the reference, in the exponent, is narrowed down
 #: before the race: all weights would be small beside its mass.
 _FAR = 30
 
@@ -50,9 +48,6 @@ _LOOSE_BITS = 2048
 
 #: So is one whose gains, times eta, pass this: integer weights of features must fit in int64.
 _STEEP = 2.0**48
-
-#: What the proofs rule out. A race that went on would not have the mechanism's distribution.
-_TOO_LOW = "an envelope lies below the weight of a support"
 
 #: A slab of time is at least 2**this ticks long: rounding its ends costs nothing.
 _LEAST_SLAB = 256
@@ -70,8 +65,6 @@ class Race:
         Which of the two mechanisms.
     leaves : sequence of Leaf, optional
         The partition to start from; all supports of the problem by default.
-    score : callable, optional
-        What a support counts with, where that is not the engine's score.
     """
 
     def __init__(
@@ -81,10 +74,8 @@ class Race:
         *,
         permute_and_flip: bool,
         leaves: Sequence[Leaf] | None = None,
-        score: Callable[[Support], int] | None = None,
     ) -> None:
         self._engine = engine
-        self._score = score or engine.score
         self._eta = eta
         self._clocked = permute_and_flip
         self._masses = _Masses()
@@ -115,9 +106,10 @@ class Race:
         engine = self._engine
         ref = min(itertools.chain.from_iterable(map(self._likely, leaves)))
         for leaf in leaves:
-            if isinstance(leaf, Flat) and self._eta * engine.unit * (ref - leaf.score) > _FAR:
-                self._ask(leaf)
-                ref = min(ref, leaf.score)
+            if isinstance(leaf, Flat):
+                while leaf.open and self._eta * engine.unit * (ref - leaf.low) > _FAR:
+                    leaf.narrow()
+                ref = ref if leaf.open else min(ref, leaf.low)
         bits = _first_bits(engine.problem, sum(map(_count, leaves)))
         self._scale = Scale(self._eta, engine.unit, ref, bits)
         loose = [leaf for leaf in leaves if isinstance(leaf, Bound) and self._is_loose(leaf)]
@@ -131,15 +123,10 @@ class Race:
     def _likely(self, leaf: Leaf) -> list[int]:
         """Scores of good supports of the leaf, where they are known."""
         if isinstance(leaf, Flat):
-            return [leaf.score] if leaf.exact else []
+            return [] if leaf.open else [leaf.low]
         if isinstance(leaf, Listed):
             return leaf.scores
-        return [self._score(leaf.guess())]
-
-    def _ask(self, leaf: Flat) -> None:
-        """Have the score of a flat leaf instead of a bound on it."""
-        if not leaf.exact:
-            leaf.score, leaf.exact = self._score(leaf.region.first()), True
+        return [self._engine.score(leaf.guess())]
 
     def next_leaf(self) -> Bound | None:
         """Propose until a support is accepted (None) or a leaf has wasted too many proposals."""
@@ -159,11 +146,10 @@ class Race:
     def _put(self, leaf: Leaf, place: int) -> None:
         envelope: _Envelope
         if isinstance(leaf, Flat):
-            envelope = FlatEnvelope(leaf.region, leaf.score, leaf.without, self._scale)
+            envelope = FlatEnvelope(leaf.region, leaf.low, leaf.without, self._scale)
         elif isinstance(leaf, Listed):
             envelope = ClosedEnvelope(leaf.supports, leaf.scores, self._scale)
-            if self._score == self._engine.score:
-                self._engine.remember(leaf)
+            self._engine.remember(leaf)
         else:
             self._at[id(leaf)] = place
             if self._is_loose(leaf):
@@ -195,7 +181,7 @@ class Race:
                 tired = self._waste(place, 0.5)
             else:
                 support, mass = drawn
-                chance = _Chance(self._scale, self._score(support), mass)
+                chance = self._chance(place, support, mass)
                 accepted = chance.flip(rng)
                 self._tighten(place)
                 if accepted:
@@ -205,11 +191,20 @@ class Race:
             if tired is not None:
                 return tired
 
-    def _tighten(self, place: int) -> None:
-        """Give a flat leaf the mass of its score, which somebody has asked for by now."""
+    def _chance(
+        self, place: int, support: Support, mass: int, moment: Moment | None = None
+    ) -> Chance | Between:
         leaf = self._leaves[place]
-        if isinstance(leaf, Flat) and not leaf.exact:
-            self._ask(leaf)
+        if not isinstance(leaf, Flat):
+            return Chance(self._scale, self._engine.score(support), mass, moment)
+        if leaf.search is not None:
+            return Between(self._scale, leaf.search, mass, moment)
+        return Chance(self._scale, leaf.low, mass, moment)
+
+    def _tighten(self, place: int) -> None:
+        """Give a flat leaf the mass of the bound on its score that a flip has come to know."""
+        leaf = self._leaves[place]
+        if isinstance(leaf, Flat) and leaf.search is not None:
             self._put(leaf, place)
 
     def _waste(self, place: int, chance: float) -> Bound | None:
@@ -246,8 +241,9 @@ class Race:
                 leaf = self._leaves[self._masses.highest()]
                 if isinstance(leaf, Bound):
                     return leaf
-                if isinstance(leaf, Flat) and not leaf.exact:
-                    self._tighten(self._masses.highest())
+                if isinstance(leaf, Flat) and leaf.open:
+                    leaf.narrow()
+                    self._put(leaf, self._masses.highest())
                     continue
                 end = 1 << (self._scale.bits + self._ticks)
                 if end - self._clock * self._masses.peak < end >> self._scale.bits // 2:
@@ -294,102 +290,16 @@ class Race:
             if drawn is None:
                 continue
             support, mass = drawn
-            moment = _Moment(a, length, self._ticks, time, (capacity * length, end))
-            chance = _Chance(self._scale, self._score(support), mass, moment)
+            moment = Moment(a, length, self._ticks, time, (capacity * length, end))
+            chance = self._chance(place, support, mass, moment)
             self._pending.append(_Candidate(support, place, chance))
 
 
 class _Candidate:
-    def __init__(self, support: Support, place: int, chance: _Chance) -> None:
+    def __init__(self, support: Support, place: int, chance: Chance | Between) -> None:
         self.support = support
         self.place = place
         self.chance = chance
-
-
-class _Moment:
-    """A point of time x = a + length * V in a slab, V a lazy uniform; thin is 1 - b peak,
-
-    as a numerator and a denominator.
-    """
-
-    def __init__(
-        self, a: int, length: int, ticks: int, v: LazyUniform, thin: tuple[int, int]
-    ) -> None:
-        self.v, self.thin = v, thin
-        self._a, self._length, self._unit = a, length, 1 << ticks
-
-    def approximate(self) -> float:
-        v = math.ldexp(self.v.value, -self.v.bits)
-        return self._a / self._unit + self._length / self._unit * v
-
-    def ball(self) -> flint.arb:
-        return (self._a + self._length * self.v.ball()) / self._unit
-
-
-class _Chance:
-    """The probability with which a proposal is accepted: 2**bits q / mass, for a clocked proposal
-
-    times thin / (1 - x q). Flipped exactly.
-    """
-
-    def __init__(self, scale: Scale, score: int, mass: int, moment: _Moment | None = None) -> None:
-        self._scale, self._difference, self._mass = scale, score - scale.ref, mass
-        self._moment = moment
-        self.approximate, self._error = self._in_float()
-
-    def flip(self, rng: Randomness) -> bool:
-        """True with exactly this probability."""
-        u = rng.uniform()
-        if u.coarse:
-            verdict = u.below_float(self.approximate, self._error)
-            if verdict is not None:
-                return verdict
-        while True:
-            verdict = u.below_ball(self._ball(u.bits + 16))
-            if verdict is not None:
-                return verdict
-            u.refine()
-            if self._moment is not None:
-                self._moment.v.refine()
-
-    def _in_float(self) -> tuple[float, float]:
-        """The probability and a bound on its error; infinite where float64 cannot tell."""
-        scale = self._scale
-        exponent = -scale.rate * self._difference
-        logarithm = (scale.bits - math.log2(self._mass)) * math.log(2) + exponent
-        error = (abs(exponent) + scale.bits + 64) * 2.0**-46
-        if self._moment is not None:
-            if not exponent < 600.0:
-                return 0.5, math.inf
-            late = self._moment.approximate() * math.exp(exponent)
-            if late > 1.0 + 1e-6:
-                raise AssertionError(_TOO_LOW)
-            over, under = self._moment.thin
-            thin = over / under
-            if late > 0.999 or thin < 1e-300:
-                return 0.5, math.inf
-            logarithm += math.log(thin / (1.0 - late))
-            error = error * 2048 + 2.0**-40
-        if logarithm > 1e-6 + error:
-            raise AssertionError(_TOO_LOW)
-        chance = math.exp(min(logarithm, 0.0))
-        return chance, chance * error * 2 + 2.0**-1000
-
-    def _ball(self, precision: int) -> flint.arb:
-        """The probability as a ball."""
-        scale = self._scale
-        saved = flint.ctx.prec
-        # The weights' own bits come on top: nothing cancels that they do not hold.
-        flint.ctx.prec = precision + 64
-        try:
-            q = (-ball(scale.weight * self._difference)).exp()
-            chance = q * ball(Fraction(1 << scale.bits, self._mass))
-            if self._moment is not None:
-                m = self._moment
-                chance *= ball(Fraction(*m.thin)) / (1 - m.ball() * q)
-            return chance
-        finally:
-            flint.ctx.prec = saved
 
 
 def _count(leaf: Leaf) -> int:

@@ -66,6 +66,9 @@ class Region:
     ) -> Region:
         forced = np.array(sorted(members), dtype=np.int64)
         status[forced] = IN
+        for pool, m in enumerate(picks):
+            if m == 0:  # nothing of it can be picked: bounds should know
+                status[status == FREE + pool] = OUT
         sizes = tuple(int(np.count_nonzero(status == FREE + pool)) for pool in range(POOLS))
         return cls(status, forced, picks, sizes)  # type: ignore[arg-type]
 
@@ -90,11 +93,6 @@ class Region:
         rows = [sorted([*self.members.tolist(), *a, *b]) for a, b in itertools.product(*picks)]
         return np.array(sorted(rows), dtype=np.int64).reshape(len(rows), self.size)
 
-    def first(self) -> tuple[int, ...]:
-        """One of its supports."""
-        picked = [self.pool(pool)[:m].tolist() for pool, m in enumerate(self.picks)]
-        return tuple(sorted([*self.members.tolist(), *picked[0], *picked[1]]))
-
     def draw(self, rng: Randomness) -> tuple[int, ...]:
         """A uniform support."""
         chosen = [int(j) for j in self.members]
@@ -116,4 +114,9 @@ class Region:
             Region(with_j, np.insert(self.members, at, j), fewer, sizes),  # type: ignore[arg-type]
             Region(without_j, self.members, self.picks, sizes),  # type: ignore[arg-type]
         )
-        yield from (half for half in halves if half.count())
+        for half in halves:
+            if half.count():
+                if half.picks[pool] == 0:
+                    half.status[half.status == FREE + pool] = OUT
+                    half.sizes = tuple(0 if i == pool else size for i, size in enumerate(sizes))  # type: ignore[assignment]
+                yield half

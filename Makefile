@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test statistical lint bench peers clean
+.PHONY: demo test statistical lint bench recovery peers clean
 
 .venv/.installed: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpsubset needs Python 3.11 or newer: make PYTHON=python3.x ...")'
@@ -27,6 +27,9 @@ statistical: .venv/.installed
 
 bench: .venv/.installed
 	$(BIN)/python -m benchmarks
+
+recovery: .venv/.installed
+	$(BIN)/python -m benchmarks.recovery
 
 # Other solvers for `make bench` to compare with, in an environment of their own: OKRidge holds
 # numpy below 2. Without them those rows say so.

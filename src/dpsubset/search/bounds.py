@@ -113,14 +113,23 @@ class Bounder:
 
     def child(self, parent: Bound, region: Region, rounds: int = 8) -> Bound:
         """A bound that starts from the parent's dual point, which is valid here too."""
-        bound = Bound(region, parent.d, parent.b.copy(), parent.u.copy(), parent.state.copy())
+        bound = self._inherit(parent, region)
         if parent.fixed is not None:
             bound.fixed, bound.base = parent.fixed, parent.base
         elif self._local and self._hard:
             self._extract(bound, _FIRST_SWEEPS if bound.d is self._d else _NEXT_SWEEPS)
+            if self._settle(bound, rounds).flat >= parent.flat:
+                return bound
+            # A diagonal of its own can be worse than the parent's, where the ridge is a good one.
+            other = self._settle(self._inherit(parent, region), rounds)
+            return other if other.flat > bound.flat else bound
         elif self._keeps_b and bound.d is not self._d:
             self._exchange(bound, self._d)
         return self._settle(bound, rounds)
+
+    @staticmethod
+    def _inherit(parent: Bound, region: Region) -> Bound:
+        return Bound(region, parent.d, parent.b.copy(), parent.u.copy(), parent.state.copy())
 
     def strengthen(self, sweeps: bool) -> None:
         """Find better diagonals for the regions to come: the search turns out to be a hard one.

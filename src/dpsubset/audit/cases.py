@@ -356,5 +356,7 @@ RECIPES: dict[str, tuple[Recipe, ...]] = {
             delta=Fraction(1, 20),
             most=7,
         ),
+        # Nearly as many blocks with a record as there are records: gaps that may pass the test.
+        Recipe({"blocks": 100}, shapes=((2, 1, 1.0),), pairs=turning_pairs, most=1),
     ),
 }

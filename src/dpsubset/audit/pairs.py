@@ -54,7 +54,7 @@ def turning_pairs(problem: Problem) -> Iterator[Pair]:
 
     For votes of a few blocks: light records say what theirs votes for only without a heavy one.
     """
-    for n, (mine, other) in itertools.product((2, 6), ((1, 0), (0, 1))):
+    for n, (mine, other) in itertools.product((2, 6, 14), ((1, 0), (0, 1))):
         light, stay, turn = np.zeros((3, problem.p + 1), dtype=np.int64)
         light[[mine, -1]] = STEPS // 300
         stay[[mine, -1]] = STEPS

@@ -32,8 +32,10 @@ _ROUNDING = 2.0**-53
 #: What a loss or its slope, as evaluated, may be off by, relative to 1 + |t|: far more than the
 #: roundings of its formula, with exp and log1p good to 32 units in the last place.
 _EVALUATION = 2.0**-46
-#: Widths of the smoothed hinge, from rough to fine.
-_WIDTHS = 0.25 * 0.2 ** np.arange(16)
+#: The hinge is smoothed less and less by such a factor: in great strides, or else in small ones,
+#: down to this width.
+_RATIOS = (0.2, 0.45, 0.7)
+_FINEST = 1e-9
 
 
 @numba.njit(cache=True)
@@ -119,11 +121,12 @@ def minimise(
         h[j, j] = ridge
     b[:] = _quadratic(h, c, constraint, radius, target)
     value, width = certify(z, o, code, threshold, -1.0, constraint, radius, ridge, b)
-    for smoothing in _WIDTHS:
-        if width <= target:
-            break
-        _descend(z, o, code, threshold, smoothing, constraint, radius, ridge, target, b)
-        value, width = certify(z, o, code, threshold, smoothing, constraint, radius, ridge, b)
+    for ratio in _RATIOS:
+        smoothing = 0.25
+        while width > target and smoothing > _FINEST:
+            _descend(z, o, code, threshold, smoothing, constraint, radius, ridge, target, b)
+            value, width = certify(z, o, code, threshold, smoothing, constraint, radius, ridge, b)
+            smoothing *= ratio
     return value, width
 
 
@@ -149,7 +152,7 @@ def _descend(
     trial = np.empty(k)
     value = _model(z, o, code, threshold, smoothing, ridge, b, g, h)
     for _ in range(60):
-        if _gap(g, b, constraint, radius) <= target / 4:
+        if _gap(g, b, constraint, radius) <= target / 8:
             return
         for i in range(k):
             c[i] = -0.5 * g[i]

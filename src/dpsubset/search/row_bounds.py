@@ -40,6 +40,8 @@ class RowBounder(Bounder):
         self._d = np.full(p, problem.ridge)
         self._hard = self._local = self._keeps_b = False
         self._table = _entropies()
+        # Up to reach 1 no margin is passed: the hinge is a line, and its slope the same everywhere.
+        self._smoothing = 0.02 if problem.reach > 1 else 1e-9
 
     def root(self, region: Region, rounds: int = 40) -> Bound:
         """A bound from scratch: all predictions are 0."""
@@ -51,7 +53,7 @@ class RowBounder(Bounder):
         region, problem, rows = bound.region, self.problem, self._from.rows
         row_kernels.improve(
             self._from.records, self._from.response, rows.code, rows.labels, float(rows.threshold),
-            float(STEPS), self._table, self.yy, region.status, region.members,
+            float(STEPS), self._smoothing, self._table, self.yy, region.status, region.members,
             np.array(region.picks), self.code, problem.radius, bound.d, self.eta, rounds,
             0.02 / self.eta, bound.b, bound.u, bound.state,
         )  # fmt: skip

@@ -30,8 +30,6 @@ Ints = NDArray[np.int64]
 SLOPES = 2**14
 #: Entropies are integers over this: n of them fit in int64 for n < 2**33.
 ENTROPIES = 2**30
-#: How far the hinge is smoothed for its slopes.
-_WIDTH = 0.02
 
 
 def entropies() -> Ints:
@@ -47,15 +45,15 @@ def entropies() -> Ints:
 @numba.njit(cache=True)
 def slopes(
     t: Array, response: NDArray[np.int16], code: int, labels: bool, threshold: float, scale: float,
-    table: Ints, q: NDArray[np.int16],
+    width: float, table: Ints, q: NDArray[np.int16],
 ) -> float:  # fmt: skip
-    """Slopes at predictions t, in place; returns const."""
+    """Slopes at predictions t, in place; returns const. The hinge is smoothed to this width."""
     total, square = np.int64(0), np.int64(0)
     for i in range(t.shape[0]):
         y = response[i]
         if labels:
             margin = -t[i] if y < 0 else t[i]
-            _, slope, _ = row(code, threshold, _WIDTH, 0.0, margin)
+            _, slope, _ = row(code, threshold, width, 0.0, margin)
             share = np.int64(np.rint(-slope * SLOPES)) if np.isfinite(slope) else np.int64(0)
             share = min(max(share, np.int64(0)), np.int64(SLOPES))
             q[i] = share if y < 0 else -share
@@ -98,7 +96,7 @@ def gradient(
 @numba.njit(cache=True)
 def improve(
     records: NDArray[np.int16], response: NDArray[np.int16], code: int, labels: bool,
-    threshold: float, scale: float, table: Ints, most: float, status: NDArray[np.int8],
+    threshold: float, scale: float, smoothing: float, table: Ints, most: float, status: NDArray[np.int8],
     members: Ints, picks: Ints, constraint: int, radius: float, d: Array, eta: float, rounds: int,
     tolerance: float, t: Array, u: Array, state: Array,
 ) -> None:  # fmt: skip
@@ -117,7 +115,7 @@ def improve(
     q = np.empty(n, dtype=np.int16)
     factor = 0.5 / (scale * SLOPES) * (1.0 if labels else 2.0 * threshold)
     if state[4] == 0.0:
-        const = slopes(t, response, code, labels, threshold, scale, table, q)
+        const = slopes(t, response, code, labels, threshold, scale, smoothing, table, q)
         gradient(records, status, q, factor, u)
         state[0], state[4] = most - const, 2.0**-48 * (most + 1.0)
     if constraint != BOX and state[1] == 0.0:
@@ -148,7 +146,7 @@ def improve(
         for _half in range(6):
             for r in range(n):
                 trial[r] = t[r] + step * (move[r] - t[r])
-            const = slopes(trial, response, code, labels, threshold, scale, table, q)
+            const = slopes(trial, response, code, labels, threshold, scale, smoothing, table, q)
             gradient(records, status, q, factor, new_u)
             mu, nu = settle_extra(zero, new_u, members, top[:found], pi, constraint, radius, d)
             found, value = _phi(zero, new_u, status, members, picks, constraint, radius, d, mu, nu,

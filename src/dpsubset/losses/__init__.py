@@ -13,9 +13,7 @@ from .huber import HUBER
 from .least_squares import LEAST_SQUARES
 from .logistic import LOGISTIC
 
-LOSSES: dict[str, Loss] = {
-    loss.name: loss for loss in (LEAST_SQUARES, LOGISTIC, HINGE, HUBER)
-}
+LOSSES: dict[str, Loss] = {loss.name: loss for loss in (LEAST_SQUARES, LOGISTIC, HINGE, HUBER)}
 
 __all__ = ["LOSSES", "Loss", "Scorer", "scorer"]
 

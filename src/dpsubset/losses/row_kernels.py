@@ -296,7 +296,9 @@ def certify(
     # Of G: what each of its entries may be off by, times what b - v may be.
     tail = 2.0 * _ROUNDING + (n * 2.0**-50) ** 2
     slack += 2.0 * k * radius * few * (steep * (1.0 + n * _ROUNDING) + 2.0 * ridge * size)
-    slack += 2.0 * k * radius * 2.0 * tail * steep + few * (length * (size + radius) + ridge * square)
+    slack += 2.0 * k * radius * 2.0 * tail * steep + few * (
+        length * (size + radius) + ridge * square
+    )
     slack += tail * (value + 4.0 * n * (2.0 + reach))
     width = max(gap, 0.0) + 2.0 * slack
     if not np.isfinite(value) or not np.isfinite(width):

@@ -53,7 +53,7 @@ class Intake:
     def read(
         self, table: Table | Moments, progress: Progress | None = None, *, records: bool = False
     ) -> Gram:
-        """Send the table through the door; with ``records``, or for a loss of records, keep them."""
+        """Send the table through the door; with ``records``, or for such a loss, keep them."""
         records = records or LOSSES[self.problem.loss].needs_records
         gram = self._gram(table, progress, records)
         if gram.fingerprint != self.schema.fingerprint():

@@ -1,4 +1,4 @@
-"""Losses of records against enumeration and oracles: scores, bounds, every search, labels, range."""
+"""Losses of records against enumeration and oracles: scores, bounds, searches, labels, range."""
 
 from __future__ import annotations
 

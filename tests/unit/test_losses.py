@@ -26,7 +26,7 @@ BOUNDS = Bounds(x=(-1, 1), y=(0, 1))
 @pytest.mark.parametrize("constraint", ["box", "ball", "l1"])
 def test_a_large_epsilon_finds_the_best_support(loss: str, constraint: str) -> None:
     x, y = table()
-    stated = dict(k=2, y=y, bounds=BOUNDS, loss=loss, constraint=constraint, reach=3)
+    stated = {"k": 2, "y": y, "bounds": BOUNDS, "loss": loss, "constraint": constraint, "reach": 3}
     assert best_subset(x, **stated).support == (3, 7)
     release = select(x, epsilon=1000, **stated)
     assert release.support == (3, 7)

@@ -59,9 +59,10 @@ class Pair:
         both = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
         return cls(moments_of_records(both[0]), moments_of_records(both[1]), label, both)
 
-    def data(self, mechanism: Mechanism, problem: Problem) -> tuple[Data, Data]:
+    def data(self, mechanism: Mechanism, problem: Problem | None = None) -> tuple[Data, Data]:
         """Both as a mechanism wants them, or the problem's loss."""
-        if not mechanism.needs_records and not LOSSES[problem.loss].needs_records:
+        by_loss = problem is not None and LOSSES[problem.loss].needs_records
+        if not mechanism.needs_records and not by_loss:
             return Data(Gram.from_moments(self.first)), Data(Gram.from_moments(self.second))
         if self.records is None:
             raise ArgumentError("records are needed here, and this pair has moments only")

@@ -3,8 +3,8 @@
     minimise F(b) = sum over rows of count * l(o, z'b) + ridge |b|^2   over b in C
 
 Newton's method on a log barrier proposes b and a line below every loss; ball arithmetic then proves
-the bracket that `dpsubset.losses.row_kernels` describes. The proposal may be wrong; the proof cannot
-be. It is slow (seconds for thousands of rows) and needs no assumption. The float64 kernels call it
+the bracket of `dpsubset.losses.row_kernels`. The proposal may be wrong; the proof cannot be. It is
+slow (seconds for thousands of rows) and needs no assumption. The float64 kernels call it
 where they cannot certify themselves, and tests call it as their oracle.
 """
 

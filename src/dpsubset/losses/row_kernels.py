@@ -218,13 +218,13 @@ def _model(
         if curvature > 0.0:
             for j in range(k):
                 weight = 0.5 * curvature * z[i, j]
-                for l in range(j + 1):
-                    h[j, l] += weight * z[i, l]
+                for other in range(j + 1):
+                    h[j, other] += weight * z[i, other]
     for j in range(k):
         value += ridge * b[j] * b[j]
         g[j] += 2.0 * ridge * b[j]
-        for l in range(j):
-            h[l, j] = h[j, l]
+        for other in range(j):
+            h[other, j] = h[j, other]
         h[j, j] += ridge
     return value
 
@@ -301,6 +301,6 @@ def certify(
     )
     slack += tail * (value + 4.0 * n * (2.0 + reach))
     width = max(gap, 0.0) + 2.0 * slack
-    if not np.isfinite(value) or not np.isfinite(width):
+    if not np.isfinite(value) or not np.isfinite(gap) or not np.isfinite(width):
         return 0.0, np.inf
     return value, width * (1.0 + 8.0 * _ROUNDING)

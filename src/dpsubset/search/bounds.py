@@ -19,8 +19,8 @@ from threadpoolctl import ThreadpoolController
 
 from ..door import STEPS
 from ..gram import Gram
-from ..losses.kernels import BALL, BOX, L1
 from ..losses import Scorer
+from ..losses.kernels import BALL, BOX, L1
 from ..problem import Problem
 from . import kernels
 from .region import Region

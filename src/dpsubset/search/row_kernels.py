@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..losses.base import HINGE, LOGISTIC
 from ..losses.row_kernels import row
-from .kernels import BALL, BOX, OUT, _likely, _phi, settle_extra, survey
+from .kernels import BOX, OUT, _likely, _phi, settle_extra, survey
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -96,9 +96,9 @@ def gradient(
 @numba.njit(cache=True)
 def improve(
     records: NDArray[np.int16], response: NDArray[np.int16], code: int, labels: bool,
-    threshold: float, scale: float, smoothing: float, table: Ints, most: float, status: NDArray[np.int8],
-    members: Ints, picks: Ints, constraint: int, radius: float, d: Array, eta: float, rounds: int,
-    tolerance: float, t: Array, u: Array, state: Array,
+    threshold: float, scale: float, smoothing: float, table: Ints, most: float,
+    status: NDArray[np.int8], members: Ints, picks: Ints, constraint: int, radius: float, d: Array,
+    eta: float, rounds: int, tolerance: float, t: Array, u: Array, state: Array,
 ) -> None:  # fmt: skip
     """Improve the dual point in place, or make a first one where state[4] is 0.
 

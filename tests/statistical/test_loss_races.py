@@ -36,7 +36,8 @@ def records(seed: int) -> Gram:
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "huber"])
 @pytest.mark.parametrize(
-    ("constraint", "reach", "ridge"), [("box", 2.0, 0.0), ("ball", 3.0, 2.0), ("l1", 1.5, 0.0)]
+    ("constraint", "reach", "ridge", "epsilon"),
+    [("box", 2.0, 0.0, "3"), ("ball", 3.0, 2.0, "3"), ("l1", 1.5, 0.0, "0.4")],
 )
 def test_the_race_agrees_with_the_closed_form(
     name: str,
@@ -44,12 +45,13 @@ def test_the_race_agrees_with_the_closed_form(
     constraint: str,
     reach: float,
     ridge: float,
+    epsilon: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     force_search(monkeypatch)
     problem = Problem.state(8, 3, loss=loss, constraint=constraint, reach=reach, ridge=ridge,
                             always_include=[6] if constraint == "ball" else [])  # fmt: skip
-    mechanism, setting = PLAIN[name](), Setting.of(problem, 3)
+    mechanism, setting = PLAIN[name](), Setting.of(problem, epsilon)
     gram, unit = records(len(loss)), setting.sensitivity.unit
     eta = mechanism.eta(setting)
     scored = enumerate_supports(gram, problem, unit)

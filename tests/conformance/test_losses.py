@@ -17,6 +17,7 @@ from dpsubset.errors import ArgumentError
 from dpsubset.gram import Gram
 from dpsubset.losses import LOSSES, scorer
 from dpsubset.losses.certified_rows import minimum
+from dpsubset.losses.row_kernels import certify, gather
 from dpsubset.losses.rows import FromRecords
 from dpsubset.mechanisms import PLAIN
 from dpsubset.problem import Problem
@@ -100,6 +101,32 @@ def test_no_allowed_point_beats_a_score_and_the_oracle_agrees(loss: str) -> None
         low, high = minimum(oracle.sum(support), problem.constraint, problem.radius, unit / 4)
         assert high - low <= unit / 4
         assert low - unit <= score * unit <= high + unit, recipe
+
+
+@each_loss
+def test_certificates_hold_at_any_point(loss: str) -> None:
+    """Whatever a solver proposes, the minimum lies within the width of the value."""
+    rng = np.random.default_rng(6)
+    wide = 0
+    for recipe in loss_recipes(loss, range(1))[::4]:
+        problem, unit = recipe.problem, float(recipe.sensitivity.unit)
+        i = int(rng.integers(len(recipe.scored)))
+        support, score = recipe.scored.supports[i], int(recipe.scored.scores[i]) * unit
+        rows = LOSSES[loss].rows
+        assert rows is not None
+        z, o = np.empty((len(recipe.records), problem.k)), np.empty(len(recipe.records))
+        gram = recipe.gram
+        gather(gram.records, gram.response, support, rows.labels, float(STEPS), z, o)
+        for smoothing in (-1.0, 1e-9, 1e-3, 0.3):
+            b = rng.normal(size=problem.k) * problem.radius * 10 ** rng.uniform(-3, 1)
+            value, width = certify(
+                z, o, rows.code, float(rows.threshold), smoothing,
+                CONSTRAINTS.index(problem.constraint), problem.radius, problem.ridge, b,
+            )  # fmt: skip
+            assert value - width <= score + unit, recipe
+            assert score - unit <= value + width, recipe
+            wide += width > unit
+    assert wide  # wrong points are not taken for right ones
 
 
 @each_loss

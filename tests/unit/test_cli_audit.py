@@ -73,7 +73,7 @@ class Refusing(Picky):
 
 @pytest.fixture
 def table() -> Iterator[Callable[..., None]]:
-    """Makes the table one of the plain mechanisms and a few more; then it is as it was, in order."""
+    """Makes it a table of the plain mechanisms and these; then it is as it was, in order."""
     kept = dict(MECHANISMS)
 
     def fill(*extra: Any) -> None:

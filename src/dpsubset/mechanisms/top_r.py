@@ -67,7 +67,10 @@ class TopR(ScoreMechanism):
         check_form(self.form)
         for name in ("R", "T"):
             value = getattr(self, name)
-            if value is not None and whole(value, name) < 1:
+            if value is None:
+                continue
+            self._settle(**{name: whole(value, name)})
+            if getattr(self, name) < 1:
                 raise ArgumentError(f"{name} must be at least 1")
 
     def check(self, setting: Setting) -> None:

@@ -48,7 +48,7 @@ class FrankWolfe(Mechanism):
     source = "Talwar, Thakurta and Zhang 2015; exact integers and constants are ours"
     promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
     costs = "milliseconds to seconds, for any p: a few columns of X'X"
-    use_when = "to compare with the literature; p is huge and variables are correlated"
+    use_when = "p is huge and variables are correlated, or results are to be compared"
     takes_delta = "may"
     seedable = False
     randomness = OPENDP_NOISE

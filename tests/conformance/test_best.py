@@ -136,8 +136,7 @@ def test_a_search_that_a_limit_stopped_has_lost_nothing(monkeypatch: pytest.Monk
     monkeypatch.setattr(engine, "_SHORT", 2)
     monkeypatch.setattr(best, "_LISTABLE", 2)
     stopped = 0
-    for seed in range(40):
-        recipe = Recipe("AR 0.9", "ball", "tight", 0.0, 3000 + seed, p=10)
+    for recipe in recipes(DESIGNS, ("ball", "l1"), range(20, 26)):
         unit = recipe.sensitivity.unit
         limited = Engine(recipe.moments, recipe.problem, unit, math.inf, Limits(nodes=1))
         search = Best(limited, Region.whole(recipe.problem))
@@ -149,4 +148,4 @@ def test_a_search_that_a_limit_stopped_has_lost_nothing(monkeypatch: pytest.Monk
             assert search.low <= recipe.ranking[0][0] <= search.high
         else:
             assert search.high == recipe.ranking[0][0]
-    assert stopped > 3
+    assert stopped > 20

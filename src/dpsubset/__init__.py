@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .chains import mixing_steps, traces_not_private
     from .errors import ArgumentError, DpsubsetError, SchemaError, TableError
     from .estimators import PrivateSubsetSelector
+    from .mechanisms import MECHANISMS, Mechanism
     from .mechanisms.base import Guarantee
     from .moments import Moments
     from .optimum import best_in_bucket, best_subset, top_supports
@@ -25,6 +26,8 @@ _HOMES = {
     "Bounds": "schema",
     "DpsubsetError": "errors",
     "Guarantee": "mechanisms.base",
+    "MECHANISMS": "mechanisms",
+    "Mechanism": "mechanisms",
     "Moments": "moments",
     "PrivateSubsetSelector": "estimators",
     "Release": "release",
@@ -42,10 +45,12 @@ _HOMES = {
 }
 
 __all__ = [
+    "MECHANISMS",
     "ArgumentError",
     "Bounds",
     "DpsubsetError",
     "Guarantee",
+    "Mechanism",
     "Moments",
     "PrivateSubsetSelector",
     "Release",

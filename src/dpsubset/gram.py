@@ -65,6 +65,8 @@ class Gram:
         self.columns, self.slot, self.diagonal, self.c = columns, slot, diagonal, c
         self.yy, self.n, self.records, self.fingerprint = yy, n, records, fingerprint
         self.response = response
+        #: Whether every column is at hand.
+        self.whole = bool((slot >= 0).all())
         self.p = len(c)
 
     @classmethod
@@ -116,11 +118,6 @@ class Gram:
             fingerprint=fingerprint,
             response=cells[-1],
         )
-
-    @property
-    def whole(self) -> bool:
-        """Whether every column is at hand."""
-        return self.records.size == 0
 
     def fetch(self, features: Sequence[int]) -> None:
         """Have the columns of these features at hand."""

@@ -20,6 +20,7 @@ was given, so none of them leaves this module.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -34,6 +35,9 @@ LARGEST = 2**62
 
 #: Largest sensitivity whose double fits in int64 with room to spare.
 LARGEST_SENSITIVITY = 2**60
+
+#: So many last bits are added to a scale one by one.
+_SMALL_STEPS = 64
 
 Measure = Literal["pure", "zcdp"]
 
@@ -169,13 +173,18 @@ def _add(kind: Literal["laplace", "gaussian"], values: Sequence[int], scale: Fra
 def _settled(
     measure: Measure, k: int, least: Fraction, budget: Fraction, sensitivity: int, monotonic: bool
 ) -> Fraction:
-    """The least float from ``least`` on whose cost, as OpenDP has it, is within the budget."""
+    """A float from ``least`` on whose cost, as OpenDP has it, is within the budget."""
     if k == 0 or sensitivity == 0:
         return Fraction(1)
     scale = float(float_scale(least))
-    # Its map rounds up at every step, so that a few steps of the last bit may be needed.
-    while Fraction(_top_k(measure, k, scale, monotonic).map(sensitivity)) > budget:
-        scale = math.nextafter(scale, math.inf)
+    # Its map rounds up at every step, so that a few steps of the last bit may be needed; more than
+    # that if the budget is so small that floats are coarse there.
+    step = math.ulp(scale)
+    for tried in itertools.count():
+        if Fraction(_top_k(measure, k, scale, monotonic).map(sensitivity)) <= budget:
+            break
+        step *= 1 if tried < _SMALL_STEPS else 2
+        scale += step
     return Fraction(scale)
 
 

@@ -15,6 +15,7 @@ constraint  C                           reach B
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -114,9 +115,24 @@ class Problem:
 
 def whole(value: Any, what: str) -> int:
     """An integer argument, or a clear error."""
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise ArgumentError(f"{what} must be a whole number, not {type(value).__name__}")
-    return int(value.__index__())
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise ArgumentError(f"{what} must be a whole number, not {type(value).__name__}")
+
+
+def rational(value: Any, what: str) -> Fraction:
+    """A finite number as the exact rational it was given as, or a clear error."""
+    try:
+        if not isinstance(value, (bool, str, bytes)):
+            exact = Fraction(value)
+            # Of numpy's integers it keeps the type, which overflows.
+            return Fraction(int(exact.numerator), int(exact.denominator))
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ArgumentError(f"{what} must be a finite number")
 
 
 def number(value: Any, what: str) -> float:

@@ -14,8 +14,8 @@ from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from .mechanisms.base import Guarantee, float_up, shown_cost
-from .problem import Problem
+from .mechanisms.base import SYSTEM_NOISE, Guarantee, float_up, shown_cost
+from .problem import Neighbours, Problem
 from .schema import Schema
 from .sensitivity import Sensitivity
 
@@ -58,6 +58,7 @@ class Release:
     sensitivity: Sensitivity
     options: Mapping[str, Any] = field(default_factory=dict)
     details: Sequence[str] = ()
+    randomness: str = SYSTEM_NOISE
     diagnostics: dict[str, int] | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,7 +79,9 @@ class Release:
                 "neighbours": g.neighbours,
                 "unit": self.schema.unit,
                 "epsilon_if_replace_one": _float(g.epsilon_if_replace_one),
+                "delta_if_replace_one": _delta(g, "replace-one"),
                 "epsilon_if_add_remove": _float(g.epsilon_if_add_remove),
+                "delta_if_add_remove": _delta(g, "add-remove"),
             },
             "mechanism": self.mechanism,
             "mechanism_options": {name: _plain(value) for name, value in self.options.items()},
@@ -120,6 +123,10 @@ def _versions() -> dict[str, str]:
 
 def _float(x: Fraction | None) -> float | None:
     return None if x is None else float_up(x)
+
+
+def _delta(g: Guarantee, relation: Neighbours) -> float | None:
+    return float_up(g.costs[relation].delta) if relation in g.costs else None
 
 
 def _plain(value: Any) -> Any:
@@ -167,7 +174,10 @@ def _guarantee_lines(g: Guarantee, unit: str) -> list[str]:
         f"- Unit of privacy: {unit}. Whoever contributes m rows is protected at m times "
         "epsilon" + (" (and a larger delta)." if cost.delta else "."),
         f"- Neighbours: {g.neighbours}: two tables are neighbours if {relation}.",
-        f"- The same release costs {' and '.join(other)}.",
+        f"- The same release costs {' and '.join(other)}."
+        if len(other) > 1
+        else "- Under other neighbours nothing is promised: what was done depends on the number of "
+        "rows.",
         f"- It holds only if {g.assumes}. Nobody has checked that; without it there is no "
         "guarantee."
         if g.assumes
@@ -201,7 +211,7 @@ def _statement(release: Release) -> str:
             if (stated := [(n, v) for n, v in release.options.items() if v is not None])
             else []
         ),
-        "- Noise is drawn exactly from the operating system's cryptographic generator."
+        f"- {release.randomness}"
         if not g.seeded
         else "- Noise was drawn from a seeded, reproducible stream.",
         *([f"- In every candidate set by declaration: {', '.join(always)}."] if always else []),

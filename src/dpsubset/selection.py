@@ -65,6 +65,7 @@ class _Plan:
             sensitivity=setting.sensitivity,
             options=chosen.options(),
             details=chosen.details(setting),
+            randomness=chosen.randomness,
             diagnostics=diagnostics or None,
         )
 

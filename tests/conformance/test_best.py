@@ -7,6 +7,7 @@ A failing test prints its `Recipe` and its settings; both together reproduce it.
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -15,8 +16,9 @@ import pytest
 from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
 from dpsubset import gram
 from dpsubset.search import best, bounds, engine
-from dpsubset.search.best import best_in_bucket, best_supports
-from dpsubset.search.engine import Engine
+from dpsubset.search.best import Best, best_in_bucket, best_supports
+from dpsubset.search.engine import Engine, Limits, SearchLimitError
+from dpsubset.search.region import Region
 
 SEEDS = range(8)
 
@@ -127,3 +129,23 @@ def test_columns_on_demand_give_the_same_answers(
             searcher = Engine(data, recipe.problem, recipe.sensitivity.unit, 1e3)
             assert best_supports(searcher, 20) == recipe.ranking[:20], recipe
         assert (lazy.slot >= 0).any()
+
+
+def test_a_search_that_a_limit_stopped_has_lost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever goes on with it must not take what it has found so far for certified."""
+    monkeypatch.setattr(engine, "_SHORT", 2)
+    monkeypatch.setattr(best, "_LISTABLE", 2)
+    stopped = 0
+    for recipe in recipes(DESIGNS, ("ball", "l1"), range(20, 26)):
+        unit = recipe.sensitivity.unit
+        limited = Engine(recipe.moments, recipe.problem, unit, math.inf, Limits(nodes=1))
+        search = Best(limited, Region.whole(recipe.problem))
+        try:
+            search.find()
+        except SearchLimitError:
+            stopped += 1
+            assert not search.done
+            assert search.low <= recipe.ranking[0][0] <= search.high
+        else:
+            assert search.high == recipe.ranking[0][0]
+    assert stopped > 20

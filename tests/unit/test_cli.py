@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import dpsubset as dps
 from dpsubset.cli import app
+from dpsubset.mechanisms import MECHANISMS
 
 HEAVY = ("numba", "scipy", "sklearn", "pyarrow", "numpy", "pandas", "narwhals", "flint")
 COMMAND = (sys.executable, "-c", "from dpsubset.cli import main; main()")
@@ -113,6 +114,63 @@ def test_options_reach_the_release(folder: Path) -> None:
     assert json.loads((folder / "release.json").read_text())["parameters"]["reach"] == 0.5
 
 
+def test_mechanisms_take_options_and_a_delta(folder: Path) -> None:
+    for arguments, options in [
+        (["top-r", "--option", "R=2", "--option", "form=permute-and-flip"], {"R": 2, "T": None}),
+        (["mistakes", "--option", "anchor=c", "--option", "share=0.25"], {"anchor": [2]}),
+        (["penalised", "--option", "phi=0.5"], {"phi": "1/2"}),
+        (["peeling", "--delta", "1e-6"], {}),
+    ]:
+        result = select("--out", "release.json", "--mechanism", *arguments)
+        assert result.exit_code == 0, result.output
+        release = json.loads((folder / "release.json").read_text())
+        assert release["mechanism"] == arguments[0]
+        assert release["mechanism_options"] | options == release["mechanism_options"]
+        assert release["guarantee"]["private"] is True
+
+
+def test_a_mechanism_may_release_nothing(folder: Path) -> None:
+    result = select(
+        "--mechanism",
+        "stability",
+        "--delta",
+        "1e-12",
+        "--option",
+        "blocks=2",
+        "--out",
+        "release.json",
+    )
+    assert result.exit_code == 0, result.output
+    assert "Released nothing" in result.stdout
+    assert "could be named with this mechanism at this price" in " ".join(result.stdout.split())
+    release = json.loads((folder / "release.json").read_text())
+    assert release["support"] is None
+    assert release["features"] == []
+    assert 0 < release["guarantee"]["delta"] <= 1e-12
+
+
+def test_what_has_no_guarantee_has_to_be_allowed(folder: Path) -> None:
+    published = ["--mechanism", "mistakes", "--option", "anchor=data", "--out", "release.json"]
+    refused = select(*published)
+    assert refused.exit_code == 2
+    assert "no privacy guarantee" in refused.stderr
+    assert not (folder / "release.json").exists()
+    result = select(*published, "--allow-unproven")
+    assert result.exit_code == 0, result.output
+    assert "NO PRIVACY GUARANTEE" in result.stdout
+    release = json.loads((folder / "release.json").read_text())
+    assert release["guarantee"]["private"] is False
+    assert "NO PRIVACY GUARANTEE" in release["warning"]
+
+
+def test_mechanisms_are_listed_with_their_options() -> None:
+    result = CliRunner().invoke(app, ["mechanisms"])
+    assert result.exit_code == 0
+    for name in MECHANISMS:
+        assert f"{name}: " in result.stdout
+    assert "options: R=None, T=None, form=exponential" in result.stdout
+
+
 def test_quiet_prints_names_only(folder: Path) -> None:
     result = select("--quiet", k="3")
     assert (result.stdout, result.stderr) == ("a\nb\nc\n", "")
@@ -140,6 +198,14 @@ def test_a_seeded_run_is_marked_everywhere(folder: Path) -> None:
         (["--epsilon", "inf"], "epsilon must be a finite"),
         (["--epsilon", "1e-999999999"], "epsilon must lie"),
         (["--epsilon", "much"], "epsilon must be a number"),
+        (["--delta", "1"], "delta must be"),
+        (["--delta", "1e-6"], "leave delta at 0"),
+        (["--mechanism", "stability"], "needs a delta"),
+        (["--mechanism", "top-r", "--option", "Q=3"], "top-r has no option 'Q'; it has R, T, form"),
+        (["--option", "R=3"], "it has none"),
+        (["--mechanism", "top-r", "--option", "R"], "given as NAME=VALUE"),
+        (["--mechanism", "mistakes", "--option", "anchor=d"], "declares no feature 'd'"),
+        (["--mechanism", "peeling", "--seed", "1"], "has no seeds"),
         (["--mechanism", "loud"], "mechanism must be one of permute-and-flip, exponential"),
         (["--loss", "loud"], "loss must be one of"),
         (["--constraint", "cube"], "constraint must be one of"),

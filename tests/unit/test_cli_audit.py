@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -70,13 +71,18 @@ class Refusing(Picky):
         raise ArgumentError("not today")
 
 
-def table(monkeypatch: pytest.MonkeyPatch, *extra: Any) -> None:
-    """A table of the plain mechanisms and these."""
-    for name in list(MECHANISMS):
-        if name not in PLAIN:
-            monkeypatch.delitem(MECHANISMS, name)
-    for cls in extra:
-        monkeypatch.setitem(MECHANISMS, cls.name, cls)
+@pytest.fixture
+def table() -> Iterator[Callable[..., None]]:
+    """Makes it a table of the plain mechanisms and these; then it is as it was, in order."""
+    kept = dict(MECHANISMS)
+
+    def fill(*extra: Any) -> None:
+        MECHANISMS.clear()
+        MECHANISMS.update(PLAIN, **{cls.name: cls for cls in extra})
+
+    yield fill
+    MECHANISMS.clear()
+    MECHANISMS.update(kept)
 
 
 def test_a_sound_mechanism() -> None:
@@ -94,11 +100,9 @@ def test_the_budget_is_the_one_asked_for() -> None:
     assert "largest log ratio 0.2499" in result.stdout
 
 
-def test_a_broken_twin_in_the_table_ends_with_1(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_broken_twin_in_the_table_ends_with_1(table: Callable[..., None], tmp_path: Path) -> None:
     assert not (set(PLAIN) & {Doubled.name})
-    table(monkeypatch, Doubled)
+    table(Doubled)
     one = run("doubled", "--runs", "400")
     assert one.exit_code == 1
     assert "doubled: CONTRADICTED: epsilon = 1 is promised and does not hold" in one.stdout
@@ -115,30 +119,30 @@ def test_a_broken_twin_in_the_table_ends_with_1(
     assert 1.9 < worst < 2.0
 
 
-def test_all_ends_with_0_when_nothing_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    table(monkeypatch)
+def test_all_ends_with_0_when_nothing_is_wrong(table: Callable[..., None]) -> None:
+    table()
     result = run("--all", "--runs", "400")
     assert result.exit_code == 0
     assert "exponential: nothing found" in result.stdout
 
 
-def test_draws_alone_catch_what_has_no_closed_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    table(monkeypatch, WithoutClosedForm)
+def test_draws_alone_catch_what_has_no_closed_form(table: Callable[..., None]) -> None:
+    table(WithoutClosedForm)
     result = run("without-closed-form")
     assert "exact: no closed form to compare" in result.stdout
     assert "CONTRADICTED" in result.stdout
     assert result.exit_code == 1
 
 
-def test_who_claims_nothing_breaks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    table(monkeypatch, Unproven)
+def test_who_claims_nothing_breaks_nothing(table: Callable[..., None]) -> None:
+    table(Unproven)
     result = run("unproven", "--runs", "400")
     assert result.exit_code == 0
     assert "no guarantee claimed; contradicts epsilon = 1, which it was run with" in result.stdout
 
 
-def test_a_relation_may_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    table(monkeypatch, Picky, Refusing)
+def test_a_relation_may_be_refused(table: Callable[..., None]) -> None:
+    table(Picky, Refusing)
     result = run("picky", "--runs", "400")
     assert result.exit_code == 0
     assert "refused under add-remove: n has to be public" in result.stdout

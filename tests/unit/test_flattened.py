@@ -424,7 +424,7 @@ def test_an_enormous_epsilon_leaves_the_best(mechanism: Mechanism) -> None:
         (lambda: TopR(R=2.5), "whole number"),  # type: ignore[arg-type]
         (lambda: TopR(form="loud"), "form must be one of"),
         (lambda: Mistakes(share=Fraction(0)), "share must lie"),
-        (lambda: Mistakes(share="half"), "share must be a number"),  # type: ignore[arg-type]
+        (lambda: Mistakes(share="half"), "share must be a finite number"),  # type: ignore[arg-type]
         (lambda: Penalised(phi=-1), "phi must be"),
         (lambda: Penalised(phi=math.inf), "phi must be"),
         (lambda: Penalised(phi=math.nan), "phi must be"),

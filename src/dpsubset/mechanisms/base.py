@@ -26,6 +26,15 @@ from ..sensitivity import Sensitivity
 Outcome = tuple[int, ...] | None
 
 RELATIONS: tuple[Neighbours, Neighbours] = ("replace-one", "add-remove")
+#: Those under which n is the same for neighbours, and a mechanism may depend on it.
+PUBLIC_N: tuple[Neighbours] = ("replace-one",)
+
+
+SYSTEM_NOISE = "Noise is drawn exactly, from the operating system's cryptographic generator."
+OPENDP_NOISE = (
+    "Noise is drawn exactly, by OpenDP, from OpenSSL's cryptographic generator, which the "
+    "operating system seeds."
+)
 
 
 @dataclass(frozen=True)
@@ -72,8 +81,8 @@ class Guarantee:
 
     @property
     def private(self) -> bool:
-        """Whether the release may be called private."""
-        return self.proven and not self.seeded
+        """Whether the release may be called private, and nothing is left to be checked."""
+        return self.proven and not self.seeded and self.assumes is None
 
     @property
     def epsilon(self) -> Fraction | None:
@@ -87,12 +96,12 @@ class Guarantee:
 
     @property
     def epsilon_if_replace_one(self) -> Fraction | None:
-        """What the same release costs if one row is replaced."""
+        """What the same release costs if one row is replaced; None where that is not known."""
         return self.costs["replace-one"].epsilon if "replace-one" in self.costs else None
 
     @property
     def epsilon_if_add_remove(self) -> Fraction | None:
-        """What the same release costs if one row is added or removed."""
+        """What the same release costs if one row is added or removed; None likewise."""
         return self.costs["add-remove"].epsilon if "add-remove" in self.costs else None
 
     def __str__(self) -> str:
@@ -184,6 +193,13 @@ class Mechanism(ABC):
     needs_records: ClassVar[bool] = False
     #: Whether its draws can be repeated from a seed; noise of OpenDP cannot.
     seedable: ClassVar[bool] = True
+    #: For the privacy statement: where randomness comes from if there is no seed.
+    randomness: ClassVar[str] = SYSTEM_NOISE
+
+    def _settle(self, **options: Any) -> None:
+        """Options as checked: Python's own numbers, whatever kind they were given as."""
+        for name, value in options.items():
+            object.__setattr__(self, name, value)
 
     def check(self, setting: Setting) -> None:
         """Refuse what cannot be done, before any value is read."""

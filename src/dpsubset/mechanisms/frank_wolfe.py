@@ -17,7 +17,7 @@ from ..errors import ArgumentError
 from ..problem import whole
 from ..random import Randomness
 from ..search.enumerate import list_supports
-from .base import Data, Guarantee, Mechanism, Outcome, Sampler, Setting, shown_up
+from .base import OPENDP_NOISE, Data, Guarantee, Mechanism, Outcome, Sampler, Setting, shown_up
 from .gradient import Gradient, change, coarse_change, coarseness
 from .rounds import RECORDS, Rounds, check_linear
 
@@ -48,12 +48,16 @@ class FrankWolfe(Mechanism):
     source = "Talwar, Thakurta and Zhang 2015; exact integers and constants are ours"
     promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
     costs = "milliseconds to seconds, for any p: a few columns of X'X"
-    use_when = "to compare with the literature; p is huge and variables are correlated"
+    use_when = "p is huge and variables are correlated, or results are to be compared"
     takes_delta = "may"
     seedable = False
+    randomness = OPENDP_NOISE
 
     def __post_init__(self) -> None:
-        if self.iterations is not None and not 1 <= whole(self.iterations, "iterations") <= 1000:
+        if self.iterations is None:
+            return
+        self._settle(iterations=whole(self.iterations, "iterations"))
+        if not 1 <= self.iterations <= 1000:
             raise ArgumentError("iterations must lie between 1 and 1000")
 
     def check(self, setting: Setting) -> None:

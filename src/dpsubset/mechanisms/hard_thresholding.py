@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -19,10 +19,20 @@ from numpy.typing import NDArray
 
 from ..door import STEPS
 from ..errors import ArgumentError
-from ..problem import Problem, whole
+from ..problem import Problem, rational, whole
 from ..random import Randomness
 from ..search.enumerate import list_supports
-from .base import Data, Guarantee, Mechanism, Outcome, Sampler, Setting, shown_up
+from .base import (
+    OPENDP_NOISE,
+    PUBLIC_N,
+    Data,
+    Guarantee,
+    Mechanism,
+    Outcome,
+    Sampler,
+    Setting,
+    shown_up,
+)
 from .gradient import Gradient, change, coarse_change, coarseness
 from .rounds import RECORDS, Rounds, check_linear
 
@@ -73,19 +83,21 @@ class HardThresholding(Mechanism):
     use_when = "p is huge, n is large and a delta is acceptable; to compare with the literature"
     takes_delta = "may"
     seedable = False
+    randomness = OPENDP_NOISE
 
     def __post_init__(self) -> None:
-        if not 1 <= whole(self.iterations, "iterations") <= 1000:
+        iterations = whole(self.iterations, "iterations")
+        rows = None if self.rows is None else whole(self.rows, "rows")
+        if not 1 <= iterations <= 1000:
             raise ArgumentError("iterations must lie between 1 and 1000")
-        step, share = _exact(self.step, "step"), _exact(self.share, "share")
+        step, share = rational(self.step, "step"), rational(self.share, "share")
         if not Fraction(1, 10**6) <= step <= 10**6:
             raise ArgumentError("step must lie between 1e-6 and 1e6")
-        if not 0 < share < 1:
-            raise ArgumentError("share must lie between 0 and 1")
-        if self.rows is not None and not 1 <= whole(self.rows, "rows") < 2**40:
+        if not Fraction(1, 10**6) <= share <= 1 - Fraction(1, 10**6):
+            raise ArgumentError("share must lie between 1e-6 and 1 - 1e-6")
+        if rows is not None and not 1 <= rows < 2**40:
             raise ArgumentError("rows must be at least 1: a public guess of the number of rows")
-        object.__setattr__(self, "step", step)
-        object.__setattr__(self, "share", share)
+        self._settle(iterations=iterations, step=step, share=share, rows=rows)
 
     def check(self, setting: Setting) -> None:
         """Least squares only; under add-remove the number of rows must be guessed."""
@@ -147,8 +159,11 @@ class HardThresholding(Mechanism):
         return max(1, round(exact))
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """What the rounds cost."""
-        return self.rounds(setting).guarantee(setting, seeded)
+        """What the rounds cost; nothing is known under add-remove if n decides the steps."""
+        found = self.rounds(setting).guarantee(setting, seeded)
+        if self.rows is not None or self.iterations == 1:
+            return found
+        return replace(found, costs={relation: found.costs[relation] for relation in PUBLIC_N})
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         """The gradient's data."""
@@ -314,13 +329,3 @@ def _free_columns(problem: Problem) -> list[int]:
 
 def _radius(problem: Problem) -> Fraction:
     return Fraction(problem.radius)
-
-
-def _exact(value: Any, what: str) -> Fraction:
-    """A public number as the exact rational it was given as."""
-    try:
-        if isinstance(value, (bool, str, bytes)):
-            raise TypeError
-        return Fraction(value)
-    except (TypeError, ValueError, OverflowError):
-        raise ArgumentError(f"{what} must be a finite number") from None

@@ -31,7 +31,7 @@ from ..gram import Gram
 from ..problem import Problem, whole
 from ..random import Randomness
 from ..search.enumerate import list_supports
-from .base import Data, Mechanism, Outcome, Sampler, Setting
+from .base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
 
 #: Sorted positions of at most k variables, those always included left out.
 Vote = tuple[int, ...]
@@ -63,9 +63,13 @@ class LassoVotes(Mechanism):
 
     needs_records = True
     seedable = False
+    randomness = OPENDP_NOISE + " Blocks are drawn from the operating system's own."
 
     def __post_init__(self) -> None:
-        if self.blocks is not None and whole(self.blocks, "blocks") < 1:
+        if self.blocks is None:
+            return
+        self._settle(blocks=whole(self.blocks, "blocks"))
+        if self.blocks < 1:
             raise ArgumentError("blocks must be at least 1: into how many the records are divided")
 
     def check(self, setting: Setting) -> None:

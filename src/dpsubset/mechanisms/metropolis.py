@@ -62,7 +62,8 @@ class Metropolis(Mechanism):
     takes_delta = "must"
 
     def __post_init__(self) -> None:
-        if not 1 <= whole(self.steps, "steps") <= 10**12:
+        self._settle(steps=whole(self.steps, "steps"))
+        if not 1 <= self.steps <= 10**12:
             raise ArgumentError("steps must lie between 1 and 10^12")
         if not isinstance(self.lazy, bool):
             raise ArgumentError("lazy must be True or False")

@@ -11,7 +11,7 @@ outside the scores that are then drawn from: it is public, or released first.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
@@ -20,14 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from ..problem import whole
+from ..problem import rational, whole
 from ..random import Randomness
 from ..search.best import Best, best_supports
 from ..search.engine import Engine, Flat
 from ..search.enumerate import ScoredSupports, enumerate_supports
 from ..search.race import Race
 from ..search.region import Region
-from .base import Data, Guarantee, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
+from .base import Data, Guarantee, Mechanism, Outcome, Sampler, ScoreMechanism, Setting, shown_up
 from .permute_and_flip import PermuteAndFlip
 from .plain import PLAIN, check_form, flips
 
@@ -66,16 +66,12 @@ class Mistakes(Mechanism):
 
     def __post_init__(self) -> None:
         check_form(self.form)
-        if isinstance(self.anchor, str) and self.anchor not in ("private", "data"):
+        if not isinstance(self.anchor, str):
+            self._settle(anchor=_variables(self.anchor))
+        elif self.anchor not in ("private", "data"):
             # One variable by its name, as the command line has it for k = 1.
-            object.__setattr__(self, "anchor", (self.anchor,))
-        elif not isinstance(self.anchor, str):
-            listed = (self.anchor,) if isinstance(self.anchor, int) else tuple(self.anchor)
-            object.__setattr__(self, "anchor", listed)
-        try:
-            object.__setattr__(self, "share", Fraction(self.share))
-        except (TypeError, ValueError, OverflowError):
-            raise ArgumentError("share must be a number between 0 and 1") from None
+            self._settle(anchor=(self.anchor,))
+        self._settle(share=rational(self.share, "share"))
         if not 0 < self.share < 1:
             raise ArgumentError("share must lie between 0 and 1, both excluded")
 
@@ -153,12 +149,22 @@ class Mistakes(Mechanism):
         epsilon = setting.epsilon
         origin = {
             "private": f"The anchor was released by permute-and-flip at {self.share} of epsilon "
-            f"= {float(epsilon):g} and is not published.",
+            f"= {shown_up(epsilon)} and is not published.",
             "data": "The anchor was the best support of the data, which voids the guarantee.",
         }
         told = origin.get(self.anchor) if isinstance(self.anchor, str) else None
         sentences = ScoreMechanism.details(PLAIN[self.form](), setting)
         return [*sentences, told or "The anchor was public knowledge."]
+
+
+def _variables(anchor: Any) -> tuple[Any, ...]:
+    """Names or positions, several or, as the command line has it for k = 1, one."""
+    if isinstance(anchor, Iterable):
+        try:
+            return tuple(anchor)
+        except TypeError:  # an array that is a single number
+            pass
+    return (whole(anchor, "anchor"),)
 
 
 def bucketed(scored: ScoredSupports, anchor: Support) -> ScoredSupports:

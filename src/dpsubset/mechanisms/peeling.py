@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..door import STEPS
 from ..random import Randomness
 from ..search.enumerate import list_supports
-from .base import Data, Guarantee, Mechanism, Outcome, Sampler, Setting, shown_up
+from .base import OPENDP_NOISE, Data, Guarantee, Mechanism, Outcome, Sampler, Setting, shown_up
 from .rounds import RECORDS, Rounds, check_linear
 
 
@@ -26,6 +26,7 @@ class Peeling(Mechanism):
     use_when = "p is huge and variables are nearly uncorrelated: it looks at them one by one"
     takes_delta = "may"
     seedable = False
+    randomness = OPENDP_NOISE
 
     def check(self, setting: Setting) -> None:
         """Least squares only: X'y is its gradient at 0."""

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..problem import rational
 from ..search.engine import Engine
 from ..search.enumerate import ScoredSupports, check_size, enumerate_supports
 from ..search.race import Race
@@ -57,13 +58,9 @@ class Penalised(ScoreMechanism):
         check_form(self.form)
         if self.phi is None:
             return
-        try:
-            phi = Fraction(self.phi)
-        except (TypeError, ValueError, OverflowError):
-            phi = Fraction(-1)
-        if phi < 0:
-            raise ArgumentError("phi must be a finite number, 0 or greater")
-        object.__setattr__(self, "phi", phi)
+        self._settle(phi=rational(self.phi, "phi"))
+        if self.phi < 0:
+            raise ArgumentError("phi must be 0 or greater")
 
     def check(self, setting: Setting) -> None:
         """Scores must stay within int64."""

@@ -12,7 +12,7 @@ PLAIN: dict[str, type[ScoreMechanism]] = {cls.name: cls for cls in (PermuteAndFl
 
 def check_form(form: str) -> None:
     """Refuse what is not the name of a plain mechanism."""
-    if form not in PLAIN:
+    if not isinstance(form, str) or form not in PLAIN:
         raise ArgumentError(f"form must be one of {', '.join(PLAIN)}")
 
 

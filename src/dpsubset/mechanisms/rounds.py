@@ -30,7 +30,7 @@ from ..noise import (
 )
 from ..problem import Neighbours
 from ..search.enumerate import ScoredSupports, log_exponential, log_permute_and_flip
-from .base import RELATIONS, Cost, Guarantee, Setting
+from .base import RELATIONS, Cost, Guarantee, Setting, shown_up
 
 #: How many records a neighbour differs by: one replaced is one removed and one added.
 RECORDS: dict[Neighbours, int] = {"add-remove": 1, "replace-one": 2}
@@ -138,7 +138,7 @@ class Rounds:
             return "Its rounds are purely private each, and their epsilons add up."
         return (
             "Its rounds are accounted for by zero-concentrated privacy, rho = "
-            f"{float(self.total):.4g} in all, converted to epsilon at the delta given."
+            f"{shown_up(self.total, 4)} in all, converted to epsilon at the delta given."
         )
 
 

@@ -17,7 +17,7 @@ from ..errors import ArgumentError
 from ..noise import noisy_top, top_cost, top_scale
 from ..problem import Problem
 from ..search.enumerate import ScoredSupports, log_permute_and_flip
-from .base import RELATIONS, Cost, Guarantee, Outcome, Setting, shown_up
+from .base import PUBLIC_N, RELATIONS, Cost, Guarantee, Outcome, Setting, shown_up
 from .lasso_votes import Floats, LassoVotes, Vote
 
 #: How far one record moves the count of a variable, in either direction.
@@ -62,9 +62,13 @@ class SampleAggregate(LassoVotes):
         return top_scale(picks(setting.problem), setting.epsilon, sensitivity=MOVES)
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """The same under both relations: either way one vote changes."""
+        """The same under both relations: either way one vote changes.
+
+        None under add-remove if n decides the number of blocks: one record more may change it.
+        """
         cost = Cost(top_cost(picks(setting.problem), self.scale(setting), sensitivity=MOVES))
-        return Guarantee(setting.problem.neighbours, dict.fromkeys(RELATIONS, cost), seeded)
+        covered = RELATIONS if self.blocks is not None else PUBLIC_N
+        return Guarantee(setting.problem.neighbours, dict.fromkeys(covered, cost), seeded)
 
     def choose(self, votes: Sequence[Vote], setting: Setting) -> Outcome:
         """The noisy top of the counts."""

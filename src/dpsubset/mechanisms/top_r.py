@@ -61,13 +61,16 @@ class TopR(ScoreMechanism):
     source = "Behdin, Prastakos and Mazumder 2024; Prastakos, Behdin and Mazumder 2025"
     promises = "pure epsilon; the larger epsilon' of its Theorem 1 for a finite T"
     costs = "a certified search for the R best: milliseconds to seconds"
-    use_when = "published figures are to be reproduced; the exact mechanisms are never worse"
+    use_when = "published figures are to be reproduced; the exact draws find the best more often"
 
     def __post_init__(self) -> None:
         check_form(self.form)
         for name in ("R", "T"):
             value = getattr(self, name)
-            if value is not None and whole(value, name) < 1:
+            if value is None:
+                continue
+            self._settle(**{name: whole(value, name)})
+            if getattr(self, name) < 1:
                 raise ArgumentError(f"{name} must be at least 1")
 
     def check(self, setting: Setting) -> None:

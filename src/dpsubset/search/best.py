@@ -90,16 +90,20 @@ class Best:
     def next_leaf(self) -> Bound | None:
         """The leaf with the lowest bound, unless it can be listed or is beaten."""
         while self._heap and self._left:
-            flat, _, leaf = heapq.heappop(self._heap)
+            flat, _, leaf = self._heap[0]
             if flat > self._cutoff():
                 self._heap.clear()
-            elif not self._list(leaf):
-                self._left -= 1
+            elif self._list(leaf):
+                heapq.heappop(self._heap)
+            else:
+                # It stays until it is replaced: a search that a limit stopped has not lost it.
                 return leaf
         return None
 
     def replace(self, leaf: Bound, parts: Sequence[Leaf]) -> None:
         """Take in the parts of a leaf."""
+        heapq.heappop(self._heap)
+        self._left -= 1
         self.start(parts)
 
     def _cutoff(self) -> float:

@@ -22,6 +22,7 @@ from .errors import ArgumentError
 from .gram import Gram
 from .intake import Intake, take_in
 from .losses.kernels import gram_entry
+from .mechanisms import Setting
 from .mechanisms.chain import Chain
 from .mechanisms.metropolis import Metropolis
 from .problem import number, positive, whole
@@ -101,6 +102,7 @@ def traces_not_private(
     budget = exact_epsilon(epsilon)
     intake = take_in(data, schema, y, bounds, always_include, k=k, **stated)
     problem = intake.problem
+    mechanism.check(Setting.of(problem, budget, Fraction(1, 2)))
     settled = Sensitivity.of(problem, sensitivity)
     true = None if truth is None else _positions(truth, intake, "truth")
     good = None if best is None else _positions(best, intake, "best")

@@ -98,7 +98,9 @@ def select_command(
         bool,
         typer.Option("--allow-unproven", help="Run a mechanism that has NO PRIVACY GUARANTEE."),
     ] = False,
-    loss: Annotated[str, typer.Option(help="least-squares.")] = "least-squares",
+    loss: Annotated[
+        str, typer.Option(help="least-squares, logistic, hinge or huber.")
+    ] = "least-squares",
     constraint: Annotated[
         str, typer.Option(help="Set of allowed coefficients: box, ball or l1.")
     ] = "box",

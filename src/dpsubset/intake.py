@@ -13,6 +13,7 @@ from typing import Any
 
 from .errors import ArgumentError, TableError
 from .gram import Gram
+from .losses import LOSSES
 from .moments import Moments
 from .problem import Problem, whole
 from .schema import Bounds, Schema
@@ -43,10 +44,17 @@ class Intake:
             return self.data
         return open_table(self.data, self.schema, self.y)
 
+    def check_records(self) -> None:
+        """Refuse moments where the loss needs the records."""
+        loss = self.problem.loss
+        if LOSSES[loss].needs_records and isinstance(self.data, Moments):
+            raise ArgumentError(f"the {loss} loss needs the records: moments are not enough")
+
     def read(
         self, table: Table | Moments, progress: Progress | None = None, *, records: bool = False
     ) -> Gram:
-        """Send the table through the door; with ``records``, keep them quantised."""
+        """Send the table through the door; with ``records``, or for such a loss, keep them."""
+        records = records or LOSSES[self.problem.loss].needs_records
         gram = self._gram(table, progress, records)
         if gram.fingerprint != self.schema.fingerprint():
             raise ArgumentError("these moments come from another schema")

@@ -50,6 +50,7 @@ class _Search:
         self.problem = intake.problem
         self._names = intake.schema.feature_names
         self._unit = Sensitivity.of(intake.problem).unit
+        intake.check_records()
         gram = intake.read(intake.open(), progress)
         # No noise: bounds should be good for the largest weight.
         self.engine = Engine(gram, intake.problem, self._unit, math.inf, limits)

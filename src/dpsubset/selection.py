@@ -121,8 +121,9 @@ def select(
         Options of a mechanism given by its name.
     allow_unproven : bool
         Needed for mechanisms without a privacy guarantee, which exist to reproduce figures.
-    loss : {"least-squares"}
-        What a support is judged by.
+    loss : {"least-squares", "logistic", "hinge", "huber"}
+        What a support is judged by. For "logistic" and "hinge" the bounds of the response are its
+        two labels, and a cell counts as the nearer one (the upper one from the middle).
     constraint : {"box", "ball", "l1"}
         Which coefficients are allowed.
     reach, radius : float, optional
@@ -240,6 +241,7 @@ def _prepare(
     intake = take_in(data, schema, y, bounds, always_include, **stated)
     if chosen.needs_records and isinstance(data, Moments):
         raise ArgumentError(f"{chosen.name} needs the records: moments are not enough")
+    intake.check_records()
     chosen = chosen.named(intake.position)
     setting = Setting(intake.problem, Sensitivity.of(intake.problem, rule), epsilon, delta)
     chosen.check(setting)

@@ -29,7 +29,8 @@ from .problem import Neighbours, Problem
 #: of up to about 10**8 rows; every bit more would halve that number.
 _GRID_BITS = 16
 
-#: 0 <= f(S) <= y'y <= n < 2**33, so that scores in this unit fit in int64 for every table.
+#: 0 <= f(S) <= n < 2**33 (at b = 0 no loss passes 1), so that scores in this unit fit in int64 for
+#: every table.
 _SMALLEST_UNIT = Fraction(1, 2**29)
 
 

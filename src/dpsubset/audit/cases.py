@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
+from ..losses import LOSSES
 from ..mechanisms import Cost, Mechanism, Setting, mechanism
 from ..mechanisms.base import RELATIONS, shown_cost
 from ..problem import Problem
@@ -296,7 +297,8 @@ def _by_promise(
     groups: dict[_Promise, list[Pair]] = {}
     relation = setting.problem.neighbours
     for pair in pairs:
-        if chosen.needs_records and pair.records is None:
+        records = chosen.needs_records or LOSSES[setting.problem.loss].needs_records
+        if records and pair.records is None:
             continue
         guarantee = chosen.guarantee(_at(setting, pair))
         claimed = relation in guarantee.costs

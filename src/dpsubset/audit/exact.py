@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ..door import STEPS
 from ..errors import ArgumentError
 from ..gram import Gram
+from ..losses import LOSSES
 from ..mechanisms import Cost, Data, Mechanism, Outcome, Setting
 from ..moments import Moments
 from ..problem import Problem
@@ -58,12 +59,13 @@ class Pair:
         both = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
         return cls(moments_of_records(both[0]), moments_of_records(both[1]), label, both)
 
-    def data(self, mechanism: Mechanism) -> tuple[Data, Data]:
-        """Both as a mechanism wants them."""
-        if not mechanism.needs_records:
+    def data(self, mechanism: Mechanism, problem: Problem | None = None) -> tuple[Data, Data]:
+        """Both as a mechanism wants them, or the problem's loss."""
+        by_loss = problem is not None and LOSSES[problem.loss].needs_records
+        if not mechanism.needs_records and not by_loss:
             return Data(Gram.from_moments(self.first)), Data(Gram.from_moments(self.second))
         if self.records is None:
-            raise ArgumentError(f"{mechanism.name} needs records, and this pair has moments only")
+            raise ArgumentError("records are needed here, and this pair has moments only")
         first, second = (np.asarray(r.T, dtype=np.int16, order="C") for r in self.records)
         return Data(Gram.of_cells(first, "audit")), Data(Gram.of_cells(second, "audit"))
 
@@ -137,7 +139,7 @@ def audit_exact(
     worst, excess, where, outcome, count = 0.0, 0.0, None, None, 0
     for pair in pairs:
         logs = []
-        for data in pair.data(mechanism):
+        for data in pair.data(mechanism, problem):
             public = data.gram.n if problem.neighbours == "replace-one" else None
             found = mechanism.outcomes(data, replace(setting, n=public))
             if found is None:

@@ -187,6 +187,8 @@ class Mechanism(ABC):
 
     #: Whether epsilon comes with a delta.
     takes_delta: ClassVar[Literal["no", "may", "must"]] = "no"
+    #: Whether it sees the data through scores alone, so that any loss will do.
+    any_loss: ClassVar[bool] = False
     #: Whether it needs the records themselves; otherwise X'X and X'y are enough.
     needs_records: ClassVar[bool] = False
     #: Whether its draws can be repeated from a seed; noise of OpenDP cannot.
@@ -201,6 +203,10 @@ class Mechanism(ABC):
 
     def check(self, setting: Setting) -> None:
         """Refuse what cannot be done, before any value is read."""
+        if not self.any_loss and setting.problem.loss != "least-squares":
+            raise ArgumentError(f"{self.name} is for least squares; for the {setting.problem.loss} "
+                                "loss there are permute-and-flip, exponential, top-r, mistakes and "
+                                "penalised")  # fmt: skip
         if self.takes_delta == "no" and setting.delta:
             raise ArgumentError(f"{self.name} is purely private: leave delta at 0")
         if self.takes_delta == "must" and not setting.delta:
@@ -243,6 +249,8 @@ class Mechanism(ABC):
 
 class ScoreMechanism(Mechanism):
     """A mechanism that sees the data through the scores alone, weighed by eta."""
+
+    any_loss = True
 
     def eta(self, setting: Setting) -> Fraction:
         """The weight of the scores that makes the mechanism epsilon-private."""

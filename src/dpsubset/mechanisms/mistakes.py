@@ -53,6 +53,7 @@ class Mistakes(Mechanism):
     share: Fraction = field(default=Fraction(1, 2))
     form: str = "exponential"
 
+    any_loss = True
     name = "mistakes"
     summary = (
         "Each support counts with the best score among those that differ from an anchor in equally "

@@ -135,7 +135,7 @@ class Best:
         order = np.argsort(-g, kind="stable")
         # Slack for rounding: of the difference, and of running sums over all gains.
         need = leaf.base - cutoff - 1e-9 * abs(leaf.base) - len(g) * 2.0**-51 * float(g.sum())
-        picked = np.empty((_LISTABLE, m), dtype=np.int64)
+        picked = np.empty((min(_LISTABLE, self._engine.bounder.most_listed), m), dtype=np.int64)
         count = likely_supports(g[order], m, need, picked)
         if count < 0:
             return False

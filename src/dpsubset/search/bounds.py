@@ -19,8 +19,8 @@ from threadpoolctl import ThreadpoolController
 
 from ..door import STEPS
 from ..gram import Gram
+from ..losses import Scorer
 from ..losses.kernels import BALL, BOX, L1
-from ..losses.least_squares import Scorer
 from ..problem import Problem
 from . import kernels
 from .region import Region
@@ -80,6 +80,9 @@ class Bound:
 
 class Bounder:
     """Computes bounds for the regions of one problem on one data set."""
+
+    #: Most supports that are worth scoring one by one where a bound would do.
+    most_listed = _LAST_PICK
 
     def __init__(self, gram: Gram, problem: Problem, scorer: Scorer, eta: float) -> None:
         p = problem.p
@@ -211,22 +214,12 @@ class Bounder:
     def _settle(self, bound: Bound, rounds: int) -> Bound:
         region, problem = bound.region, self.problem
         penalty = self._scorer.penalty * self._scorer.unit_float * region.size
-        if bound.fixed is None and sum(region.picks) == 1 and sum(region.sizes) <= _LAST_PICK:
+        if bound.fixed is None and sum(region.picks) == 1 and self._can_close(region):
             self._score_last_pick(bound)
         if bound.fixed is not None:
             g = bound.fixed
         else:
-            # An improvement of 2 % of 1/eta in the exponent is worth another round.
-            while True:
-                missing = kernels.improve(
-                    self._gram.columns, self._gram.slot, _SCALE, self.c, region.status,
-                    region.members, np.array(region.picks), self.code, problem.radius,
-                    problem.ridge, bound.d, self.eta, rounds, 0.02 / self.eta, self._largest,
-                    bound.b, bound.u, bound.state,
-                )  # fmt: skip
-                if missing < 0:
-                    break
-                self._fetch(bound, missing)
+            self._improve(bound, rounds)
             g = self.gains(bound)
             forced = float(g[region.members].sum())
             carried = bound.state[0] + kernels.extra(
@@ -240,6 +233,21 @@ class Bounder:
         bound.lead = max(bound.leaders, key=lambda j: g[j], default=-1)
         return bound
 
+    def _improve(self, bound: Bound, rounds: int) -> None:
+        """A better dual point for the region."""
+        region, problem = bound.region, self.problem
+        # An improvement of 2 % of 1/eta in the exponent is worth another round.
+        while True:
+            missing = kernels.improve(
+                self._gram.columns, self._gram.slot, _SCALE, self.c, region.status,
+                region.members, np.array(region.picks), self.code, problem.radius,
+                problem.ridge, bound.d, self.eta, rounds, 0.02 / self.eta, self._largest,
+                bound.b, bound.u, bound.state,
+            )  # fmt: skip
+            if missing < 0:
+                break
+            self._fetch(bound, missing)
+
     def _fetch(self, bound: Bound, missing: int) -> None:
         """Get the column that the dual ascent wants next, and those it is likely to want."""
         region = bound.region
@@ -250,6 +258,9 @@ class Bounder:
                 free = region.pool(pool)
                 wanted += free[np.argsort(-g[free], kind="stable")[: 3 * m + 16]].tolist()
         self._gram.fetch(wanted)
+
+    def _can_close(self, region: Region) -> bool:
+        return sum(region.sizes) <= min(_LAST_PICK, self.most_listed)
 
     def _score_last_pick(self, bound: Bound) -> None:
         """With one pick left every function of it is modular: take the scores themselves."""

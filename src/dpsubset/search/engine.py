@@ -20,11 +20,12 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, DpsubsetError
 from ..gram import Gram
-from ..losses.least_squares import Scorer
+from ..losses import scorer
 from ..moments import Moments
 from ..problem import Problem, positive, whole
-from .bounds import Bound, Bounder
+from .bounds import Bound
 from .region import Region
+from .row_bounds import bounder
 
 Support = tuple[int, ...]
 
@@ -152,8 +153,8 @@ class Engine:
         self.problem = problem
         self.unit = unit
         gram = Gram.from_moments(data) if isinstance(data, Moments) else data
-        self._scorer = Scorer(gram, problem, unit, penalty)
-        self.bounder = Bounder(gram, problem, self._scorer, eta)
+        self._scorer = scorer(gram, problem, unit, penalty)
+        self.bounder = bounder(gram, problem, self._scorer, eta)
         self._scores: dict[Support, int] = {}
         self._limits = limits or Limits()
         self._deadline = time.monotonic() + self._limits.seconds

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..gram import Gram
-from ..losses.least_squares import Scorer
+from ..losses import scorer
 from ..moments import Moments
 from ..problem import Problem
 
@@ -74,7 +74,7 @@ def list_supports(problem: Problem) -> NDArray[np.int64]:
 def enumerate_supports(data: Moments | Gram, problem: Problem, unit: Fraction) -> ScoredSupports:
     """Score every support."""
     supports = list_supports(problem)
-    return ScoredSupports(supports, Scorer(data, problem, unit).scores(supports), unit)
+    return ScoredSupports(supports, scorer(data, problem, unit).scores(supports), unit)
 
 
 def _exponents(scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:

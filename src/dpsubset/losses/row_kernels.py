@@ -1,0 +1,306 @@
+"""Float64 kernels for losses that are summed over records; they certify their own error.
+
+    minimise F(b) = sum over rows i of l(o_i, z_i'b) + ridge |b|^2   over b in C
+
+For labels z = y x and l is a function of the margin z'b alone; for the Huber loss z = x, o = y.
+
+A proximal Newton method proposes b: the quadratic model of F is minimised over C by the solvers of
+:mod:`dpsubset.losses.kernels`, and a step is taken towards that point. The hinge is smoothed, less
+and less. `certify` then bounds everything that can be wrong with b. With slopes s_i of lines below
+the losses, l(o_i, t) >= l(o_i, t_i) - e_i + s_i (t - t_i) for all t,
+
+    F(b) - gap <= min F <= F(b),   gap = sum e_i + G'b + max over v in C of -G'v,
+
+G = sum s_i z_i + 2 ridge b. Smooth losses have e_i = 0.
+
+No fast-math, no threads: the order of operations is fixed.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from .base import HINGE, LOGISTIC
+from .kernels import BALL, BOX, L1, _ball, _box, _l1, _shrink
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_ROUNDING = 2.0**-53
+#: What a loss or its slope, as evaluated, may be off by, relative to 1 + |t|: far more than the
+#: roundings of its formula, with exp and log1p good to 32 units in the last place.
+_EVALUATION = 2.0**-46
+#: The hinge is smoothed less and less by such a factor: in great strides, or else in small ones,
+#: down to this width.
+_RATIOS = (0.2, 0.45, 0.7)
+_FINEST = 1e-9
+
+
+@numba.njit(cache=True)
+def row(code: int, threshold: float, width: float, o: float, t: float) -> tuple[
+    float, float, float
+]:  # fmt: skip
+    """The loss (smoothed, for the hinge), its slope and its curvature in t."""
+    if code == LOGISTIC:
+        small = np.exp(-abs(t))
+        value = np.log1p(small) + max(-t, 0.0)
+        slope = -1.0 / (1.0 + small) if t < 0.0 else -small / (1.0 + small)
+        return value, slope, small / (1.0 + small) ** 2
+    if code == HINGE:
+        m = 1.0 - t
+        root = np.sqrt(m * m + 4.0 * width * width)
+        return 0.5 * (m + root), -0.5 * (1.0 + m / root), 2.0 * width * width / root**3
+    r = o - t
+    if abs(r) <= threshold:
+        return r * r, -2.0 * r, 2.0
+    # No curvature here; a share of what the parabola through the same tangent has helps where too
+    # few rows have any.
+    curvature = 2.0 * width * threshold / abs(r)
+    return threshold * (2.0 * abs(r) - threshold), -2.0 * np.copysign(threshold, r), curvature
+
+
+@numba.njit(cache=True)
+def gather(
+    records: NDArray[np.int16], response: NDArray[np.int16], support: Ints, labels: bool,
+    scale: float, z: Array, o: Array,
+) -> None:  # fmt: skip
+    """Scaled rows of a support, times the label where there is one."""
+    for j in range(support.shape[0]):
+        column = records[support[j]]
+        for i in range(z.shape[0]):
+            x = column[i] / scale
+            z[i, j] = -x if labels and response[i] < 0 else x
+    for i in range(z.shape[0]):
+        o[i] = response[i] / scale
+
+
+@numba.njit(cache=True)
+def score_all(
+    records: NDArray[np.int16], response: NDArray[np.int16], supports: Ints, code: int,
+    labels: bool, threshold: float, constraint: int, radius: float, ridge: float, scale: float,
+    unit: float, scores: Ints,
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Scores of all supports in multiples of ``unit``; False where not certified within it."""
+    n, k = response.shape[0], supports.shape[1]
+    z = np.empty((n, k))
+    o = np.empty(n)
+    certified = np.empty(supports.shape[0], dtype=np.bool_)
+    for s in range(supports.shape[0]):
+        gather(records, response, supports[s], labels, scale, z, o)
+        value, width = minimise(z, o, code, threshold, constraint, radius, ridge, unit / 2)
+        certified[s] = width <= unit / 2
+        scores[s] = np.int64(np.rint(value / unit)) if certified[s] else np.int64(0)
+    return certified
+
+
+@numba.njit(cache=True)
+def minimise(
+    z: Array, o: Array, code: int, threshold: float, constraint: int, radius: float, ridge: float,
+    target: float,
+) -> tuple[float, float]:  # fmt: skip
+    """A value and a width: the minimum lies within ``width`` of ``value``."""
+    k = z.shape[1]
+    b = np.zeros(k)
+    if code != HINGE:
+        value, width = 0.0, np.inf
+        for share in (0.0, 1e-3, 0.1, 1.0):
+            _descend(z, o, code, threshold, share, constraint, radius, ridge, target, b)
+            value, width = certify(z, o, code, threshold, 0.0, constraint, radius, ridge, b)
+            if width <= target or code == LOGISTIC:
+                break
+        return value, width
+    # Where no margin is passed the hinge is linear.
+    h = np.zeros((k, k))
+    c = np.zeros(k)
+    for i in range(z.shape[0]):
+        for j in range(k):
+            c[j] += 0.5 * z[i, j]
+    for j in range(k):
+        h[j, j] = ridge
+    b[:] = _quadratic(h, c, constraint, radius, target)
+    value, width = certify(z, o, code, threshold, -1.0, constraint, radius, ridge, b)
+    for ratio in _RATIOS:
+        smoothing = 0.25
+        while width > target and smoothing > _FINEST:
+            _descend(z, o, code, threshold, smoothing, constraint, radius, ridge, target, b)
+            value, width = certify(z, o, code, threshold, smoothing, constraint, radius, ridge, b)
+            smoothing *= ratio
+    return value, width
+
+
+@numba.njit(cache=True)
+def _quadratic(h: Array, c: Array, constraint: int, radius: float, target: float) -> Array:
+    if constraint == BOX:
+        return _box(h, c, radius, target / 16)
+    if constraint == BALL:
+        return _ball(h, c, radius)
+    return _l1(h, c, radius)
+
+
+@numba.njit(cache=True)
+def _descend(
+    z: Array, o: Array, code: int, threshold: float, smoothing: float, constraint: int,
+    radius: float, ridge: float, target: float, b: Array,
+) -> None:  # fmt: skip
+    """Proximal Newton steps from b, in place."""
+    k = z.shape[1]
+    g, trial_g = np.empty(k), np.empty(k)
+    h, trial_h = np.empty((k, k)), np.empty((k, k))
+    c = np.empty(k)
+    trial = np.empty(k)
+    value = _model(z, o, code, threshold, smoothing, ridge, b, g, h)
+    for _ in range(60):
+        if _gap(g, b, constraint, radius) <= target / 8:
+            return
+        for i in range(k):
+            c[i] = -0.5 * g[i]
+            for j in range(k):
+                c[i] += h[i, j] * b[j]
+        v = _quadratic(h, c, constraint, radius, target)
+        if not _shrink(v, constraint, radius):
+            return
+        slope = 0.0
+        for j in range(k):
+            slope += g[j] * (v[j] - b[j])
+        if not slope < 0.0:
+            return
+        step, better = 1.0, False
+        for _half in range(40):
+            for j in range(k):
+                trial[j] = b[j] + step * (v[j] - b[j])
+            reached = _model(z, o, code, threshold, smoothing, ridge, trial, trial_g, trial_h)
+            # Near the minimum the decrease drowns in the rounding of F.
+            if reached <= value + 0.1 * step * slope + 1e-14 * value:
+                better = True
+                break
+            step *= 0.5
+        if not better:
+            return
+        value = reached
+        b[:], g[:], h[:] = trial, trial_g, trial_h
+
+
+@numba.njit(cache=True)
+def _gap(g: Array, b: Array, constraint: int, radius: float) -> float:
+    """Duality gap as computed: tells the solver when to stop, proves nothing."""
+    slope, norm = 0.0, 0.0
+    for j in range(b.shape[0]):
+        slope += g[j] * b[j]
+        if constraint == BOX:
+            norm += abs(g[j])
+        elif constraint == BALL:
+            norm += g[j] * g[j]
+        else:
+            norm = max(norm, abs(g[j]))
+    return slope + radius * (np.sqrt(norm) if constraint == BALL else norm)
+
+
+@numba.njit(cache=True)
+def _model(
+    z: Array, o: Array, code: int, threshold: float, smoothing: float, ridge: float, b: Array,
+    g: Array, h: Array,
+) -> float:  # fmt: skip
+    """F at b as computed; its gradient and half its Hessian in place."""
+    n, k = z.shape
+    value = 0.0
+    g[:] = 0.0
+    h[:] = 0.0
+    for i in range(n):
+        t = 0.0
+        for j in range(k):
+            t += z[i, j] * b[j]
+        loss, slope, curvature = row(code, threshold, smoothing, o[i], t)
+        value += loss
+        for j in range(k):
+            g[j] += slope * z[i, j]
+        if curvature > 0.0:
+            for j in range(k):
+                weight = 0.5 * curvature * z[i, j]
+                for other in range(j + 1):
+                    h[j, other] += weight * z[i, other]
+    for j in range(k):
+        value += ridge * b[j] * b[j]
+        g[j] += 2.0 * ridge * b[j]
+        for other in range(j):
+            h[other, j] = h[j, other]
+        h[j, j] += ridge
+    return value
+
+
+@numba.njit(cache=True)
+def _add(sums: Array, lost: Array, at: int, x: float) -> None:
+    """Add x to a sum and keep what rounding took from it."""
+    total = sums[at] + x
+    part = total - sums[at]
+    lost[at] += (sums[at] - (total - part)) + (x - part)
+    sums[at] = total
+
+
+@numba.njit(cache=True)
+def certify(
+    z: Array, o: Array, code: int, threshold: float, smoothing: float, constraint: int,
+    radius: float, ridge: float, b: Array,
+) -> tuple[float, float]:  # fmt: skip
+    """F(b) as computed, and a bound on its distance from the minimum of F over C.
+
+    The slopes are those of the loss, for the hinge those of the smoothed one, or all -1 where
+    ``smoothing`` is negative. See proofs/losses.md.
+    """
+    n, k = z.shape
+    if not _shrink(b, constraint, radius):
+        return 0.0, np.inf
+    # sums: F, the sum of e, G; steep: the sum of |s|.
+    sums, lost = np.zeros(k + 2), np.zeros(k + 2)
+    steep = 0.0
+    for i in range(n):
+        t = 0.0
+        for j in range(k):
+            t += z[i, j] * b[j]
+        if code == HINGE:
+            m = 1.0 - t
+            value, slope = max(m, 0.0), -1.0
+            if smoothing > 0.0:
+                _, slope, _ = row(code, threshold, smoothing, o[i], t)
+                slope = max(min(slope, 0.0), -1.0)
+            _add(sums, lost, 1, value + slope * m)
+        else:
+            value, slope, _ = row(code, threshold, 0.0, o[i], t)
+        _add(sums, lost, 0, value)
+        for j in range(k):
+            _add(sums, lost, 2 + j, slope * z[i, j])
+        steep += abs(slope)
+    size, sloped, norm, length, square = 0.0, 0.0, 0.0, 0.0, 0.0
+    for j in range(k):
+        size += abs(b[j])
+        square += b[j] * b[j]
+        g = sums[2 + j] + lost[2 + j] + 2.0 * ridge * b[j]
+        sloped += g * b[j]
+        length += abs(g)
+        if constraint == BOX:
+            norm += abs(g)
+        elif constraint == BALL:
+            norm += g * g
+        else:
+            norm = max(norm, abs(g))
+    if constraint == BALL:
+        norm = np.sqrt(norm)
+    reach = radius
+    if constraint != L1:
+        reach *= k if constraint == BOX else np.sqrt(k)
+    value = sums[0] + lost[0] + ridge * square
+    gap = sums[1] + lost[1] + sloped + radius * norm
+    few = (4 * k + 64) * _ROUNDING
+    slack = n * (_EVALUATION * (2.0 + 4.0 * reach) + few * 2.0 * size)
+    # Of G: what each of its entries may be off by, times what b - v may be.
+    tail = 2.0 * _ROUNDING + (n * 2.0**-50) ** 2
+    slack += 2.0 * k * radius * few * (steep * (1.0 + n * _ROUNDING) + 2.0 * ridge * size)
+    slack += 2.0 * k * radius * 2.0 * tail * steep + few * (
+        length * (size + radius) + ridge * square
+    )
+    slack += tail * (value + 4.0 * n * (2.0 + reach))
+    width = max(gap, 0.0) + 2.0 * slack
+    if not np.isfinite(value) or not np.isfinite(gap) or not np.isfinite(width):
+        return 0.0, np.inf
+    return value, width * (1.0 + 8.0 * _ROUNDING)

@@ -1,0 +1,71 @@
+"""Certified modular lower bounds for losses that are summed over records.
+
+Everything but the dual points is as for least squares, with n in the place of y'y: no score is
+above it, because no loss at t = 0 is above 1.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..door import STEPS
+from ..gram import Gram
+from ..losses import Scorer
+from ..losses.rows import FromRecords
+from ..problem import Problem
+from . import row_kernels
+from .bounds import _CODES, Bound, Bounder
+from .region import Region
+
+
+class RowBounder(Bounder):
+    """Computes bounds for the regions of one problem on the records of a data set."""
+
+    # A score takes a pass or more over the records.
+    most_listed = 48
+
+    def __init__(self, problem: Problem, scorer: FromRecords, eta: float) -> None:
+        p, n = problem.p, scorer.records.shape[1]
+        self.problem = problem
+        self.code = _CODES[problem.constraint]
+        self._scorer = scorer
+        self._from = scorer
+        # w is all that there is of c - u; it is at most n in size.
+        self.c = np.zeros(p)
+        self.yy = self._largest = float(n)
+        self.eta = min(eta, 250.0 / self.yy) if n else 1.0
+        self._d = np.full(p, problem.ridge)
+        self._hard = self._local = self._keeps_b = False
+        self._table = _entropies()
+        # Up to reach 1 no margin is passed: the hinge is a line, and its slope the same everywhere.
+        self._smoothing = 0.02 if problem.reach > 1 else 1e-9
+
+    def root(self, region: Region, rounds: int = 40) -> Bound:
+        """A bound from scratch: all predictions are 0."""
+        p, n = self._from.records.shape
+        bound = Bound(region, self._d, np.zeros(n), np.zeros(p), np.zeros(6))
+        return self._settle(bound, rounds)
+
+    def _improve(self, bound: Bound, rounds: int) -> None:
+        region, problem, rows = bound.region, self.problem, self._from.rows
+        row_kernels.improve(
+            self._from.records, self._from.response, rows.code, rows.labels, float(rows.threshold),
+            float(STEPS), self._smoothing, self._table, self.yy, region.status, region.members,
+            np.array(region.picks), self.code, problem.radius, bound.d, self.eta, rounds,
+            0.02 / self.eta, bound.b, bound.u, bound.state,
+        )  # fmt: skip
+
+
+def bounder(gram: Gram, problem: Problem, scorer: Scorer, eta: float) -> Bounder:
+    """What bounds the scores of a problem on a data set."""
+    if isinstance(scorer, FromRecords):
+        return RowBounder(problem, scorer, eta)
+    return Bounder(gram, problem, scorer, eta)
+
+
+@functools.cache
+def _entropies() -> NDArray[np.int64]:
+    return row_kernels.entropies()

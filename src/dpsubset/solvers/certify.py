@@ -86,8 +86,7 @@ class Certified:
                 raise limit_passed("time")
             limit, without = self._question(relaxation)
             fresh = relaxation.beyond(limit, sorted({*without, *offered}))
-            # A cut may have been added, and the slack grown with it.
-            if not fresh and self._question(relaxation)[0] <= limit:
+            if not fresh:
                 return self._best()
             if offered.intersection(fresh):
                 raise SolverError("the solver returned a support that a no-good cut forbids: it "
@@ -100,13 +99,13 @@ class Certified:
 
     def _question(self, relaxation: Relaxation) -> tuple[float, list[Support]]:
         """A limit in the relaxation's units, and the known supports that may lie below it."""
-        best = self._best()
-        if len(best) < self._wanted:
-            return math.inf, list(self._scores)
-        # A score is within one unit of f: two supports whose scores tie may be two units apart.
-        highest = (best[-1][0] + 2) * self._unit / relaxation.scale + relaxation.slack
-        top = (highest + relaxation.slack) * relaxation.scale / self._unit + 2
-        return highest, [support for support, score in self._scores.items() if score <= top]
+        # A score is within one unit of f: a support that ties with the last has f of one unit more
+        # at most. The second unit is for the rounding of this line.
+        worst = self._best()[-1][0] + 2
+        limit = worst * self._unit / relaxation.scale + relaxation.slack
+        # The solver may think of a support as lower than it is, too.
+        top = worst + 2 + 2 * relaxation.slack * relaxation.scale / self._unit
+        return limit, [support for support, score in self._scores.items() if score <= top]
 
     def _offer(self, supports: Iterable[Support]) -> None:
         new = sorted({s for s in supports if s not in self._scores})

@@ -114,9 +114,9 @@ class Cuts:
 
 def _least_eigenvalue(gram: Gram) -> int:
     """No more than the least eigenvalue of X'X, in units of its entries; 0 if not all is there."""
-    if not gram.whole:
+    if gram.slot.min() < 0:
         return 0
-    g = gram.columns[: gram.p, : gram.p].astype(np.float64)
+    g = gram.columns[gram.slot, : gram.p].astype(np.float64)
     # What float64 may be off by grows with p and with the size of the matrix.
     margin = 8.0 * gram.p * 2.0**-52 * float(np.linalg.norm(g))
     return max(0, math.floor(float(np.linalg.eigvalsh(g)[0]) - margin))

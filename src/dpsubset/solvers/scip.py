@@ -3,8 +3,8 @@
     min |y - Xb|^2 + ridge * sum of theta_j   over b, theta >= 0, binary z
     with b_j^2 <= theta_j z_j,  sum of theta_j <= r^2,  sum of z_j = k,
 
-and a no-good cut for every support left out; with |y - Xb|^2 as a sum of squares of p linear forms,
-one variable each. For the box there are no cones but those of the ridge.
+and a no-good cut for every support left out; with b'X'Xb as a sum of squares of p linear forms, one
+variable each. For the box there are no cones but those of the ridge.
 
 Solvers keep b_j^2 <= theta_j z_j to a tolerance, which lets every b_j with z_j = 0 be as large as
 its root: with the cones alone SCIP's bound comes out about 1e-4 too low. The linear rows
@@ -26,8 +26,8 @@ from ..problem import Problem
 from ..search.engine import Limits, Support
 from .certify import CAUTION, TOLERANCE, SolverError, chosen, limit_passed, power_of_two
 
-#: Eigenvalues of X'X below this share of the largest are rounding.
-_RANK = 1e-13
+#: Of the eigenvalues of X'X, relatively to the largest.
+_ROUNDING = 1e-13
 
 
 class ConeProgram:
@@ -43,13 +43,10 @@ class ConeProgram:
         g = gram.columns[gram.slot][:, : gram.p] / float(STEPS) ** 2
         c, yy = gram.c / float(STEPS) ** 2, gram.yy / STEPS**2
         self.scale = power_of_two(yy)
-        # |y - Xb|^2 / scale = |Fb - d|^2 + rest.
+        # b'Gb / scale = |Fb|^2.
         values, vectors = np.linalg.eigh(g / self.scale)
-        keep = values > _RANK * max(values[-1], 1e-300)
-        root = np.sqrt(values[keep])
-        self._forms = root[:, None] * vectors[:, keep].T
-        self._target = (vectors[:, keep].T @ c) / self.scale / root
-        self._rest = max(0.0, yy / self.scale - float(self._target @ self._target))
+        self._forms = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+        self._c, self._yy = c / self.scale, yy / self.scale
         self._norms = float(np.sqrt(np.diagonal(g) / self.scale).sum())
 
     @property
@@ -57,16 +54,18 @@ class ConeProgram:
         """Every constraint may be off by the tolerance; what that can take off the objective.
 
         In this order: coefficients off their bounds, against a slope of at most 2 |x_j| |y|; the
-        linear forms; their squares and the reduced costs; the cones, in the ridge and in the ball,
-        whose multiplier is at most yy / r^2; eigenvalues that were left out.
+        linear forms, of at most r times the sum of |x_j| in length; their squares and the reduced
+        costs; the cones, in the ridge and in the ball, whose multiplier is at most yy / r^2; the
+        rounding of the forms.
         """
         problem = self._problem
         p, r = problem.p, problem.radius
         cones = problem.k * problem.ridge / self.scale * (1 + r * r)
         ball = (p + 1) * (1 + r * r) / (r * r) if problem.constraint == "ball" else 0.0
-        parts = 2 * (1 + r) * self._norms + 2 * math.sqrt(p) + 2 * p + cones + ball
-        left_out = 4 * _RANK * (1 + r) ** 2 * p * self._norms**2
-        return CAUTION * (TOLERANCE * parts + left_out)
+        forms = 2 * math.sqrt(p) * (1 + r * self._norms)
+        parts = 2 * (1 + r) * self._norms + forms + 2 * p + cones + ball
+        rounding = _ROUNDING * p * (r * self._norms) ** 2
+        return CAUTION * (TOLERANCE * parts + rounding)
 
     def beyond(self, limit: float, without: Sequence[Support]) -> list[Support]:
         """Solve (8) below the limit, with the supports ``without`` forbidden."""
@@ -99,6 +98,7 @@ class ConeProgram:
         p, k, r = problem.p, problem.k, problem.radius
         model = self._scip.Model()
         model.hideOutput()
+        model.setHeuristics(self._scip.SCIP_PARAMSETTING.OFF)  # good supports are known
         for name, value in {"numerics/feastol": TOLERANCE, "numerics/dualfeastol": TOLERANCE,
                             "limits/gap": 0.0, "limits/absgap": 0.0}.items():  # fmt: skip
             model.setParam(name, value)
@@ -110,7 +110,7 @@ class ConeProgram:
         model.addCons(quicksum(z) == k)
         for support in without:
             model.addCons(quicksum(z[j] for j in support) <= k - 1)
-        cost = []
+        cost = [-2.0 * float(c) * x for c, x in zip(self._c, b, strict=True)]
         if problem.constraint == "ball" or problem.ridge > 0:
             theta = [model.addVar(lb=0.0, ub=r * r) for _ in range(p)]
             for j in range(p):
@@ -118,12 +118,12 @@ class ConeProgram:
             if problem.constraint == "ball":
                 model.addCons(quicksum(theta) <= r * r)
             cost += [problem.ridge / self.scale * t for t in theta]
-        for form, target in zip(self._forms, self._target, strict=True):
+        for form in self._forms:
             u, square = model.addVar(lb=None), model.addVar(lb=0.0)
-            model.addCons(quicksum(float(f) * x for f, x in zip(form, b, strict=True)) - u == target)
+            model.addCons(quicksum(float(f) * x for f, x in zip(form, b, strict=True)) == u)
             model.addCons(u * u <= square)
             cost.append(square)
-        model.setObjective(quicksum(cost) + self._rest)
+        model.setObjective(quicksum(cost) + self._yy)
         return model, z
 
 

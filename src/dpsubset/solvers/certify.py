@@ -125,9 +125,7 @@ class Certified:
     def _swaps(self, support: Support) -> NDArray[np.int64]:
         inside = [j for j in support if j not in self._problem.always_include]
         outside = sorted(set(range(self._problem.p)) - set(support))
-        rows = [
-            [*(i for i in support if i != gone), came] for gone in inside for came in outside
-        ]
+        rows = [[*(i for i in support if i != gone), came] for gone in inside for came in outside]
         return np.sort(np.array(rows, dtype=np.int64).reshape(-1, self._problem.k), axis=1)
 
 

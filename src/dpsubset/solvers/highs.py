@@ -127,7 +127,8 @@ class OuterApproximation:
             return None
         if status != known.kOptimal:
             raise SolverError(f"HiGHS stopped without a proof: {highs.modelStatusToString(status)}")
-        return np.clip(np.array(highs.getSolution().col_value[:-1]), 0.0, 1.0)
+        z: NDArray[np.float64] = np.array(highs.getSolution().col_value[:-1])
+        return np.clip(z, 0.0, 1.0)
 
     def _model(self) -> Any:
         highs = self._highspy.Highs()

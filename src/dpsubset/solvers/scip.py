@@ -29,6 +29,16 @@ from .certify import CAUTION, TOLERANCE, SolverError, chosen, limit_passed, powe
 #: Of the eigenvalues of X'X, relatively to the largest.
 _ROUNDING = 1e-13
 
+#: With tolerances this tight SCIP could separate the cones at one node for a minute: better branch.
+_OPTIONS = {
+    "numerics/feastol": TOLERANCE,
+    "numerics/dualfeastol": TOLERANCE,
+    "limits/gap": 0.0,
+    "limits/absgap": 0.0,
+    "separating/maxroundsroot": 3,
+    "separating/maxrounds": 3,
+}
+
 
 class ConeProgram:
     """(8) with its objective in units of a power of two."""
@@ -99,8 +109,7 @@ class ConeProgram:
         model = self._scip.Model()
         model.hideOutput()
         model.setHeuristics(self._scip.SCIP_PARAMSETTING.OFF)  # good supports are known
-        for name, value in {"numerics/feastol": TOLERANCE, "numerics/dualfeastol": TOLERANCE,
-                            "limits/gap": 0.0, "limits/absgap": 0.0}.items():  # fmt: skip
+        for name, value in _OPTIONS.items():
             model.setParam(name, value)
         z = [model.addVar(vtype="B", lb=float(j in problem.always_include)) for j in range(p)]
         b = [model.addVar(lb=-r, ub=r) for _ in range(p)]

@@ -33,8 +33,6 @@ from ..problem import Problem
 from ..search.best import Ranked
 from ..search.engine import Limits, SearchLimitError, Support
 
-#: Feasibility and integrality tolerances asked of a solver.
-TOLERANCE = 1e-9
 #: How much further than asked for a solver may have strayed.
 CAUTION = 10.0
 

@@ -19,8 +19,11 @@ from ..door import STEPS
 from ..gram import Gram
 from ..problem import Problem
 from ..search.engine import Limits, Support
-from .certify import CAUTION, TOLERANCE, SolverError, chosen, limit_passed, power_of_two
+from .certify import CAUTION, SolverError, chosen, limit_passed, power_of_two
 from .cuts import Cuts
+
+#: Feasibility tolerance asked of HiGHS.
+TOLERANCE = 1e-9
 
 #: HiGHS takes smaller coefficients for 0; they are rounded up to this.
 _LEAST = 1e-8

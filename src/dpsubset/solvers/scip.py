@@ -24,7 +24,10 @@ from ..door import STEPS
 from ..gram import Gram
 from ..problem import Problem
 from ..search.engine import Limits, Support
-from .certify import CAUTION, TOLERANCE, SolverError, chosen, limit_passed, power_of_two
+from .certify import CAUTION, SolverError, chosen, limit_passed, power_of_two
+
+#: Feasibility tolerance asked of SCIP: with less, its linear programs can take minutes.
+TOLERANCE = 1e-8
 
 #: Of the eigenvalues of X'X, relatively to the largest.
 _ROUNDING = 1e-13

@@ -38,7 +38,7 @@ from ..problem import Problem
 
 Floats = NDArray[np.float64]
 
-#: Coefficients of a cut are multiples of 2**-_BITS.
+#: The b of a cut are multiples of 2**-_BITS.
 _BITS = 48
 #: More than what the five roundings of a gain can take away, relatively.
 _UP = 1.0 + 2.0**-49

@@ -49,7 +49,6 @@ class OuterApproximation:
         self._nodes = 0
         self._forbidden: set[Support] = set()
         self._highs = self._model()
-        self._cut(np.full(problem.p, problem.k / problem.p))
 
     @property
     def slack(self) -> float:

@@ -2,7 +2,8 @@
 
 Branch and cut in one tree: HiGHS solves the linear relaxations, and tangent planes are added at
 what they return, at fractional points too (Kelley's method). HiGHS's own integer solver takes no
-cuts while it runs; starting it anew after each takes about a hundred times as long.
+cuts while it runs; starting it anew after each was quicker where one or two starts are enough, and
+took about a hundred times as long for the 20 best of 60 variables.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from .search.best import Ranked, best_supports
 from .search.best import best_in_bucket as search_bucket
 from .search.engine import Engine, Limits
 from .sensitivity import Sensitivity
+from .solvers import check, solve
 from .sources import Progress
 
 
@@ -44,6 +46,7 @@ class _Search:
         always_include: Iterable[int | str],
         limits: Limits,
         progress: Progress | None,
+        solver: str = "engine",
         **stated: Any,
     ) -> None:
         intake = take_in(data, schema, y, bounds, always_include, **stated)
@@ -51,9 +54,21 @@ class _Search:
         self._names = intake.schema.feature_names
         self._unit = Sensitivity.of(intake.problem).unit
         intake.check_records()
-        gram = intake.read(intake.open(), progress)
-        # No noise: bounds should be good for the largest weight.
-        self.engine = Engine(gram, intake.problem, self._unit, math.inf, limits)
+        self._limits, self._solver = limits, solver
+        if solver != "engine":
+            check(solver, intake.problem)
+        self._gram = intake.read(intake.open(), progress)
+
+    @cached_property
+    def engine(self) -> Engine:
+        """The engine; without noise, its bounds should be good for the largest weight."""
+        return Engine(self._gram, self.problem, self._unit, math.inf, self._limits)
+
+    def best(self, count: int) -> list[Ranked]:
+        """The R best, by the solver asked for."""
+        if self._solver == "engine":
+            return best_supports(self.engine, count)
+        return solve(self._solver, self._gram, self.problem, self._unit, count, self._limits)
 
     def named(self, ranked: Ranked) -> ScoredSupport:
         score, support = ranked
@@ -74,18 +89,22 @@ def top_supports(
     node_limit: int | None = None,
     time_limit: float | None = None,
     progress: Progress | None = None,
+    solver: str = "engine",
     **stated: Any,
 ) -> list[ScoredSupport]:
     """The ``count`` best supports in order, certified: nothing better was missed. NOT PRIVATE.
 
     Takes the arguments of :func:`dpsubset.select` that state the problem (``constraint``,
     ``reach``, ``radius``, ``ridge``, ``loss``). Equal scores are ordered lexicographically.
+
+    ``solver`` is "engine", or one of :mod:`dpsubset.solvers` to check it with: "highs" or "scip"
+    give the same answer, later, or raise `SolverError`.
     """
     if whole(count, "count") < 1:
         raise ArgumentError("count must be at least 1")
     search = _Search(data, schema, y, bounds, always_include, Limits.of(node_limit, time_limit),
-                     progress, k=k, **stated)  # fmt: skip
-    return [search.named(ranked) for ranked in best_supports(search.engine, count)]
+                     progress, solver, k=k, **stated)  # fmt: skip
+    return [search.named(ranked) for ranked in search.best(count)]
 
 
 def best_subset(data: Any, schema: Any = None, *, k: int, **stated: Any) -> ScoredSupport:

@@ -109,3 +109,14 @@ def test_a_peer_that_is_not_installed_says_so(monkeypatch: pytest.MonkeyPatch):
     x, y = np.ones((5, 3)), np.ones(5)
     got = peers.run("okridge", x, y, 1, 1.0, 1.0, sys.executable)
     assert "missing" in got or got["support"]
+
+
+def test_solver_rows_say_whether_the_optima_agree():
+    from benchmarks import solvers
+    from benchmarks.data import Shape
+
+    pytest.importorskip("highspy", reason="highspy is not installed")
+    (row,) = solvers.rows("B12", 1, 60.0, (("highs", Shape(300, 12, k=2)),))
+    assert not row.failed
+    assert row.ratio
+    assert "same support" in row.note

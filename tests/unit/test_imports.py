@@ -37,7 +37,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "intake": BASE | MODEL | {"sources"},
     "selection": BASE | MODEL | ENGINE | {"sources", "intake", "mechanisms", "release"},
     "chains": BASE | MODEL | ENGINE | {"sources", "intake", "mechanisms", "selection"},
-    "optimum": BASE | MODEL | ENGINE | {"sources", "intake"},
+    # Cross-checks of the search: nothing that releases may ask them.
+    "solvers": BASE | MODEL | ENGINE,
+    "optimum": BASE | MODEL | ENGINE | {"sources", "intake", "solvers"},
     "audit": BASE | MODEL | ENGINE | {"mechanisms"},
     "proofs": set(),
 }

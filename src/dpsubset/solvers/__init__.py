@@ -1,0 +1,63 @@
+"""The papers' own formulations on outside solvers, behind `top_supports`. NOT PRIVATE.
+
+``highs``
+    Outer approximation (001) on HiGHS: binary z, cuts eta >= c(z0) + grad c(z0)'(z - z0).
+``scip``
+    The mixed-integer second order cone program (8) of 000 on SCIP.
+
+They are cross-checks of the engine and peers to measure it against. No mechanism imports them, and
+no release depends on what they find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from ..errors import ArgumentError
+from ..gram import Gram
+from ..problem import Problem
+from ..search.best import Ranked
+from ..search.engine import Limits
+from .certify import Certified, Relaxation, SolverError
+
+__all__ = ["SOLVERS", "SolverError", "check", "solve"]
+
+
+def _highs(gram: Gram, problem: Problem, limits: Limits) -> Relaxation:
+    from .highs import OuterApproximation
+
+    return OuterApproximation(gram, problem, limits)
+
+
+def _scip(gram: Gram, problem: Problem, limits: Limits) -> Relaxation:
+    from .scip import ConeProgram
+
+    return ConeProgram(gram, problem, limits)
+
+
+SOLVERS: dict[str, Callable[[Gram, Problem, Limits], Relaxation]] = {"highs": _highs, "scip": _scip}
+
+
+def check(solver: str, problem: Problem) -> None:
+    """Refuse what a solver cannot certify, before a value is read."""
+    if solver not in SOLVERS:
+        raise ArgumentError(f"solver must be one of engine, {', '.join(SOLVERS)}")
+    if problem.loss != "least-squares":
+        raise ArgumentError(f"solver={solver!r} knows least squares only; the engine has no limit")
+    if problem.constraint == "l1":
+        raise ArgumentError(f"solver={solver!r} knows the box and the ball; use solver='engine'")
+    if solver == "highs" and problem.constraint == "ball" and problem.ridge == 0:
+        raise ArgumentError(
+            "outer approximation over the ball divides by the ridge: give ridge > 0, or "
+            "solver='engine' or 'scip'"
+        )
+
+
+def solve(
+    solver: str, gram: Gram, problem: Problem, unit: Fraction, count: int, limits: Limits
+) -> list[Ranked]:
+    """The R best supports in order, as `search.best.best_supports` gives them."""
+    check(solver, problem)
+    relaxation = SOLVERS[solver](gram, problem, limits)
+    return Certified(gram, problem, unit, count, limits).find(relaxation)

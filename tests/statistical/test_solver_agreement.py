@@ -1,0 +1,60 @@
+"""The engine against HiGHS and SCIP: the 20 best of 50 problems with 20 to 60 variables."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from dpsubset.door import STEPS
+from dpsubset.gram import Gram
+from dpsubset.problem import Problem
+from dpsubset.search.best import best_supports
+from dpsubset.search.engine import Engine, Limits
+from dpsubset.sensitivity import Sensitivity
+from dpsubset.solvers import solve
+
+COUNT = 20
+
+
+@dataclass(frozen=True)
+class Instance:
+    """All there is to a problem: it prints and reproduces itself."""
+
+    seed: int
+
+    @property
+    def problem(self) -> Problem:
+        p = 20 + 40 * self.seed // 49
+        return Problem.state(p, 2 + self.seed % 2, constraint="ball", radius=1.1,
+                             ridge=(5.0, 50.0, 500.0)[self.seed % 3])  # fmt: skip
+
+    @property
+    def gram(self) -> Gram:
+        p, rng = self.problem.p, np.random.default_rng(self.seed)
+        n, rho = 300 + 20 * p, (0.1, 0.5)[self.seed // 2 % 2]
+        x = rng.normal(size=(n, p))
+        for j in range(1, p):
+            x[:, j] = rho * x[:, j - 1] + math.sqrt(1 - rho**2) * x[:, j]
+        y = x[:, ::2][:, : self.problem.k].sum(axis=1) + rng.normal(size=n)
+        cells = np.rint(np.clip(np.column_stack([x, y]) / 2, -1, 1) * STEPS).astype(np.int16)
+        gram = Gram.of_cells(np.ascontiguousarray(cells.T), "made up")
+        gram.fetch(range(p))
+        return gram
+
+
+INSTANCES = [Instance(seed) for seed in range(50)]
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("solver", "package"), [("highs", "highspy"), ("scip", "pyscipopt")])
+def test_agreement(solver: str, package: str) -> None:
+    pytest.importorskip(package, reason=f"{package} is not installed")
+    for instance in INSTANCES:
+        gram, problem = instance.gram, instance.problem
+        unit = Sensitivity.of(problem).unit
+        ours = best_supports(Engine(gram, problem, unit, math.inf), COUNT)
+        theirs = solve(solver, gram, problem, unit, COUNT, Limits())
+        assert theirs == ours, f"{solver} disagrees on {instance}: {theirs} instead of {ours}"

@@ -25,6 +25,7 @@ from dpsubset.audit.exact import (
 from dpsubset.door import STEPS
 from dpsubset.errors import ArgumentError
 from dpsubset.gram import Gram
+from dpsubset.losses import LOSSES
 from dpsubset.mechanisms import PLAIN, Cost, Data, Mechanism, Outcome, Setting
 from dpsubset.mechanisms.mistakes import Mistakes
 from dpsubset.mechanisms.penalised import Penalised
@@ -144,6 +145,19 @@ def test_epsilon_prime_is_the_formula_of_theorem_1(T: int, R: int, supports: int
             found = epsilon_prime(Fraction(epsilon), span, R, supports, T)
             exact = Decimal(found.numerator) / found.denominator
             assert formula <= exact <= formula * (1 + Decimal(2) ** -20)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_no_score_passes_the_span_that_epsilon_prime_takes(loss: str) -> None:
+    rng = np.random.default_rng(9)
+    for constraint in CONSTRAINTS:
+        problem = Problem.state(4, 2, constraint=constraint, reach=2.0, ridge=1.0, loss=loss)
+        cells = np.asarray(STEPS * rng.integers(-1, 2, size=(5, 30)), dtype=np.int16)
+        cells[-1] = STEPS * (2 * rng.integers(0, 2, size=30) - 1)  # as far out as y can be
+        unit = Sensitivity.of(problem).unit
+        scores = enumerate_supports(Gram.of_cells(cells, "test"), problem, unit).scores
+        assert scores.min() >= -1
+        assert scores.max() <= 30 / unit + 1
 
 
 def test_epsilon_prime_tends_to_epsilon() -> None:

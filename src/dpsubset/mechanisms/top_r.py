@@ -97,7 +97,7 @@ class TopR(ScoreMechanism):
         if setting.n is None:
             raise ArgumentError("the guarantee of a finite T depends on the number of rows")
         epsilon = plain.costs["replace-one"].epsilon
-        # Scores lie between -tau and y'y + tau <= n + tau.
+        # Scores lie between -tau and n + tau: at b = 0 a record costs at most 1 under any loss.
         span = self.eta(setting) * (setting.n + 2 * setting.sensitivity.tau)
         prime = epsilon_prime(epsilon, span, self.count(problem), problem.supports, self.T)
         return Guarantee(problem.neighbours, {"replace-one": Cost(prime)}, seeded)

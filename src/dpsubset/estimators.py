@@ -28,7 +28,7 @@ from .sources.frames import column_names, is_frame
 
 
 class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
-    """Select k columns under pure epsilon-differential privacy.
+    """Select k columns under differential privacy; pure epsilon by default.
 
     Every ``fit`` is a release and costs epsilon; the costs of several fits on the same records add
     up. ``GridSearchCV`` with 3 values and 5 folds fits 16 times. What ``transform`` returns are

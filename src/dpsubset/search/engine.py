@@ -88,7 +88,7 @@ class Narrowing(Protocol):
 class Flat:
     """A leaf whose supports all count with the same score: a region, a few supports taken out.
 
-    The score is ``low``, or what a search finds that has only come to bounds so far.
+    The score is ``score``, or what a search will find that has come to bounds only so far.
     """
 
     region: Region

@@ -30,6 +30,7 @@ bench: .venv/.installed
 
 recovery: .venv/.installed
 	$(BIN)/python -m benchmarks.recovery
+	$(BIN)/python -m benchmarks.recovery_losses
 
 # Other solvers for `make bench` to compare with, in an environment of their own: OKRidge holds
 # numpy below 2. Without them those rows say so.

@@ -9,39 +9,17 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from dpsubset import Bounds
-from dpsubset.search.engine import SearchLimitError
 
-from . import memory, moments, ours, peers, solvers
-from .data import BOUNDS, SETTINGS, Shape, real, scaled
-from .rows import Row, bare_product, clock
-
-PRODUCT = "X'X in float64"
-GIGA = 1e9
-
-#: Seconds of draws after which a row has enough of them, if it has two.
-_ENOUGH = 15.0
-
-
-@dataclass(frozen=True)
-class Run:
-    """How thorough to be."""
-
-    quick: bool = False
-    peers_python: str | None = None
-
-    def limit(self, goal: float) -> float:
-        """Seconds after which a search counts as not finished: never before its goal is missed."""
-        return max(5.0, goal) if self.quick else max(60.0, goal)
-
-    def repeats(self, thorough: int, quick: int = 1) -> int:
-        """How often to measure."""
-        return quick if self.quick else thorough
+from . import losses, memory, moments, ours, peers, solvers
+from .data import SETTINGS, Shape, real, scaled
+from .rows import Row, bare_product
+from .runs import GIGA, PRODUCT, Caught, Run, selected, short
 
 
 def moment_rows(run: Run) -> Iterator[Row]:
@@ -74,7 +52,7 @@ def _against_product(
     x, y = shape.make()
     floors = [bare_product(x, 1)]
     rows = [
-        _selected(
+        selected(
             bar, f"{shape}, {name}, eps 1", x, y, shape.k, 1.0, SETTINGS[name], 0.0,
             goal, "ratio", run.repeats(5, 2), ours.TIME_LIMIT,
         )
@@ -93,7 +71,7 @@ def b3(run: Run) -> Iterator[Row]:
         case = f"{shape}, {name}, eps 1"
         ours.select(x, y, shape.k, **SETTINGS[name])
         product = bare_product(x, 21)
-        row = _selected(
+        row = selected(
             "B3", f"{case}: warm select", x, y, shape.k, 1.0, SETTINGS[name], product, 0.010,
             "measured", run.repeats(41, 11), run.limit(0.010),
         )  # fmt: skip
@@ -136,7 +114,7 @@ def _top(bar: str, shape: Shape, count: int, goal: float, repeats: int, run: Run
     floor = bare_product(x)
     for name, setting in SETTINGS.items():
         case = f"{shape}, {name}: {count:,} best"
-        with _Caught(bar, case, goal, run.limit(goal)) as caught:
+        with Caught(bar, case, goal, run.limit(goal)) as caught:
             runs = [
                 ours.best(x, y, shape.k, count, run.limit(goal), **setting) for _ in range(repeats)
             ]
@@ -144,7 +122,7 @@ def _top(bar: str, shape: Shape, count: int, goal: float, repeats: int, run: Run
             read = statistics.median(r.read for r in runs)
             caught.row = Row(
                 bar, case, statistics.median(r.whole for r in runs), "s", floor, PRODUCT, goal,
-                note=f"of which moments {_short(read)}; {runs[0].splits:,} splits",
+                note=f"of which moments {short(read)}; {runs[0].splits:,} splits",
             )  # fmt: skip
         yield caught.row
 
@@ -159,7 +137,7 @@ def b6(run: Run) -> Iterator[Row]:
         floor = bare_product(x, 21)
         for name, setting, goal in settings:
             for epsilon in (1.0, 10.0, 100.0):
-                yield _selected(
+                yield selected(
                     "B6", f"{table} (n {x.shape[0]:,}, p {x.shape[1]}), k 8, {name}, "
                     f"eps {epsilon:g}", x, y, 8, epsilon, setting, floor, goal, "measured",
                     run.repeats(7, 2), run.limit(goal), Bounds(x=1.0, y=1.0),
@@ -175,7 +153,7 @@ def b7(run: Run) -> Iterator[Row]:
         ("box", {"constraint": "box"}, 0.5),
         ("ball", {"constraint": "ball", "radius": 1.1}, 2.0),
     ):
-        yield _selected(
+        yield selected(
             "B7", f"{shape}, {name}, ridge 0, eps 1", x, y, shape.k, 1.0, setting, floor, goal,
             "measured", run.repeats(5, 2), run.limit(goal),
         )  # fmt: skip
@@ -189,7 +167,7 @@ def b8(run: Run) -> Iterator[Row]:
     for name, setting in (("box", {}), ("ball", {"radius": 1.1})):
         for ridge in (0.0, 20.0):
             for epsilon in (1.0, 10.0):
-                yield _selected(
+                yield selected(
                     "B8", f"{shape}, {name}, ridge {ridge:g}, eps {epsilon:g}", x, y, shape.k,
                     epsilon, {"constraint": name, "ridge": ridge, **setting}, floor, 5.0,
                     "measured", run.repeats(3), run.limit(5.0),
@@ -201,8 +179,8 @@ def b9(run: Run) -> Iterator[Row]:
     shape = Shape(2000, 100_000)
     for name in ("box",) if run.quick else SETTINGS:
         case = f"{shape}, {name}, eps 1"
-        with _Caught("B9", case, 60.0, ours.TIME_LIMIT) as caught:
-            got = memory.measure(shape, name)
+        with Caught("B9", case, 60.0, ours.TIME_LIMIT) as caught:
+            got = memory.measure(shape, SETTINGS[name])
             caught.row = Row(
                 "B9", case, got["seconds"], "s", got["read_once"], "X'y, reading X once", 60.0
             )
@@ -232,7 +210,7 @@ def b10(run: Run) -> Iterator[Row]:
         support = list(runs[0].found[0][1])
         case = f"{shape}, ridge {ridge:g}"
         for peer in ("okridge", "abess"):
-            with _Caught("B10", f"{case}: {peer}", None, ours.TIME_LIMIT) as caught:
+            with Caught("B10", f"{case}: {peer}", None, ours.TIME_LIMIT) as caught:
                 theirs = peers.run(peer, sx, sy, shape.k, ridge, limit, run.peers_python)
                 if "missing" in theirs:
                     caught.row = Row("B10", f"{case}: against {peer}", whole, against=peer,
@@ -258,7 +236,7 @@ def _agreement(theirs: dict[str, Any], support: list[int], limit: float, peer: s
         proof = "certified" if theirs["certified"] else f"no proof in {limit:g} s, a lower bound"
         return f"{agree}, okridge: {proof} (gap {theirs['gap']:.1g}), {theirs['threads']}"
     same = "same support" if theirs["support_with_ridge"] == support else "another support"
-    return f"{agree}, abess without ridge; with it {same}, {_short(theirs['whole_with_ridge'])}"
+    return f"{agree}, abess without ridge; with it {same}, {short(theirs['whole_with_ridge'])}"
 
 
 def b11(run: Run) -> Iterator[Row]:
@@ -267,7 +245,7 @@ def b11(run: Run) -> Iterator[Row]:
     x, y = shape.make()
     floor = bare_product(x, 5)
     for name, setting in SETTINGS.items():
-        yield _selected(
+        yield selected(
             "B11", f"{shape}, {name}, eps 1", x, y, shape.k, 1.0, setting, floor, 10.0,
             "measured", run.repeats(3), run.limit(10.0),
         )  # fmt: skip
@@ -281,49 +259,6 @@ def b12(run: Run) -> Iterator[Row]:
 #: In the order of the table.
 BARS: dict[str, Callable[[Run], Iterator[Row]]] = {
     "moments": moment_rows, "B1": b1, "B2": b2, "B3": b3, "B4": b4, "B5": b5, "B6": b6, "B7": b7,
-    "B8": b8, "B9": b9, "B10": b10, "B11": b11, "B12": b12,
+    "B8": b8, "B9": b9, "B10": b10, "B11": b11, "B12": b12, "B13": losses.b13, "B14": losses.b14,
+    "B15": losses.b15, "B16": losses.b16,
 }  # fmt: skip
-
-
-class _Caught:
-    """A measurement whose failure becomes a row instead of the end of the run."""
-
-    def __init__(self, bar: str, case: str, goal: float | None, limit: float) -> None:
-        self.row = Row(bar, case, None, goal=goal)
-        self._limit = limit
-
-    def __enter__(self) -> _Caught:
-        return self
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> bool:
-        if not isinstance(error, Exception):
-            return False
-        why = (
-            f"not finished after {self._limit:g} s"
-            if isinstance(error, SearchLimitError)
-            else f"{type(error).__name__}: {error}"
-        )
-        self.row = Row(self.row.bar, self.row.case, None, goal=self.row.goal, failed=True, note=why)
-        return True
-
-
-def _selected(
-    bar: str, case: str, x: np.ndarray, y: np.ndarray, k: int, epsilon: float,
-    setting: dict[str, Any], floor: float, goal: float, judged: str, repeats: int, limit: float,
-    bounds: Bounds = BOUNDS,
-) -> Row:  # fmt: skip
-    """Median of several selections from scratch; one that does not finish fails the row."""
-    with _Caught(bar, case, goal, limit) as caught:
-        times: list[float] = []
-        while len(times) < repeats and (len(times) < 2 or sum(times) < _ENOUGH):
-            times.append(clock(lambda: ours.select(x, y, k, epsilon, bounds, limit, **setting))[0])
-        count = len(times)
-        caught.row = Row(
-            bar, case, statistics.median(times), "s", floor, PRODUCT, goal, judged,
-            note=f"{count} draws, slowest {_short(max(times))}" if count > 1 else "one draw",
-        )  # fmt: skip
-    return caught.row
-
-
-def _short(seconds: float) -> str:
-    return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"

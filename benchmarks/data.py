@@ -26,6 +26,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "ball": {"constraint": "ball", "radius": 1.1, "ridge": 480.0},
 }
 
+#: The published setting for labels, -1 and 1, which no clipping scales. 001 writes the ridge as
+#: lambda / 2 |b|^2 beside the sum of the losses, with lambda = 100 and |b| <= 1.1. Variables are
+#: clipped at 0.5 and scaled by it, so b here is 0.5 times theirs: radius 0.55 (reach 1.23), ridge
+#: 50 / 0.25 = 200.
+PAPERS_BALL: dict[str, Any] = {
+    "constraint": "ball", "radius": 1.1 * CLIP, "ridge": 100 / 2 / CLIP**2,
+}  # fmt: skip
+
 #: Rows are made this many bytes at a time, so that making a table needs little more than itself.
 _BLOCK_BYTES = 2**26
 
@@ -43,6 +51,11 @@ class Shape:
     def __str__(self) -> str:
         return f"n {self.n:,}, p {self.p:,}, k {self.k}, rho {self.rho:g}"
 
+    @property
+    def truth(self) -> tuple[int, ...]:
+        """The features that y is made from."""
+        return tuple(range(0, 2 * self.k, 2))
+
     def make(self) -> tuple[Floats, Floats]:
         """X with AR(rho) Gaussian rows, y from every second feature with weight 1/sqrt(k)."""
         rng = np.random.default_rng(self.seed)
@@ -53,7 +66,7 @@ class Shape:
             rng.standard_normal(out=rows)
             rows[:, 1:] *= math.sqrt(1.0 - self.rho**2)
             rows[:] = lfilter([1.0], [1.0, -self.rho], rows, axis=1)
-        active = 2 * np.arange(self.k)
+        active = np.array(self.truth)
         if active[-1] >= self.p:
             raise ValueError("every second feature: p must be at least 2 k - 1")
         signal = x[:, active].sum(axis=1) / math.sqrt(self.k)
@@ -64,6 +77,11 @@ class Shape:
 def scaled(values: Floats) -> Floats:
     """Clipped and scaled to [-1, 1]: what the scores are about."""
     return np.clip(values, -CLIP, CLIP) / CLIP
+
+
+def labels(values: Floats) -> Floats:
+    """The signs of a response, as the two ends of its bounds."""
+    return np.where(values < 0, -CLIP, CLIP)
 
 
 def real() -> dict[str, tuple[Floats, Floats]]:

@@ -93,7 +93,7 @@ def memories(curves: Curves) -> Iterator[dict[str, Any]]:
     """A row a point: peak memory of a fresh process, the table included."""
     for p in curves.memory_p:
         shape = replace(curves.base, p=p)
-        got = memory.measure(shape, "box")
+        got = memory.measure(shape, SETTINGS["box"])
         yield {
             "n": shape.n, "p": p, "setting": "box", "peak_bytes": got["peak"],
             "table_bytes": got["table"], "matrix_bytes": 8 * p * p,

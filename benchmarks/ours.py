@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from dpsubset.intake import Intake, take_in
 from dpsubset.mechanisms import Data, Sampler, Setting
 from dpsubset.mechanisms.permute_and_flip import PermuteAndFlip
 from dpsubset.random import Randomness, SystemSource
-from dpsubset.search.best import best_supports
+from dpsubset.search.best import best_in_bucket, best_supports
 from dpsubset.search.engine import Engine, Limits
 from dpsubset.sensitivity import Sensitivity
 
@@ -88,17 +89,47 @@ def cold_draw(
     return Staged(middle - start, end - middle, engine.splits, [(0, support)])
 
 
+def draws(
+    x: np.ndarray, y: np.ndarray, k: int, epsilon: float, count: int, limit: float, **setting: Any
+) -> list[tuple[int, ...]]:
+    """What several draws on one table select; they share their work."""
+    taken = intake(x, y, k, **setting)
+    _, race = sampler(taken.read(taken.open()), taken.problem, epsilon, limit)
+    rng = randomness()
+    return [tuple(race.draw(rng) or ()) for _ in range(count)]
+
+
 def best(
     x: np.ndarray, y: np.ndarray, k: int, count: int, limit: float = TIME_LIMIT, **setting: Any
 ) -> Staged:
     """The R best supports, certified, in stages."""
+    return _searched(lambda engine: best_supports(engine, count), x, y, k, limit, setting)
+
+
+def buckets(
+    x: np.ndarray, y: np.ndarray, k: int, limit: float = TIME_LIMIT, **setting: Any
+) -> Staged:
+    """The optimum and the best support of each bucket of mistakes around it, in stages."""
+
+    def all_of(engine: Engine) -> Ranked:
+        anchor = best_supports(engine, 1)[0][1]
+        found = (best_in_bucket(engine, anchor, mistakes) for mistakes in range(k + 1))
+        return [ranked for ranked in found if ranked is not None]
+
+    return _searched(all_of, x, y, k, limit, setting)
+
+
+def _searched(
+    search: Callable[[Engine], Ranked], x: np.ndarray, y: np.ndarray, k: int, limit: float,
+    setting: dict[str, Any],
+) -> Staged:  # fmt: skip
     start = time.perf_counter()
     taken = intake(x, y, k, **setting)
     gram = taken.read(taken.open())
     middle = time.perf_counter()
     unit = Sensitivity.of(taken.problem).unit
     engine = Engine(gram, taken.problem, unit, _OPTIMUM, Limits(seconds=limit))
-    found = best_supports(engine, count)
+    found = search(engine)
     end = time.perf_counter()
     return Staged(middle - start, end - middle, engine.splits, found)
 
@@ -107,7 +138,8 @@ def warm_up() -> None:
     """Have numba compile, or load, what the bars use, and BLAS take its buffers."""
     for p in (40, 1600):  # the Gram matrix whole, and by columns on demand
         x, y = Shape(400, p, k=3).make()
-        for setting in (*SETTINGS.values(), {"constraint": "ball", "radius": 1.1}):
+        for setting in (*SETTINGS.values(), {"constraint": "ball", "radius": 1.1},
+                        {"loss": "hinge"}, {"loss": "logistic"}):  # fmt: skip
             best(x, y, 3, 3, **setting)
             for epsilon in (1.0, 100.0):
                 select(x, y, 3, epsilon, **setting)

@@ -90,12 +90,12 @@ def test_a_bar_fails_alone_and_the_table_says_so(tmp_path: Path, monkeypatch: py
 
 
 def test_a_search_that_does_not_finish_is_a_missed_row():
-    from benchmarks import bars
+    from benchmarks import runs
     from benchmarks.data import BOUNDS, Shape
 
     shape = Shape(60, 60, k=5, rho=0.9)
     x, y = shape.make()
-    row = bars._selected(
+    row = runs.selected(
         "B0", "hopeless", x, y, 5, 100.0, {"constraint": "box"}, 1.0, 1.0, "measured", 2, 1e-9,
         BOUNDS,
     )  # fmt: skip
@@ -120,3 +120,80 @@ def test_solver_rows_say_whether_the_optima_agree():
     assert not row.failed
     assert row.ratio
     assert "same support" in row.note
+
+
+def test_bars_of_the_losses_on_a_tiny_table():
+    from benchmarks import losses
+    from benchmarks.data import Shape
+    from benchmarks.runs import Run
+
+    run, shape = Run(quick=True), Shape(60, 12, k=2)
+    rows = [
+        *losses.b13(run, ((shape, "ball", None, 1e9), (shape, "box", 5.0, 1e9))),
+        *losses.b14(run, shape),
+        *losses.b15(run, shape),
+    ]
+    # 100 of the 66 supports do not exist: those rows fail, alone.
+    assert [row.case for row in rows if row.failed] == [
+        f"{loss}, {shape}, {name}: 100 best"
+        for loss in ("hinge", "logistic")
+        for name in ("box", "ball")
+    ]
+    assert all(row.ratio for row in rows if not row.failed)
+    assert "of 100 draws" in rows[0].note
+    # Best supports under the logistic loss are shown without a goal.
+    assert {row.goal for row in rows if row.case.startswith("logistic") and row.bar == "B14"} == {
+        None
+    }
+
+
+def test_peak_memory_is_taken_for_any_loss():
+    from benchmarks import losses
+    from benchmarks.data import Shape
+    from benchmarks.runs import Run
+
+    one = losses.b16(Run(quick=True), (Shape(60, 12, k=2),))
+    peak, draw = next(one), next(one)
+    assert peak.unit == "GB"
+    assert peak.measured > 0.01
+    assert draw.verdict == "met"
+
+
+def test_recovery_of_losses_is_written_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from benchmarks import recovery_losses
+    from benchmarks.data import PAPERS_BALL, Shape
+
+    def few(seeds: range, draws: int):
+        for loss in recovery_losses.LOSSES:
+            for setting, arguments in (("default", {}), ("papers' ball", PAPERS_BALL)):
+                yield recovery_losses.Point(
+                    "curves", loss, setting, Shape(3000, 12), arguments, seeds=seeds, draws=draws
+                )
+
+    monkeypatch.setattr(recovery_losses, "PARTS", {"curves": few})
+    folder = str(tmp_path)
+    assert recovery_losses.main(["--seeds", "2", "--draws", "20", "--out", folder]) == 0
+    lines = recovery_losses.read(tmp_path / "recovery-losses.csv")
+    assert len(lines) == 6
+    # The probability is above 0.999 for every loss on such a table.
+    assert min(line["lowest"] for line in lines) > 0.5
+    # Once more with this part alone: its lines are replaced, not doubled.
+    again = ["--only", "curves", "--seeds", "1", "--draws", "5", "--out", folder]
+    assert recovery_losses.main(again) == 0
+    assert len(recovery_losses.read(tmp_path / "recovery-losses.csv")) == 6
+    if (picture := tmp_path / "recovery-losses.png").exists():
+        assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_settings_of_the_papers_in_scaled_units():
+    """1.1 |b| and 50 |b|^2 on variables clipped at 0.5 are what the scaled problem has."""
+    from benchmarks.data import PAPERS_BALL, labels
+
+    b, x = np.array([0.3, -0.7]), np.array([0.5, 0.2])
+    scaled_b, scaled_x = 0.5 * b, x / 0.5
+    assert scaled_x @ scaled_b == pytest.approx(x @ b)
+    assert PAPERS_BALL["ridge"] * scaled_b @ scaled_b == pytest.approx(100 / 2 * b @ b)
+    assert PAPERS_BALL["radius"] / np.linalg.norm(scaled_b) == pytest.approx(
+        1.1 / np.linalg.norm(b)
+    )
+    np.testing.assert_array_equal(labels(np.array([-0.1, 0.0, 3.0])), [-0.5, 0.5, 0.5])

@@ -1,0 +1,304 @@
+"""How often the true support is released under each loss: ``python -m benchmarks.recovery_losses``.
+
+Labels are the signs of the response of `recovery`: correlated normal variables, k = 5 of which
+explain it at a signal-to-noise ratio of 5, clipped at 0.5; epsilon = 1, replace-one. 001 does not
+say how its labels were made; signs are the usual way. Three losses: hinge, logistic, and least
+squares on the labels as -1 and 1. Three parts:
+
+- *published*: the ball and the ridge of the published hinge figure (`PAPERS_BALL`), with the
+  mechanisms of the papers beside ours;
+- *curves*: the default box of reach 1 without ridge, and each loss's best setting;
+- *sweep*: reaches and ridges for each loss, which is where the best settings come from. The
+  curves are measured on other data than the sweep.
+
+Each figure is the mean over data sets of the share of draws that are the true support.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import itertools
+import statistics
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from dpsubset.mechanisms import Data, Setting, mechanism
+from dpsubset.search.engine import Limits, SearchLimitError
+
+from . import ours
+from .data import PAPERS_BALL, Shape, labels
+
+EPSILON, K = 1, 5
+LOSSES = ("logistic", "hinge", "least-squares")
+OURS = "permute-and-flip"
+
+#: Seconds for all draws on one data set, after which a point counts as not finished.
+LIMIT = 60.0
+
+ROWS = (300, 500, 700, 1000, 1500, 2000, 3000, 6000)
+PUBLISHED_ROWS = (700, 1000, 1500, 2000, 3000, 4500, 6000)
+
+#: The papers' mechanisms, and where they are measured: at a transition, and where ours is sure.
+PAPERS_OWN: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("top-r", {"R": 100}),
+    ("mistakes", {"anchor": "data"}),
+)
+PAPERS_OWN_ROWS = (1500, 3000)
+
+REACHES = (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
+RIDGES = (0.0, 10.0, 50.0)
+SWEPT_ROWS = {0.1: (500, 700), 0.5: (700, 1500), 0.8: (1500, 3000)}
+
+#: Reach and ridge that did best in the sweep, by correlation.
+BEST: dict[float, dict[str, tuple[float, float]]] = {
+    0.1: {"logistic": (0.5, 0.0), "hinge": (2.0, 0.0), "least-squares": (0.5, 0.0)},
+    0.5: {"logistic": (2.0, 0.0), "hinge": (2.0, 0.0), "least-squares": (1.0, 0.0)},
+    0.8: {"logistic": (4.0, 0.0), "hinge": (2.0, 0.0), "least-squares": (1.0, 0.0)},
+}
+
+_WORDS = ("part", "setting", "loss", "mechanism")
+COLUMNS = (
+    "part", "setting", "loss", "mechanism", "p", "rho", "n", "data_sets", "draws", "probability",
+    "lowest", "highest", "first_draw_ms",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Point:
+    """One figure to measure."""
+
+    part: str
+    loss: str
+    setting: str
+    shape: Shape
+    arguments: dict[str, Any]
+    mechanism: str = OURS
+    options: dict[str, Any] = field(default_factory=dict)
+    seeds: range = range(10)
+    draws: int = 200
+
+    def measure(self) -> dict[str, Any]:
+        """The share of draws that are the true support, and what the first draw costs."""
+        shares: list[float] = []
+        times: list[float] = []
+        finished = True
+        for seed in self.seeds:
+            try:
+                share, seconds = self._on(
+                    Shape(self.shape.n, self.shape.p, K, self.shape.rho, seed)
+                )
+            except SearchLimitError:
+                finished = False
+                break
+            shares.append(share)
+            times.append(seconds)
+        known = finished and bool(shares)
+        return {
+            "part": self.part, "setting": self.setting, "loss": self.loss,
+            "mechanism": self.mechanism, "p": self.shape.p, "rho": self.shape.rho,
+            "n": self.shape.n, "data_sets": len(self.seeds), "draws": self.draws,
+            "probability": round(statistics.mean(shares), 4) if known else None,
+            "lowest": min(shares) if known else None, "highest": max(shares) if known else None,
+            "first_draw_ms": round(1e3 * statistics.median(times), 1) if known else None,
+        }  # fmt: skip
+
+    def _on(self, shape: Shape) -> tuple[float, float]:
+        x, y = shape.make()
+        start = time.perf_counter()
+        taken = ours.intake(x, labels(y), K, loss=self.loss, **self.arguments)
+        data = Data(taken.read(taken.open()), Limits(seconds=LIMIT))
+        setting = Setting.of(taken.problem, EPSILON, n=shape.n)
+        sampler = mechanism(self.mechanism, self.options).prepare(data, setting)
+        rng = ours.randomness()
+        drawn = [sampler.draw(rng)]
+        seconds = time.perf_counter() - start
+        drawn += [sampler.draw(rng) for _ in range(self.draws - 1)]
+        return drawn.count(shape.truth) / self.draws, seconds
+
+
+def published(seeds: range = range(10), draws: int = 200) -> Iterator[Point]:
+    """The published setting: ours for every loss, the exponential mechanism, the papers' own."""
+    for p, rho, n, loss in itertools.product((100, 1000), (0.1, 0.5), PUBLISHED_ROWS, LOSSES):
+        shape = Shape(n, p, K, rho)
+        for name in (OURS, "exponential"):
+            yield Point("published", loss, "papers' ball", shape, PAPERS_BALL, name,
+                        seeds=seeds, draws=draws)  # fmt: skip
+    for n, loss in itertools.product(PAPERS_OWN_ROWS, ("hinge", "logistic")):
+        for name, options in PAPERS_OWN:
+            yield Point("published", loss, "papers' ball", Shape(n, 100, K), PAPERS_BALL, name,
+                        options, seeds, draws)  # fmt: skip
+
+
+def curves(seeds: range = range(100, 110), draws: int = 200) -> Iterator[Point]:
+    """The default setting, and the best of each loss, against n."""
+    for p, rho, n, loss in itertools.product((100, 1000), (0.1, 0.5, 0.8), ROWS, LOSSES):
+        shape = Shape(n, p, K, rho)
+        yield Point("curves", loss, "default", shape, {}, seeds=seeds, draws=draws)
+        reach, ridge = BEST[rho][loss]
+        yield Point("curves", loss, f"best: reach {reach:g}, ridge {ridge:g}", shape,
+                    {"reach": reach, "ridge": ridge}, seeds=seeds, draws=draws)  # fmt: skip
+
+
+def sweep(seeds: range = range(10), draws: int = 100) -> Iterator[Point]:
+    """Reaches and ridges for each loss, at two n of the transition for each correlation."""
+    for (rho, rows), loss in itertools.product(SWEPT_ROWS.items(), LOSSES):
+        for n, reach, ridge in itertools.product(rows, REACHES, RIDGES):
+            yield Point("sweep", loss, f"reach {reach:g}, ridge {ridge:g}", Shape(n, 100, K, rho),
+                        {"reach": reach, "ridge": ridge}, seeds=seeds, draws=draws)  # fmt: skip
+
+
+PARTS = {"published": published, "curves": curves, "sweep": sweep}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(prog="benchmarks.recovery_losses")
+    parser.add_argument("--draws", type=int, default=200, help="draws on each data set")
+    parser.add_argument("--seeds", type=int, default=10, help="data sets for each figure")
+    parser.add_argument("--only", choices=PARTS, help="one part; the others are kept as they are")
+    parser.add_argument("--out", default="bench-output", type=Path, help="folder for the files")
+    options = parser.parse_args(arguments)
+    console = Console(width=132)
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / "recovery-losses.csv"
+    lines = [line for line in read(path) if options.only and line["part"] != options.only]
+    warm_up()
+    for name, part in PARTS.items():
+        if options.only in (None, name):
+            done: list[dict[str, Any]] = []
+            # The curves have data sets of their own.
+            first = 0 if name == "sweep" else 100
+            for point in part(range(first, first + options.seeds), options.draws):
+                done.append(point.measure())
+                write(path, [*lines, *done])
+            lines += done
+            console.print(table(name, done))
+    try:
+        import matplotlib
+    except ImportError:
+        return 0  # the extra `plot`
+    matplotlib.use("Agg")
+    draw(options.out / "recovery-losses.png", read(path))
+    return 0
+
+
+def warm_up() -> None:
+    """Have numba compile, or load, what is timed."""
+    for loss, arguments in itertools.product(LOSSES, ({}, PAPERS_BALL, {"reach": 2.0})):
+        Point("", loss, "", Shape(60, 20), arguments, seeds=range(1), draws=2).measure()
+
+
+def write(path: Path, lines: list[dict[str, Any]]) -> None:
+    """For other programs."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, fieldnames=COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(lines)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """What was written, with numbers as numbers; nothing if there is no such file."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return [
+            {name: cell if name in _WORDS else float(cell) if cell else None
+             for name, cell in line.items()}
+            for line in csv.DictReader(file)
+        ]  # fmt: skip
+
+
+def table(title: str, lines: list[dict[str, Any]]) -> Table:
+    """For the eyes: a line a curve, a column an n."""
+    rows = sorted({line["n"] for line in lines})
+    shape = Table("p", "rho", "setting", "loss", "mechanism", *(f"{n:g}" for n in rows), "ms",
+                  title=title)  # fmt: skip
+    for curve, points in _grouped(lines):
+        at = {line["n"]: line for line in points}
+        times = [line["first_draw_ms"] for line in points if line["first_draw_ms"] is not None]
+        cells = [
+            "" if n not in at else "-" if at[n]["probability"] is None
+            else f"{at[n]['probability']:.2f}"
+            for n in rows
+        ]  # fmt: skip
+        p, rho, *words = curve
+        shape.add_row(f"{p:g}", f"{rho:g}", *words, *cells, f"{max(times):.0f}" if times else "-")
+    return shape
+
+
+def _grouped(
+    lines: Iterable[dict[str, Any]],
+) -> Iterator[tuple[tuple[Any, ...], list[dict[str, Any]]]]:
+    curves: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for line in lines:
+        key = tuple(line[name] for name in ("p", "rho", "setting", "loss", "mechanism"))
+        curves.setdefault(key, []).append(line)
+    yield from curves.items()
+
+
+#: Colour says which loss, the dash which mechanism.
+_COLOURS = {"logistic": "#0072b2", "hinge": "#d55e00", "least-squares": "#009e73"}
+_DASHES = {OURS: ("-", "o"), "exponential": (":", "."), "top-r": ("", "^"), "mistakes": ("", "s")}
+_PANELS = (
+    ("papers' ball", 0.1), ("default", 0.1), ("default", 0.5), ("best", 0.5), ("default", 0.8),
+    ("best", 0.8),
+)  # fmt: skip
+
+
+def draw(path: Path, lines: list[dict[str, Any]]) -> Path:
+    """A row of panels for each p, a panel for each setting and correlation."""
+    from matplotlib import pyplot
+
+    kept = [line for line in lines if line["part"] != "sweep" and line["probability"] is not None]
+    sizes = sorted({line["p"] for line in kept})
+    figure, axes = pyplot.subplots(
+        len(sizes), len(_PANELS), figsize=(3 * len(_PANELS), 2.9 * len(sizes)), squeeze=False,
+        sharey=True, layout="constrained",
+    )  # fmt: skip
+    known: dict[str, Any] = {}
+    for (row, p), (column, (setting, rho)) in itertools.product(
+        enumerate(sizes), enumerate(_PANELS)
+    ):
+        panel = axes[row, column]
+        here = [
+            line
+            for line in kept
+            if line["p"] == p and line["rho"] == rho and line["setting"].startswith(setting)
+        ]
+        for (_, _, _, loss, name), points in _grouped(here):
+            points.sort(key=lambda line: line["n"])
+            dash, marker = _DASHES[name]
+            panel.plot(
+                [line["n"] for line in points], [line["probability"] for line in points], dash,
+                marker=marker, color=_COLOURS[loss], markersize=4, alpha=0.85,
+                label=f"{loss}, {name}",
+            )  # fmt: skip
+        panel.set_title(f"{setting}, rho {rho:g}, p {p:,.0f}", fontsize=9)
+        panel.set_xscale("log")
+        ticks = (300, 1000, 3000, 6000)
+        panel.set_xticks(ticks, [f"{n:,}" for n in ticks], fontsize=8)
+        panel.minorticks_off()
+        panel.grid(alpha=0.3)
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            known.setdefault(label, handle)
+        if row == len(sizes) - 1:
+            panel.set_xlabel("rows n")
+    for panel in axes[:, 0]:
+        panel.set_ylabel("true support released")
+    figure.legend(known.values(), known.keys(), loc="outside lower center", ncols=5, fontsize=8,
+                  frameon=False)  # fmt: skip
+    figure.suptitle(f"Recovery from labels, k {K}, epsilon {EPSILON}, ten data sets a point")
+    figure.savefig(path, dpi=110)
+    pyplot.close(figure)
+    return path
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

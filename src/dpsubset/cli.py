@@ -22,6 +22,7 @@ from .errors import ArgumentError, DpsubsetError
 if TYPE_CHECKING:
     from .outputs import Output
     from .release import Release
+    from .schema import Schema
 
 # Plain tracebacks would not do either: the text of an unforeseen exception may quote a cell.
 app = typer.Typer(
@@ -99,8 +100,16 @@ def select_command(
         typer.Option("--allow-unproven", help="Run a mechanism that has NO PRIVACY GUARANTEE."),
     ] = False,
     loss: Annotated[
-        str, typer.Option(help="least-squares, logistic, hinge or huber.")
-    ] = "least-squares",
+        str | None,
+        typer.Option(
+            help="least-squares (for a response with bounds), logistic (with labels), hinge or "
+            "huber."
+        ),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Of the huber loss, in half-ranges of the response; 0.25 if not given."),
+    ] = None,
     constraint: Annotated[
         str, typer.Option(help="Set of allowed coefficients: box, ball or l1.")
     ] = "box",
@@ -172,6 +181,7 @@ def select_command(
                 options=options,
                 allow_unproven=allow_unproven,
                 loss=loss,
+                threshold=threshold,
                 constraint=constraint,
                 reach=reach,
                 radius=radius,
@@ -233,7 +243,8 @@ def schema_init(
             output.publish()
         typer.echo(
             f"Wrote {out}: {len(names)} columns, no bounds yet. Fill in lo and hi of every column "
-            "from public knowledge, never from the table, and name the response."
+            "from public knowledge, never from the table, and name the response (with two classes "
+            "it has labels in place of bounds)."
         )
 
 
@@ -251,14 +262,21 @@ def schema_check(
 
         declared = Schema.read(schema)
         typer.echo(
-            f"{schema}: {len(declared.features)} features, response {declared.response.name!r}, "
-            f"unit of privacy: {declared.unit}"
+            f"{schema}: {len(declared.features)} features, response {declared.response.name!r}"
+            f"{_labels(declared)}, unit of privacy: {declared.unit}"
         )
         if file is not None:
             from .sources.files import open_file
 
             open_file(file, declared)
             typer.echo(f"{file}: has every declared column")
+
+
+def _labels(schema: Schema) -> str:
+    from .labels import shown
+
+    labels = schema.response.labels
+    return "" if labels is None else f" ({shown(labels)})"
 
 
 def _number(text: str, what: str) -> Decimal:

@@ -45,8 +45,8 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     schema : Schema or path of a bounds file, optional
         Public description of the columns. A frame's columns are found by name, and those that the
         schema does not declare are never selected; an array has the schema's features in order.
-    delta, mechanism, options, allow_unproven, loss, constraint, reach, radius, ridge, neighbours, \
-sensitivity, always_include, seed, node_limit, time_limit
+    delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge, \
+neighbours, sensitivity, always_include, seed, node_limit, time_limit
         As in :func:`dpsubset.select`.
 
     Attributes
@@ -72,7 +72,8 @@ sensitivity, always_include, seed, node_limit, time_limit
         mechanism: str | Mechanism = "permute-and-flip",
         options: Mapping[str, Any] | None = None,
         allow_unproven: bool = False,
-        loss: str = "least-squares",
+        loss: str | None = None,
+        threshold: float | None = None,
         constraint: str = "box",
         reach: float | None = None,
         radius: float | None = None,
@@ -93,6 +94,7 @@ sensitivity, always_include, seed, node_limit, time_limit
         self.options = options
         self.allow_unproven = allow_unproven
         self.loss = loss
+        self.threshold = threshold
         self.constraint = constraint
         self.reach = reach
         self.radius = radius

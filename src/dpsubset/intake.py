@@ -13,7 +13,7 @@ from typing import Any
 
 from .errors import ArgumentError, TableError
 from .gram import Gram
-from .losses import LOSSES
+from .losses import CLASSIFICATION, LOSSES, REGRESSION
 from .moments import Moments
 from .problem import Problem, whole
 from .schema import Bounds, Schema
@@ -48,7 +48,10 @@ class Intake:
         """Refuse moments where the loss needs the records."""
         loss = self.problem.loss
         if LOSSES[loss].needs_records and isinstance(self.data, Moments):
-            raise ArgumentError(f"the {loss} loss needs the records: moments are not enough")
+            raise ArgumentError(
+                f"the {loss} loss needs the records: moments are not enough. They are for "
+                "loss='least-squares'"
+            )
 
     def read(
         self, table: Table | Moments, progress: Progress | None = None, *, records: bool = False
@@ -84,6 +87,7 @@ def take_in(
     y: Any,
     bounds: Bounds | None,
     always_include: Iterable[int | str],
+    loss: str | None = None,
     **stated: Any,
 ) -> Intake:
     """Check the arguments of a problem and its schema."""
@@ -95,7 +99,9 @@ def take_in(
                             "and are never read from the data")  # fmt: skip
     given = (_position(name, schema, "always_include") for name in always_include)
     always = {*schema.always_include, *given}
-    problem = Problem.state(len(schema.features), always_include=always, **stated)
+    if loss is None:
+        loss = REGRESSION if schema.response.labels is None else CLASSIFICATION
+    problem = Problem.state(len(schema.features), always_include=always, loss=loss, **stated)
     return Intake(schema, problem, data, y)
 
 

@@ -95,10 +95,11 @@ def top_supports(
     """The ``count`` best supports in order, certified: nothing better was missed. NOT PRIVATE.
 
     Takes the arguments of :func:`dpsubset.select` that state the problem (``constraint``,
-    ``reach``, ``radius``, ``ridge``, ``loss``). Equal scores are ordered lexicographically.
+    ``reach``, ``radius``, ``ridge``, ``loss``, ``threshold``). Equal scores are ordered
+    lexicographically.
 
-    ``solver`` is "engine", or one of :mod:`dpsubset.solvers` to check it with: "highs" or "scip"
-    give the same answer, later, or raise `SolverError`.
+    ``solver`` is "engine", or one of :mod:`dpsubset.solvers` to check it with: "highs", "scip",
+    "gurobi" or "gurobi-cones" give the same answer, later, or raise `SolverError`.
     """
     if whole(count, "count") < 1:
         raise ArgumentError("count must be at least 1")

@@ -27,6 +27,13 @@ Constraint = Literal["box", "ball", "l1"]
 Neighbours = Literal["replace-one", "add-remove"]
 
 DEFAULT_REACH = 1.0
+#: Of the Huber loss, in units of the response's half-range.
+DEFAULT_THRESHOLD = 0.25
+
+#: The grid of scores follows the range, and the range the threshold: below the first float64 could
+#: certify scores of small tables alone. The error bounds of the kernels are proven up to the
+#: second, from where on the loss is least squares for all but the worst residuals.
+_THRESHOLDS = (0.01, 1.0)
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,8 @@ class Problem:
     neighbours: Neighbours
     always_include: tuple[int, ...]
     loss: str
+    #: Of the Huber loss alone: residuals beyond count by their size, not by their square.
+    threshold: float | None = None
 
     @classmethod
     def state(
@@ -55,6 +64,7 @@ class Problem:
         neighbours: str = "replace-one",
         always_include: Iterable[int] = (),
         loss: str = "least-squares",
+        threshold: float | None = None,
     ) -> Problem:
         """Check the arguments and settle the radius.
 
@@ -73,6 +83,7 @@ class Problem:
             raise ArgumentError(f"neighbours must be one of {', '.join(get_args(Neighbours))}")
         if loss not in LOSSES:
             raise ArgumentError(f"loss must be one of {', '.join(LOSSES)}")
+        threshold = _threshold(threshold, loss, LOSSES[loss].of_threshold is not None)
         if reach is not None and radius is not None:
             raise ArgumentError("give reach or radius, not both: they say the same thing")
         if radius is None:
@@ -94,7 +105,9 @@ class Problem:
             raise ArgumentError(
                 f"always_include lists {len(always)} variables, more than k = {k}: they count in k"
             )
-        return cls(p, k, constraint, settled, ridge, neighbours, always, loss)  # type: ignore[arg-type]
+        return cls(
+            p, k, constraint, settled, ridge, neighbours, always, loss, threshold  # type: ignore[arg-type]
+        )  # fmt: skip
 
     @property
     def reach(self) -> Fraction:
@@ -152,6 +165,22 @@ def positive(value: Any, what: str) -> float:
     if result <= 0:
         raise ArgumentError(f"{what} must be greater than 0")
     return result
+
+
+def _threshold(value: Any, loss: str, has_one: bool) -> float | None:
+    """The threshold as the float that kernels and range both take, or None without one."""
+    if not has_one:
+        if value is not None:
+            raise ArgumentError(f"threshold goes with loss='huber': the {loss} loss has none")
+        return None
+    settled = positive(DEFAULT_THRESHOLD if value is None else value, "threshold")
+    least, most = _THRESHOLDS
+    if not least <= settled <= most:
+        raise ArgumentError(
+            f"threshold must lie between {least:g} and {most:g}, in units of the response's "
+            "half-range; where larger ones are wanted, take loss='least-squares'"
+        )
+    return settled
 
 
 def sqrt_up(square: Fraction, bits: int = 64) -> Fraction:

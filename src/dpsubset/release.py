@@ -14,9 +14,11 @@ from fractions import Fraction
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from .labels import IMAGES, shown
+from .losses import loss_of
 from .mechanisms.base import SYSTEM_NOISE, Guarantee, float_up, shown_cost
 from .problem import Neighbours, Problem
-from .schema import Schema
+from .schema import Column, Schema
 from .sensitivity import Sensitivity
 
 SEEDED_WARNING = (
@@ -87,6 +89,8 @@ class Release:
             "mechanism_options": {name: _plain(value) for name, value in self.options.items()},
             "parameters": {
                 "loss": problem.loss,
+                "threshold": problem.threshold,
+                "labels": _label_entries(self.schema),
                 "p": problem.p,
                 "k": problem.k,
                 "always_include": list(problem.always_include),
@@ -132,6 +136,38 @@ def _delta(g: Guarantee, relation: Neighbours) -> float | None:
 def _plain(value: Any) -> Any:
     """An option as JSON has it."""
     return str(value) if isinstance(value, Fraction) else value
+
+
+def _label_entries(schema: Schema) -> list[dict[str, Any]] | None:
+    """The labels of the response, and what they count as."""
+    if schema.response.labels is None:
+        return None
+    pairs = zip(schema.response.labels, IMAGES, strict=True)
+    return [{"label": label, "counts_as": int(image)} for label, image in pairs]
+
+
+def _label_lines(schema: Schema, problem: Problem) -> list[str]:
+    """For the statement: the same, and what becomes of cells with another label."""
+    response = schema.response
+    if response.labels is None:
+        return []
+    rows = loss_of(problem).rows
+    takes_labels = rows is not None and rows.labels  # the sign of the response, 1 for 0
+    rest = {
+        "low": f"as {response.labels[0]}",
+        "high": f"as {response.labels[1]}",
+        "middle": f"as {response.labels[1]}" if takes_labels else "as 0",
+    }[schema.bad_cells]
+    return [
+        f"- The labels of `{response.name}` were declared, not read from the data: "
+        f"{shown(response.labels)}; a cell with neither counts {rest}."
+    ]
+
+
+def _bounds_row(column: Column) -> str:
+    low, high = column.span if column.labels is None else column.labels
+    texts = [f"{x:g}" if isinstance(x, float) else str(x) for x in (low, high)]
+    return f"| {column.name} | {' | '.join(texts)} |"
 
 
 def _warnings(g: Guarantee) -> list[str]:
@@ -189,7 +225,8 @@ def _guarantee_lines(g: Guarantee, unit: str) -> list[str]:
 def _statement(release: Release) -> str:
     g, problem, schema = release.guarantee, release.problem, release.schema
     always = [schema.feature_names[j] for j in problem.always_include]
-    public = ["column names and bounds", "k"] + (
+    labels = [] if schema.response.labels is None else ["the labels of the response"]
+    public = ["column names and bounds", *labels, "k"] + (
         ["the number of rows"] if g.neighbours == "replace-one" else []
     )
     lines = [
@@ -220,14 +257,12 @@ def _statement(release: Release) -> str:
         "",
         "- Bounds were declared in the schema, not read from the data; values outside are clipped.",
         f"- Missing and unreadable cells count as the {schema.bad_cells} of their bounds.",
+        *_label_lines(schema, problem),
         "- Values are scaled to [-1, 1] and rounded to multiples of 1/32767.",
         "",
         "| variable | low | high |",
         "|---|---|---|",
-        *(
-            f"| {column.name} | {column.lo:g} | {column.hi:g} |"
-            for column in (*_shown(schema), schema.response)
-        ),
+        *(_bounds_row(column) for column in (*_shown(schema), schema.response)),
         "",
         "## Not protected",
         "",

@@ -1,14 +1,17 @@
 """Schema: what is publicly known of a table before anyone looks at its rows.
 
 Bounds are declared here and nowhere else. They come from knowledge of the world (an age lies in
-[0, 110]), never from the data: a bound read off the data is itself a release.
+[0, 110]), never from the data: a bound read off the data is itself a release. The same goes for the
+two labels that a response may have in place of bounds.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import SchemaError
+from .labels import IMAGES, Label, settle
 
 Role = Literal["feature", "always", "ignored"]
 BadCells = Literal["middle", "low", "high"]
@@ -32,6 +36,7 @@ _SMALLEST_HALF_WIDTH = 5e-300
 _HEAD = """\
 # Public facts about a table, for dpsubset. Fill in lo and hi of every column and the response.
 # Bounds must come from what is known about the world, never from the rows themselves.
+# A response with two classes has labels in place of lo and hi: labels: [negative, positive].
 # role: feature (default), always (part of every selected set) or ignored (not read).
 # bad_cells: where a missing or unreadable cell goes: middle, low or high end of its bounds.
 """
@@ -48,12 +53,17 @@ def _bound(value: Any, what: str) -> float:
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name, its public bounds and what it is for."""
+    """One column: its name, its public bounds and what it is for.
+
+    A response with two classes has ``labels`` in place of bounds: the one that counts as -1, then
+    the one that counts as 1 (see :mod:`dpsubset.labels` for which cells have a label).
+    """
 
     name: str
     lo: float | None = None
     hi: float | None = None
     role: Role = "feature"
+    labels: tuple[Label, Label] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -62,6 +72,13 @@ class Column:
             raise SchemaError(
                 f"column {self.name!r}: role must be one of {', '.join(get_args(Role))}"
             )
+        if self.labels is not None:
+            if self.lo is not None or self.hi is not None:
+                raise SchemaError(
+                    f"column {self.name!r} has bounds and labels: declare one of them"
+                )
+            object.__setattr__(self, "labels", settle(self.labels, f"column {self.name!r}"))
+            return
         if self.role == "ignored":
             return
         if self.lo is None or self.hi is None:
@@ -78,6 +95,11 @@ class Column:
         object.__setattr__(self, "lo", lo)
         object.__setattr__(self, "hi", hi)
 
+    @property
+    def span(self) -> tuple[float | None, float | None]:
+        """The bounds, or what the labels count as."""
+        return (self.lo, self.hi) if self.labels is None else IMAGES
+
 
 @dataclass(frozen=True)
 class Schema:
@@ -89,11 +111,13 @@ class Schema:
         Every declared column but the response. Those with role ``feature`` or ``always`` are the
         p variables, in this order; their positions are what a support lists.
     response : Column
-        The variable to explain.
+        The variable to explain; the only one that may have labels.
     unit : str
         What one row stands for. The guarantee protects one row.
     bad_cells : {"middle", "low", "high"}
-        Where the door sends a cell that is missing or cannot be read as a number.
+        Where the door sends a cell that is missing or cannot be read as a number. For a response
+        with labels that is any cell with neither of them: ``low`` is the first label, ``high`` the
+        second, and ``middle`` is 0, which the logistic and hinge losses take for the second.
     """
 
     columns: tuple[Column, ...]
@@ -110,6 +134,12 @@ class Schema:
             raise SchemaError("the schema declares no feature: there is nothing to select from")
         if self.response.role != "feature":
             raise SchemaError("the response cannot be 'ignored' or 'always'")
+        labelled = [c.name for c in self.columns if c.labels is not None]
+        if labelled:
+            raise SchemaError(
+                f"only the response may have labels, but columns have: {', '.join(labelled)}. "
+                "Declare lo and hi, or give them the role 'ignored' without labels"
+            )
         if self.bad_cells not in get_args(BadCells):
             raise SchemaError(f"bad_cells must be one of {', '.join(get_args(BadCells))}")
         if not isinstance(self.unit, str) or not self.unit.strip():
@@ -121,11 +151,15 @@ class Schema:
         columns: Mapping[str, Sequence[float]],
         response: Sequence[Any],
         *,
+        labels: Sequence[Label] | None = None,
         always_include: Iterable[str] = (),
         unit: str = "one row",
         bad_cells: BadCells = "middle",
     ) -> Schema:
-        """Build from ``{"age": (0, 110), ...}`` and ``("cost", 0, 50_000)``."""
+        """Build from ``{"age": (0, 110), ...}`` and ``("cost", 0, 50_000)``.
+
+        A response with two classes is its name, and ``labels=("no", "yes")`` goes with it.
+        """
         always = set(always_include)
         unknown = always - set(columns)
         if unknown:
@@ -134,9 +168,18 @@ class Schema:
         for name, bounds in columns.items():
             lo, hi = _pair(bounds, f"column {name!r}")
             declared.append(Column(name, lo, hi, "always" if name in always else "feature"))
-        if isinstance(response, (str, bytes)) or len(response) != 3:
-            raise SchemaError("response must be (name, lo, hi)")
-        return cls(tuple(declared), Column(*response), unit, bad_cells)
+        if labels is not None:
+            if not isinstance(response, str):
+                raise SchemaError("with labels, response must be its name")
+            explained = Column(response, labels=labels)  # type: ignore[arg-type]
+        elif isinstance(response, (str, bytes)) or len(response) != 3:
+            raise SchemaError(
+                "response must be (name, lo, hi), or its name together with labels=: they are "
+                "public knowledge and are never read from the data"
+            )
+        else:
+            explained = Column(*response)
+        return cls(tuple(declared), explained, unit, bad_cells)
 
     @classmethod
     def from_dict(cls, facts: Any) -> Schema:
@@ -156,7 +199,7 @@ class Schema:
         if not isinstance(columns, Mapping) or not columns:
             raise SchemaError("the schema needs 'columns': a mapping from name to {lo, hi}")
         if not isinstance(response, Mapping):
-            raise SchemaError("the schema needs 'response': {name, lo, hi}")
+            raise SchemaError("the schema needs 'response': {name, lo, hi} or {name, labels}")
         name = response.get("name")
         if not isinstance(name, str) or not name:
             raise SchemaError("the schema names no response: fill in 'name' under 'response'")
@@ -166,8 +209,8 @@ class Schema:
         if empty:
             shown = ", ".join(empty[:10]) + (", ..." if len(empty) > 10 else "")
             raise SchemaError(
-                f"bounds are missing for: {shown}. Declare lo and hi from public knowledge, "
-                "or give the column the role 'ignored'"
+                f"bounds are missing for: {shown}. Declare lo and hi (for a response with two "
+                "classes, labels) from public knowledge, or give the column the role 'ignored'"
             )
         declared = tuple(_column(n, entry) for n, entry in others.items())
         bounds = {key: value for key, value in response.items() if key != "name"}
@@ -188,7 +231,7 @@ class Schema:
             raise SchemaError(f"cannot read the schema file {path.name}")
         with suppress(ValueError, RecursionError, yaml.YAMLError):
             # JSON is parsed as JSON: YAML would read its 1e3 as text.
-            facts = json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+            facts = json.loads(text) if path.suffix == ".json" else yaml.load(text, _loader())
         if facts is None:
             kind = "JSON" if path.suffix == ".json" else "YAML"
             raise SchemaError(f"the schema file {path.name} is empty or not valid {kind}")
@@ -206,8 +249,11 @@ class Schema:
             "bad_cells": self.bad_cells,
             "response": {
                 "name": self.response.name,
-                "lo": self.response.lo,
-                "hi": self.response.hi,
+                **(
+                    {"lo": self.response.lo, "hi": self.response.hi}
+                    if self.response.labels is None
+                    else {"labels": list(self.response.labels)}
+                ),
             },
             "columns": columns,
         }
@@ -234,12 +280,12 @@ class Schema:
     @property
     def lows(self) -> NDArray[np.float64]:
         """Lower bounds of the p variables and, last, of the response."""
-        return np.array([c.lo for c in (*self.features, self.response)], dtype=np.float64)
+        return np.array([c.span[0] for c in (*self.features, self.response)], dtype=np.float64)
 
     @property
     def highs(self) -> NDArray[np.float64]:
         """Upper bounds of the p variables and, last, of the response."""
-        return np.array([c.hi for c in (*self.features, self.response)], dtype=np.float64)
+        return np.array([c.span[1] for c in (*self.features, self.response)], dtype=np.float64)
 
     def fingerprint(self) -> str:
         """SHA-256 of the public facts: the same for equal schemas, whatever file they came from."""
@@ -253,11 +299,22 @@ class Bounds:
     """Bounds for arrays: ``Bounds(x=0.5, y=(0, 10))``.
 
     Each of x and y is one number b, meaning [-b, b], or a pair (lo, hi); x may also be a list with
-    one such entry a column.
+    one such entry a column. A response with two classes has labels in place of y:
+    ``Bounds(x=0.5, labels=("no", "yes"))``, first the one that counts as -1.
     """
 
     x: Any
-    y: Any
+    y: Any = None
+    labels: Any = None
+
+    def __post_init__(self) -> None:
+        if (self.y is None) == (self.labels is None):
+            raise SchemaError(
+                "Bounds need y or, for a response with two classes, labels, and not both: they are "
+                "public knowledge and are never read from the data"
+            )
+        if self.labels is not None:
+            settle(self.labels, "Bounds")
 
     def schema(
         self, names: Sequence[str], response: str = "y", always_include: Sequence[int] = ()
@@ -279,6 +336,8 @@ class Bounds:
             Column(name, lo, hi, "always" if j in always else "feature")
             for j, (name, (lo, hi)) in enumerate(zip(names, pairs, strict=True))
         )
+        if self.labels is not None:
+            return Schema(columns, Column(response, labels=self.labels))
         return Schema(columns, Column(response, *_pair(self.y, "Bounds.y")))
 
 
@@ -301,10 +360,28 @@ def _write(facts: dict[str, Any], path: Path) -> None:
         text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
     else:
         # PyYAML folds odd line breaks (U+0085) in names that it may write as they are.
-        texts = (facts["unit"], facts["response"]["name"] or "", *facts["columns"])
-        readable = all(text.isprintable() for text in texts)
+        response = facts["response"]
+        texts = (facts["unit"], response["name"] or "", *facts["columns"])
+        readable = all(str(text).isprintable() for text in (*texts, *response.get("labels", ())))
         text = _HEAD + yaml.safe_dump(facts, sort_keys=False, allow_unicode=readable)
     path.write_text(text, encoding="utf-8")
+
+
+@functools.cache
+def _loader() -> Any:
+    """YAML's safe loader, to which yes, no, on and off are words, as they are in labels."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        pass
+
+    Loader.yaml_implicit_resolvers = {
+        first: [(tag, form) for tag, form in rules if not tag.endswith(":bool")]
+        for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    booleans = re.compile("^(?:true|True|TRUE|false|False|FALSE)$")
+    Loader.add_implicit_resolver("tag:yaml.org,2002:bool", booleans, list("tTfF"))
+    return Loader
 
 
 def _has_repeats(names: Sequence[str]) -> bool:
@@ -314,8 +391,10 @@ def _has_repeats(names: Sequence[str]) -> bool:
 def _is_filled_in(entry: Any) -> bool:
     if not isinstance(entry, Mapping):
         return isinstance(entry, Sequence) and len(entry) == 2
-    return entry.get("role") == "ignored" or not (
-        entry.get("lo") is None or entry.get("hi") is None
+    return (
+        entry.get("role") == "ignored"
+        or entry.get("labels") is not None
+        or not (entry.get("lo") is None or entry.get("hi") is None)
     )
 
 
@@ -323,10 +402,11 @@ def _column(name: Any, entry: Any) -> Column:
     if not isinstance(entry, Mapping):
         lo, hi = _pair(entry, f"column {name!r}")
         return Column(name, lo, hi)
-    extra = sorted(str(key) for key in entry if key not in ("lo", "hi", "role"))
+    extra = sorted(str(key) for key in entry if key not in ("lo", "hi", "role", "labels"))
     if extra:
         raise SchemaError(f"column {name!r}: unknown entries {', '.join(extra)}")
-    return Column(name, entry.get("lo"), entry.get("hi"), entry.get("role", "feature"))
+    bounds, labels = (entry.get("lo"), entry.get("hi")), entry.get("labels")
+    return Column(name, *bounds, entry.get("role", "feature"), labels)
 
 
 def _is_list_of_bounds(x: Any) -> bool:

@@ -82,7 +82,8 @@ def select(
     mechanism: str | Mechanism = "permute-and-flip",
     options: Mapping[str, Any] | None = None,
     allow_unproven: bool = False,
-    loss: str = "least-squares",
+    loss: str | None = None,
+    threshold: float | None = None,
     constraint: str = "box",
     reach: float | None = None,
     radius: float | None = None,
@@ -121,9 +122,13 @@ def select(
         Options of a mechanism given by its name.
     allow_unproven : bool
         Needed for mechanisms without a privacy guarantee, which exist to reproduce figures.
-    loss : {"least-squares", "logistic", "hinge", "huber"}
-        What a support is judged by. For "logistic" and "hinge" the bounds of the response are its
+    loss : {"least-squares", "logistic", "hinge", "huber"}, optional
+        What a support is judged by: least squares by default, logistic where the response has
+        labels. "logistic" and "hinge" are for labels: where the response has bounds, these are the
         two labels, and a cell counts as the nearer one (the upper one from the middle).
+    threshold : float, optional
+        For "huber" alone, in units of the response's half-range: residuals beyond it count by
+        their size, not by their square. From 0.01 to 1; 1/4 by default.
     constraint : {"box", "ball", "l1"}
         Which coefficients are allowed.
     reach, radius : float, optional
@@ -161,7 +166,8 @@ def select(
     plan = _prepare(
         data, schema, y, bounds, always_include, seed, (epsilon, delta), (mechanism, options),
         allow_unproven, sensitivity, Limits.of(node_limit, time_limit), k=k, loss=loss,
-        constraint=constraint, reach=reach, radius=radius, ridge=ridge, neighbours=neighbours,
+        threshold=threshold, constraint=constraint, reach=reach, radius=radius, ridge=ridge,
+        neighbours=neighbours,
     )  # fmt: skip
     setting, sampler = plan.read(progress)
     outcome = sampler.draw(plan.randomness)
@@ -182,7 +188,8 @@ def simulate(
     mechanism: str | Mechanism = "permute-and-flip",
     options: Mapping[str, Any] | None = None,
     allow_unproven: bool = False,
-    loss: str = "least-squares",
+    loss: str | None = None,
+    threshold: float | None = None,
     constraint: str = "box",
     reach: float | None = None,
     radius: float | None = None,
@@ -205,7 +212,8 @@ def simulate(
     plan = _prepare(
         data, schema, y, bounds, always_include, seed, (epsilon, delta), (mechanism, options),
         allow_unproven, sensitivity, Limits.of(node_limit, time_limit), k=k, loss=loss,
-        constraint=constraint, reach=reach, radius=radius, ridge=ridge, neighbours=neighbours,
+        threshold=threshold, constraint=constraint, reach=reach, radius=radius, ridge=ridge,
+        neighbours=neighbours,
     )  # fmt: skip
     _, sampler = plan.read(progress)
     rng = plan.randomness

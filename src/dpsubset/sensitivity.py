@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from .errors import ArgumentError
-from .losses import LOSSES
+from .losses import loss_of
 from .problem import Neighbours, Problem
 
 #: The grid of scores is this many bits finer than the range of the loss, unless the reach is tiny.
@@ -45,7 +45,7 @@ class Sensitivity:
     @classmethod
     def of(cls, problem: Problem, rule: str = "sharp") -> Sensitivity:
         """Sensitivity by the sharp rule, or by a published looser one."""
-        rules = LOSSES[problem.loss].ranges
+        rules = loss_of(problem).ranges
         if rule not in rules:
             raise ArgumentError(
                 f"sensitivity must be one of {', '.join(rules)} for the {problem.loss} loss"

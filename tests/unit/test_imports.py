@@ -13,17 +13,18 @@ ROOT = Path(dpsubset.__file__).parent
 
 #: What a layer may import of the package, besides itself and `errors`. A layer is a module or
 #: a folder of this name. Nothing may import the package's own __init__, which imports lazily.
-BASE = {"schema", "door", "moments", "gram"}
+BASE = {"labels", "schema", "door", "moments", "gram"}
 MODEL = {"problem", "losses", "sensitivity"}
 ENGINE = {"search", "random"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "schema": set(),
+    "labels": set(),
+    "schema": {"labels"},
     "door": {"schema"},
     "moments": {"schema", "door"},
     "gram": {"schema", "door", "moments"},
     # Sources stand beside the moments: they make blocks for them and know nothing of what follows.
-    "sources": {"schema", "moments"},
+    "sources": {"labels", "schema", "moments"},
     "problem": BASE | {"losses"},
     "losses": BASE | {"problem"},
     "sensitivity": BASE | {"problem", "losses"},

@@ -15,12 +15,24 @@ from .logistic import LOGISTIC
 
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (LEAST_SQUARES, LOGISTIC, HINGE, HUBER)}
 
-__all__ = ["LOSSES", "Loss", "Scorer", "scorer"]
+#: The losses of those who name none: for a response with bounds, and for one with two labels.
+REGRESSION = LEAST_SQUARES.name
+CLASSIFICATION = LOGISTIC.name
+
+__all__ = ["CLASSIFICATION", "LOSSES", "REGRESSION", "Loss", "Scorer", "loss_of", "scorer"]
+
+
+def loss_of(problem: Problem) -> Loss:
+    """The loss of a problem, with the problem's threshold where it has one."""
+    loss = LOSSES[problem.loss]
+    if loss.of_threshold is None or problem.threshold is None:
+        return loss
+    return loss.of_threshold(Fraction(problem.threshold))
 
 
 def scorer(data: Moments | Gram, problem: Problem, unit: Fraction, penalty: int = 0) -> Scorer:
     """What scores the supports of a problem on a data set, by the problem's loss."""
-    rows = LOSSES[problem.loss].rows
+    rows = loss_of(problem).rows
     if rows is None:
         from .least_squares import Scorer as FromMoments
 

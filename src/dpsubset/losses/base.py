@@ -46,11 +46,14 @@ class Loss:
         looser, kept to reproduce figures.
     rows : Rows, optional
         For a loss that is summed over records; without, moments are enough.
+    of_threshold : function of the threshold, optional
+        For a loss that has one: the same loss with another threshold.
     """
 
     name: str
     ranges: Mapping[str, Callable[[Fraction], Fraction]]
     rows: Rows | None = None
+    of_threshold: Callable[[Fraction], Loss] | None = None
 
     @property
     def needs_records(self) -> bool:

@@ -7,25 +7,29 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from ..problem import DEFAULT_THRESHOLD
 from .base import HUBER as _CODE
 from .base import Loss, Rows
 
 #: A quarter of the half-range: a residual beyond it counts by its size, not by its square.
-THRESHOLD = Fraction(1, 4)
+THRESHOLD = Fraction(DEFAULT_THRESHOLD)
 
 
-def _value(residual: Fraction) -> Fraction:
-    if residual <= THRESHOLD:
-        return residual**2
-    return 2 * THRESHOLD * residual - THRESHOLD**2
+def of_threshold(threshold: Fraction) -> Loss:
+    """The loss with this threshold d, 0 < d <= 1, which is a float64 number: kernels take it so."""
+
+    def value(residual: Fraction) -> Fraction:
+        if residual <= threshold:
+            return residual**2
+        return 2 * threshold * residual - threshold**2
+
+    def sharp(reach: Fraction) -> Fraction:
+        # At fixed y residuals lie between (|y| - B)_+ and |y| + B. h is convex and increasing, so
+        # the range grows with |y|.
+        return value(1 + reach) - value(max(1 - reach, Fraction(0)))
+
+    rows = Rows(_CODE, labels=False, threshold=threshold)
+    return Loss(name="huber", ranges={"sharp": sharp}, rows=rows, of_threshold=of_threshold)
 
 
-def _sharp(reach: Fraction) -> Fraction:
-    # At fixed y residuals lie between (|y| - B)_+ and |y| + B. h is convex and increasing, so the
-    # range grows with |y|.
-    return _value(1 + reach) - _value(max(1 - reach, Fraction(0)))
-
-
-HUBER = Loss(
-    name="huber", ranges={"sharp": _sharp}, rows=Rows(_CODE, labels=False, threshold=THRESHOLD)
-)
+HUBER = of_threshold(THRESHOLD)

@@ -206,7 +206,8 @@ class Mechanism(ABC):
         if not self.any_loss and setting.problem.loss != "least-squares":
             raise ArgumentError(f"{self.name} is for least squares; for the {setting.problem.loss} "
                                 "loss there are permute-and-flip, exponential, top-r, mistakes and "
-                                "penalised")  # fmt: skip
+                                "penalised. loss='least-squares' is for labels too: they count as "
+                                "-1 and 1")  # fmt: skip
         if self.takes_delta == "no" and setting.delta:
             raise ArgumentError(f"{self.name} is purely private: leave delta at 0")
         if self.takes_delta == "must" and not setting.delta:
@@ -277,9 +278,10 @@ class ScoreMechanism(Mechanism):
     def details(self, setting: Setting) -> list[str]:
         """The score, and how far a row moves it."""
         problem, s = setting.problem, setting.sensitivity
+        beyond = "" if problem.threshold is None else f" (threshold {problem.threshold:.6g})"
         return [
-            f"Score f(S): smallest {problem.loss} objective over models on S with coefficients in "
-            f"the {problem.constraint} of radius {problem.radius:.6g} (reach "
+            f"Score f(S): smallest {problem.loss} objective{beyond} over models on S with "
+            f"coefficients in the {problem.constraint} of radius {problem.radius:.6g} (reach "
             f"{shown_up(problem.reach)}), ridge {problem.ridge:.6g}, in scaled units.",
             f"A row added or removed moves scores relative to each other by at most "
             f"{shown_up(s.range)}, a row replaced by at most {shown_up(2 * s.range)} "

@@ -13,7 +13,7 @@ from ..errors import TableError
 from ..moments import Block
 from ..schema import Schema
 from . import Progress, batch_rows
-from .cells import from_objects
+from .cells import NUMBERS, Reader, reader
 
 
 def as_matrix(x: Any) -> NDArray[Any]:
@@ -47,7 +47,7 @@ def _real(values: Any, what: str, dimensions: int) -> NDArray[Any]:
     if array is None or array.ndim != dimensions:
         shape = "two-dimensional, one row a record" if dimensions == 2 else "one-dimensional"
         raise TableError(f"{what} must be {shape}. Reshape your data and try again")
-    if array.dtype.kind not in "biufOSU":
+    if array.dtype.kind not in "biufOSUT":
         # The wording after the colon is the one scikit-learn's own checks look for.
         reason = "Complex data not supported" if array.dtype.kind == "c" else array.dtype.name
         raise TableError(f"{what} must hold real numbers: {reason}")
@@ -67,6 +67,7 @@ class ArrayTable:
             raise TableError(f"X has {self._x.shape[1]} columns, the schema declares {p}")
         if self._x.shape[0] != self._y.shape[0]:
             raise TableError("X and y must have the same number of rows")
+        self._read = reader(schema.response)
 
     @property
     def rows(self) -> int:
@@ -78,13 +79,13 @@ class ArrayTable:
         n, step = self.rows, batch_rows(self._x.shape[1])
         for start in range(0, n, step):
             part = slice(start, start + step)
-            yield floats(self._x[part]), floats(self._y[part])
+            yield floats(self._x[part]), floats(self._y[part], self._read)
             if progress:
                 progress(min(1.0, (start + step) / n))
 
 
-def floats(values: NDArray[Any]) -> NDArray[Any]:
-    """Numbers as they are, anything else cell by cell."""
+def floats(values: NDArray[Any], read: Reader = NUMBERS) -> NDArray[Any]:
+    """Numbers as they are, or as they count; anything else cell by cell."""
     if values.dtype.kind in "biuf":
-        return values
-    return from_objects(values.ravel().tolist()).reshape(values.shape)
+        return read.from_numbers(values)
+    return read.from_objects(values.ravel().tolist()).reshape(values.shape)

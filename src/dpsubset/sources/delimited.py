@@ -16,13 +16,14 @@ from typing import IO, Any
 import numba
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..errors import TableError
 from ..moments import Block
 from ..schema import Schema
 from . import Progress
-from .cells import from_arrow
+from .cells import NUMBERS, reader
 from .header import check_columns
 
 #: Bytes read at a time.
@@ -46,6 +47,9 @@ class DelimitedTable:
         self._fields = len(names)
         wanted = [*schema.feature_names, schema.response.name]
         self._wanted = np.array([names.index(name) for name in wanted], dtype=np.int64)
+        self._readers = [*[NUMBERS] * len(schema.features), reader(schema.response)]
+        labels = schema.response.labels or ()
+        self._quotes = any('"' in label for label in labels if isinstance(label, str))
 
     @staticmethod
     def header(path: Path, delimiter: str, compression: str | None) -> list[str]:
@@ -102,19 +106,25 @@ class DelimitedTable:
         column_of = np.full(self._fields, -1, dtype=np.int64)
         column_of[self._wanted] = np.arange(width)
         rows = _split(data, ord(self._delimiter), self._fields, column_of, starts, ends)
-        columns = [self._column(data, starts[w, :rows], ends[w, :rows]) for w in range(width)]
-        return np.column_stack(columns[:-1]), columns[-1]
+        values = []
+        for w, read in enumerate(self._readers):
+            column = _column(data, starts[w, :rows], ends[w, :rows])
+            if self._quotes and w == width - 1:  # a quote within quotes is doubled
+                column = pc.replace_substring(column, '""', '"')
+            values.append(read.from_arrow(column))
+        return np.column_stack(values[:-1]), values[-1]
 
-    @staticmethod
-    def _column(
-        data: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        offsets = np.zeros(len(starts) + 1, dtype=np.int64)
-        np.cumsum(ends - starts, out=offsets[1:])
-        packed = np.empty(offsets[-1], dtype=np.uint8)
-        _pack(data, starts, ends, packed)
-        buffers = [None, pa.py_buffer(offsets), pa.py_buffer(packed)]
-        return from_arrow(pa.Array.from_buffers(pa.large_binary(), len(starts), buffers))
+
+def _column(
+    data: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> pa.Array:
+    """The text of a column's fields."""
+    offsets = np.zeros(len(starts) + 1, dtype=np.int64)
+    np.cumsum(ends - starts, out=offsets[1:])
+    packed = np.empty(offsets[-1], dtype=np.uint8)
+    _pack(data, starts, ends, packed)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(packed)]
+    return pa.Array.from_buffers(pa.large_binary(), len(starts), buffers)
 
 
 def _decompress(raw: IO[bytes], compression: str | None, path: Path) -> Any:

@@ -17,7 +17,7 @@ from ..moments import Block
 from ..schema import Schema
 from . import Progress, batch_rows
 from .arrays import as_vector, floats
-from .cells import from_arrow, from_objects, is_readable
+from .cells import NUMBERS, Reader, is_readable, reader
 from .header import check_columns
 
 
@@ -39,11 +39,12 @@ class FrameTable:
         if isinstance(frame, nw.LazyFrame):
             frame = _run(frame.collect)
         self._frame, self._schema = frame, schema
-        self._y = None if y is None else as_vector(_series_to_numpy(y))
+        self._read = reader(schema.response)
+        self._y = None if y is None else _response(y, self._read)
         names = [str(name) for name in frame.columns]
         beside = [] if self._y is None else [schema.response.name]
         check_columns([*names, *beside], schema, "the data frame")
-        if self._y is not None and len(self._y) != frame.shape[0]:
+        if self._y is not None and len(self._y[0]) != frame.shape[0]:
             raise TableError("the data frame and y must have the same number of rows")
         by_text = dict(zip(names, frame.columns, strict=True))
         self._names = [by_text[name] for name in schema.feature_names]
@@ -63,10 +64,13 @@ class FrameTable:
         step = batch_rows(p)
         for start in range(0, n, step):
             part = self._frame[start : start + step]
-            columns = [_floats(part[name]) for name in self._names]
-            if self._y is not None:
-                columns.append(floats(self._y[start : start + step]))
-            yield np.column_stack(columns[:p]), columns[p]
+            columns = [_floats(part[name]) for name in self._names[:p]]
+            if self._y is None:
+                response = _floats(part[self._names[p]], self._read)
+            else:
+                y, read = self._y
+                response = floats(y[start : start + step], read)
+            yield np.column_stack(columns), response
             if progress:
                 progress(min(1.0, (start + step) / n))
 
@@ -95,21 +99,24 @@ def _check_type(series: nw.Series[Any]) -> None:
         )
 
 
-def _floats(series: nw.Series[Any]) -> NDArray[np.float64]:
+def _floats(series: nw.Series[Any], read: Reader = NUMBERS) -> NDArray[np.float64]:
     if series.dtype in (nw.Object, nw.Unknown):
-        return from_objects(series.to_list())
+        return read.from_objects(series.to_list())
     try:
         column = series.to_arrow()
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         # Mixed cells in a column that passes for text: take them one by one.
-        return from_objects(series.to_list())
-    return from_arrow(column) if is_readable(column.type) else from_objects(column.to_pylist())
+        return read.from_objects(series.to_list())
+    if is_readable(column.type):
+        return read.from_arrow(column)
+    return read.from_objects(column.to_pylist())
 
 
-def _series_to_numpy(y: Any) -> Any:
+def _response(y: Any, read: Reader) -> tuple[NDArray[Any], Reader]:
+    """A response beside its frame, with what reads it: a series of another library is read here."""
     series = _native(y, pass_through=True, allow_series=True)
     if isinstance(series, nw.DataFrame):
         series = series[:, 0] if series.shape[1] == 1 else series
     if isinstance(series, nw.Series):
-        return _floats(series)
-    return y
+        return _floats(series, read), NUMBERS
+    return as_vector(y), read

@@ -13,7 +13,7 @@ from ..errors import TableError
 from ..moments import Block
 from ..schema import Schema
 from . import Progress, batch_rows
-from .cells import from_arrow, is_readable
+from .cells import from_arrow, is_readable, reader
 from .header import check_columns
 
 #: Bytes of each column held at a time. Without it pyarrow holds whole row groups, and with its
@@ -40,6 +40,7 @@ class ParquetTable:
                         f"{path.name}: column {name!r} holds {bare}, which is no number: convert "
                         "it, or give it the role 'ignored'"
                     )
+        self._read = reader(schema.response)
 
     @staticmethod
     def header(path: Path) -> list[str]:
@@ -59,8 +60,9 @@ class ParquetTable:
             step = batch_rows(len(self._names))
             try:
                 for batch in file.iter_batches(step, columns=self._names):
-                    columns = [from_arrow(batch.column(name)) for name in self._names]
-                    yield np.column_stack(columns[:-1]), columns[-1]
+                    *columns, response = (batch.column(name) for name in self._names)
+                    x = np.column_stack([from_arrow(column) for column in columns])
+                    yield x, self._read.from_arrow(response)
                     done += batch.num_rows
                     if progress:
                         progress(done / total)

@@ -1,9 +1,9 @@
 """The papers' own formulations on outside solvers, behind `top_supports`. NOT PRIVATE.
 
-``highs``
-    Outer approximation (001) on HiGHS: binary z, cuts eta >= c(z0) + grad c(z0)'(z - z0).
-``scip``
-    The mixed-integer second order cone program (8) of 000 on SCIP.
+``highs``, ``gurobi``
+    Outer approximation (001): binary z, cuts eta >= c(z0) + grad c(z0)'(z - z0). Every loss.
+``scip``, ``gurobi-cones``
+    The mixed-integer second order cone program (8) of 000. Least squares.
 
 They are cross-checks of the engine and peers to measure it against. No mechanism imports them, and
 no release depends on what they find.
@@ -24,34 +24,55 @@ from .certify import Certified, Relaxation, SolverError
 __all__ = ["SOLVERS", "SolverError", "check", "solve"]
 
 
-def _highs(gram: Gram, problem: Problem, limits: Limits) -> Relaxation:
+def _highs() -> type[Relaxation]:
     from .highs import OuterApproximation
 
-    return OuterApproximation(gram, problem, limits)
+    return OuterApproximation
 
 
-def _scip(gram: Gram, problem: Problem, limits: Limits) -> Relaxation:
+def _scip() -> type[Relaxation]:
     from .scip import ConeProgram
 
-    return ConeProgram(gram, problem, limits)
+    return ConeProgram
 
 
-SOLVERS: dict[str, Callable[[Gram, Problem, Limits], Relaxation]] = {"highs": _highs, "scip": _scip}
+def _gurobi() -> type[Relaxation]:
+    from .gurobi import OuterApproximation
+
+    return OuterApproximation
+
+
+def _gurobi_cones() -> type[Relaxation]:
+    from .gurobi import ConeProgram
+
+    return ConeProgram
+
+
+SOLVERS: dict[str, Callable[[], type[Relaxation]]] = {
+    "highs": _highs,
+    "scip": _scip,
+    "gurobi": _gurobi,
+    "gurobi-cones": _gurobi_cones,
+}
+
+_CONES = ("scip", "gurobi-cones")
 
 
 def check(solver: str, problem: Problem) -> None:
-    """Refuse what a solver cannot certify, before a value is read."""
+    """Refuse what a solver cannot certify, or one that is not there, before a value is read."""
     if solver not in SOLVERS:
         raise ArgumentError(f"solver must be one of engine, {', '.join(SOLVERS)}")
-    if problem.loss != "least-squares":
-        raise ArgumentError(f"solver={solver!r} knows least squares only; the engine has no limit")
+    if solver in _CONES and problem.loss != "least-squares":
+        raise ArgumentError(f"solver={solver!r} knows least squares only: the cone program is "
+                            "quadratic. Use solver='highs', 'gurobi' or 'engine'")  # fmt: skip
     if problem.constraint == "l1":
         raise ArgumentError(f"solver={solver!r} knows the box and the ball; use solver='engine'")
-    if solver == "highs" and problem.constraint == "ball" and problem.ridge == 0:
+    if solver not in _CONES and problem.constraint == "ball" and problem.ridge == 0:
         raise ArgumentError(
             "outer approximation over the ball divides by the ridge: give ridge > 0, or "
-            "solver='engine' or 'scip'"
+            "solver='engine' or a cone program, 'scip' or 'gurobi-cones'"
         )
+    SOLVERS[solver]().check()
 
 
 def solve(
@@ -59,5 +80,5 @@ def solve(
 ) -> list[Ranked]:
     """The R best supports in order, as `search.best.best_supports` gives them."""
     check(solver, problem)
-    relaxation = SOLVERS[solver](gram, problem, limits)
+    relaxation = SOLVERS[solver]()(gram, problem, limits)
     return Certified(gram, problem, unit, count, limits).find(relaxation)

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from ..door import STEPS
 from ..errors import DpsubsetError
 from ..gram import Gram
-from ..losses.least_squares import Scorer
+from ..losses import scorer
 from ..problem import Problem
 from ..search.best import Ranked
 from ..search.engine import Limits, SearchLimitError, Support
@@ -45,6 +45,12 @@ class Relaxation(Protocol):
     """A formulation on a solver, with f(S) in units of ``scale``."""
 
     scale: float
+
+    def __init__(self, gram: Gram, problem: Problem, limits: Limits) -> None: ...
+
+    @staticmethod
+    def check() -> None:
+        """`SolverError` if the solver is not installed or has no licence."""
 
     @property
     def slack(self) -> float:
@@ -63,7 +69,7 @@ class Certified:
         self._problem = problem
         self._unit = float(unit)
         self._wanted = min(count, problem.supports)
-        self._scorer = Scorer(gram, problem, unit)
+        self._scorer = scorer(gram, problem, unit)
         self._scores: dict[Support, int] = {}
         self._searched: set[Support] = set()
         self._deadline = time.monotonic() + limits.seconds

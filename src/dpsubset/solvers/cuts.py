@@ -20,12 +20,21 @@ are rounded outwards.
 
 Where X'X is positive definite, a part delta of its diagonal is counted to the ridge: nothing
 changes at binary z, and c grows between again. Above, G is X'X - delta I, still positive
-semidefinite, and the ridge is that of the problem plus delta.
+semidefinite, and the ridge is that of the problem plus delta. Without, as 001 has it, with
+``shift=False``.
+
+A loss that is summed over records, l(y_i, x_i'b), has a line below it at every slope q_i. With
+-l*(y_i, q_i) for where the line starts and w = -X'q / 2, the same reasoning gives
+
+    c(z) >= - sum of l*(y_i, q_i) - mu r^2 - sum of z_j phi_j,
+
+a tangent plane if q are the slopes at the b that attains c(z0).
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from fractions import Fraction
 
 import numpy as np
@@ -33,8 +42,15 @@ from numpy.typing import NDArray
 
 from ..door import STEPS
 from ..gram import Gram
+from ..losses import scorer
+from ..losses.base import HINGE
 from ..losses.kernels import BALL, BOX, minimise
+from ..losses.row_kernels import _descend, gather
+from ..losses.rows import FromRecords
 from ..problem import Problem
+from ..search.kernels import FREE
+from ..search.row_kernels import SLOPES, entropies, gradient, slopes
+from .certify import power_of_two
 
 Floats = NDArray[np.float64]
 
@@ -42,36 +58,35 @@ Floats = NDArray[np.float64]
 _BITS = 48
 #: More than what the five roundings of a gain can take away, relatively.
 _UP = 1.0 + 2.0**-49
+#: What counts as a part of z.
+_SOME = 1e-9
+#: Solvers take smaller coefficients for 0; they are rounded up to this.
+_LEAST = 1e-8
+#: The hinge is smoothed less and less, to the last of these widths.
+_SMOOTHINGS = (0.25, 0.05, 0.01, 2e-3, 4e-4, 8e-5, 1.6e-5)
 
 
-class Cuts:
+class Planes(ABC):
     """Tangent planes of c."""
 
-    def __init__(self, gram: Gram, problem: Problem) -> None:
-        self._gram, self._problem = gram, problem
-        self._c = gram.c.astype(object)
-        self._radius = Fraction(problem.radius)
-        #: In the units of the Gram matrix.
-        self._delta = _least_eigenvalue(gram)
-        #: Rounded down.
-        self._ridge = problem.ridge + self._delta / STEPS**2
-        if self._delta:
-            self._ridge = math.nextafter(math.nextafter(self._ridge, 0.0), 0.0)
+    #: A power of two that no score is above.
+    scale: float
+    _problem: Problem
+    _ridge: float
 
+    @abstractmethod
     def at(self, z: Floats) -> tuple[float, Floats]:
         """Base and gains: f(S) >= base - sum over j in S of gains_j, for every S."""
-        features = np.flatnonzero(z > 1e-9)
-        b, mu = self._coefficients(features, z[features])
-        columns = self._columns(features)
-        exact = np.array([round(math.ldexp(x, _BITS)) for x in b.tolist()], dtype=object)
-        gb = columns.T.astype(object) @ exact
-        gb[features] -= self._delta * exact
-        w = (self._c << _BITS) - gb
-        unit = STEPS**2 << _BITS
-        square = Fraction(int(exact @ gb[features]), unit << _BITS)  # b'Gb
-        base = Fraction(self._gram.yy, STEPS**2) - square - Fraction(mu) * self._radius**2
-        size = np.array([math.nextafter(abs(int(x)) / unit, math.inf) for x in w])
-        return math.nextafter(float(base), -math.inf), self._gains(size, mu)
+
+    def row(self, z: Floats) -> tuple[float, Floats]:
+        """The plane at z as a row for a solver, eta + sum of row_j z_j >= base, in units of scale.
+
+        All coefficients lie between 0 and 1.
+        """
+        base, gains = self.at(z)
+        base = max(base / self.scale, 0.0)
+        # With z_j = 1 and a gain beyond the base, the row says no more than eta >= 0.
+        return base, np.clip(gains / self.scale, _LEAST, max(base, _LEAST))
 
     def _gains(self, w: Floats, mu: float) -> Floats:
         """phi, rounded up."""
@@ -84,6 +99,37 @@ class Cuts:
             if ridge > 0:
                 gains = np.where(w <= ridge * r, w * w / ridge, gains)
         return np.asarray(gains * _UP, dtype=np.float64)
+
+
+class Cuts(Planes):
+    """Of least squares, from moments."""
+
+    def __init__(self, gram: Gram, problem: Problem, shift: bool = True) -> None:
+        self._gram, self._problem = gram, problem
+        self.scale = power_of_two(gram.yy / STEPS**2)
+        self._c = gram.c.astype(object)
+        self._radius = Fraction(problem.radius)
+        #: In the units of the Gram matrix.
+        self._delta = _least_eigenvalue(gram) if shift else 0
+        #: Rounded down.
+        self._ridge = problem.ridge + self._delta / STEPS**2
+        if self._delta:
+            self._ridge = math.nextafter(math.nextafter(self._ridge, 0.0), 0.0)
+
+    def at(self, z: Floats) -> tuple[float, Floats]:
+        """In integers, rounded at the end."""
+        features = np.flatnonzero(z > _SOME)
+        b, mu = self._coefficients(features, z[features])
+        columns = self._columns(features)
+        exact = np.array([round(math.ldexp(x, _BITS)) for x in b.tolist()], dtype=object)
+        gb = columns.T.astype(object) @ exact
+        gb[features] -= self._delta * exact
+        w = (self._c << _BITS) - gb
+        unit = STEPS**2 << _BITS
+        square = Fraction(int(exact @ gb[features]), unit << _BITS)  # b'Gb
+        base = Fraction(self._gram.yy, STEPS**2) - square - Fraction(mu) * self._radius**2
+        size = np.array([math.nextafter(abs(int(x)) / unit, math.inf) for x in w])
+        return math.nextafter(float(base), -math.inf), self._gains(size, mu)
 
     def _columns(self, features: NDArray[np.int64]) -> NDArray[np.int64]:
         self._gram.fetch(features.tolist())
@@ -110,6 +156,64 @@ class Cuts:
         h = z[:, None] * g * z + self._ridge * np.diag(z)
         v, _, _ = minimise(h, z * c, yy, BOX, problem.radius, 1e-12 * yy)
         return z * v, 0.0
+
+
+class RowCuts(Planes):
+    """Of a loss that is summed over records."""
+
+    def __init__(self, problem: Problem, scorer: FromRecords) -> None:
+        self._problem, self._from = problem, scorer
+        self._ridge = problem.ridge
+        # No loss at t = 0 is above 1.
+        self._n = scorer.records.shape[1]
+        self.scale = power_of_two(self._n)
+        self._entropies = entropies()
+
+    def at(self, z: Floats) -> tuple[float, Floats]:
+        """From slopes that are integers, so that their sums are exact."""
+        source, rows, n = self._from, self._from.rows, self._n
+        threshold, scale = float(rows.threshold), float(STEPS)
+        q, half = np.empty(n, dtype=np.int16), np.empty(self._problem.p)
+        const = slopes(self._predictions(z), source.response, rows.code, rows.labels, threshold,
+                       scale, _SMOOTHINGS[-1], self._entropies, q)  # fmt: skip
+        factor = 0.5 / (scale * SLOPES) * (1.0 if rows.labels else 2.0 * threshold)
+        status = np.full(self._problem.p, FREE, dtype=np.int8)
+        gradient(source.records, status, q, factor, half)
+        # Four roundings on the way from an integer.
+        w = np.abs(half) * (1.0 + 2.0**-50)
+        r, mu = self._problem.radius, 0.0
+        if self._problem.constraint == "ball":
+            # What makes the plane highest at z.
+            mu = max(0.0, math.sqrt(float(z @ (w * w))) / r - self._ridge)
+        # The constant is off by less than this, see `search.row_kernels.improve`.
+        base = const - 2.0**-48 * (n + 1.0) - mu * r * r * _UP
+        return base - 2.0**-50 * abs(base), self._gains(w, mu)
+
+    def _predictions(self, z: Floats) -> Floats:
+        """X b for the b of c(z), nearly."""
+        source, rows, problem = self._from, self._from.rows, self._problem
+        features = np.flatnonzero(z > _SOME)
+        x, y = np.empty((self._n, len(features))), np.empty(self._n)
+        gather(source.records, source.response, features, rows.labels, float(STEPS), x, y)
+        # b = sqrt(z) u for the ball, as above. For the box b = z v; its ridge, z_j each, is taken
+        # for their mean, which is right at whole z.
+        share = z[features]
+        ball = problem.constraint == "ball"
+        x *= np.sqrt(share) if ball else share
+        ridge = self._ridge if ball else self._ridge * float(share.mean())
+        u = np.zeros(len(features))
+        # Where few rows of the Huber loss have any curvature, a little of it helps.
+        for smoothing in _SMOOTHINGS if rows.code == HINGE else (1e-3,):
+            _descend(x, y, rows.code, float(rows.threshold), smoothing, BALL if ball else BOX,
+                     problem.radius, ridge, 1e-9 * self._n, u)  # fmt: skip
+        t: Floats = x @ u
+        return np.where(source.response < 0, -t, t) if rows.labels else t
+
+
+def planes(gram: Gram, problem: Problem) -> Planes:
+    """Tangent planes for the problem's loss."""
+    source = scorer(gram, problem, Fraction(1))  # no score is asked of it
+    return RowCuts(problem, source) if isinstance(source, FromRecords) else Cuts(gram, problem)
 
 
 def _least_eigenvalue(gram: Gram) -> int:

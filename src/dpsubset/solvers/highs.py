@@ -16,18 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..door import STEPS
 from ..gram import Gram
 from ..problem import Problem
 from ..search.engine import Limits, Support
-from .certify import CAUTION, SolverError, chosen, limit_passed, power_of_two
-from .cuts import Cuts
+from .certify import CAUTION, SolverError, chosen, limit_passed
+from .cuts import planes
 
 #: Feasibility tolerance asked of HiGHS.
 TOLERANCE = 1e-9
-
-#: HiGHS takes smaller coefficients for 0; they are rounded up to this.
-_LEAST = 1e-8
 
 #: Kelley's method stops when a cut raises the bound by less than this share of what is missing, or
 #: after so many.
@@ -42,14 +38,19 @@ class OuterApproximation:
 
     def __init__(self, gram: Gram, problem: Problem, limits: Limits) -> None:
         self._highspy: Any = _import()
-        self.scale = power_of_two(gram.yy / STEPS**2)
         self._problem = problem
-        self._cuts = Cuts(gram, problem)
+        self._planes = planes(gram, problem)
+        self.scale = self._planes.scale
         self._limits = limits
         self._deadline = time.monotonic() + limits.seconds
         self._nodes = 0
         self._forbidden: set[Support] = set()
         self._highs = self._model()
+
+    @staticmethod
+    def check() -> None:
+        """Whether there is a HiGHS."""
+        _import()
 
     @property
     def slack(self) -> float:
@@ -153,13 +154,10 @@ class OuterApproximation:
 
     def _cut(self, z: NDArray[np.float64]) -> float:
         """Add the tangent plane at z; what it says at z."""
-        base, gains = self._cuts.at(z)
-        base, gains = base / self.scale, gains / self.scale
+        base, row = self._planes.row(z)
         if base > 0:  # otherwise eta >= 0 says more
-            # With z_j = 1 and a gain beyond the base, the row says no more than eta >= 0.
-            row = np.clip(gains, _LEAST, max(base, _LEAST))
             self._row(base, math.inf, range(self._problem.p + 1), np.append(row, 1.0))
-        return base - float(gains @ z)
+        return base - float(row @ z)
 
     def _row(
         self, low: float, high: float, columns: Sequence[int], values: NDArray[np.float64]

@@ -28,16 +28,22 @@ def as_vector(y: Any) -> NDArray[Any]:
     array = _array(y)
     if array is not None and array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
+    elif array is not None and array.ndim == 1 and array.dtype == object and isinstance(y, list):
+        # A single column of lists, one record of which is no such list: the others still are.
+        cells = (c[0] if type(c) in (list, tuple) and len(c) == 1 else c for c in array)
+        array = np.fromiter(cells, dtype=object, count=len(array))
     return _real(array, "y", 1)
 
 
 def _array(values: Any) -> NDArray[Any] | None:
-    with suppress(ValueError, TypeError):
+    # NumPy's errors are about cells: one that is a list, bytes that are no text, a huge integer.
+    with suppress(Exception):
         array = np.asarray(values)
         if array.dtype.kind in "biuf" or hasattr(values, "dtype"):
             return array
-        # A list of mixed cells: NumPy would turn all of them into text because one is, so that
-        # one record changes how the others are read. Cell by cell instead.
+    # A list of mixed cells: NumPy would turn all of them into text because one is, so that one
+    # record changes how the others are read. Cell by cell instead.
+    with suppress(Exception):
         return np.array(values, dtype=object)
     return None
 

@@ -42,7 +42,7 @@ class LabelReader:
             return self.from_numbers(from_arrow(column))
         images = np.full(len(column), np.nan)
         if self._numbers:
-            numbers = from_arrow(column)
+            numbers = from_arrow(column).copy()  # Arrow's own memory is read-only
             for pattern, value in self._words:
                 numbers[_matches(column, pattern)] = value
             images = self.from_numbers(numbers)

@@ -92,7 +92,10 @@ WRONG: list[dict[str, Any]] = [
     {"reach": 0}, {"reach": float("nan")}, {"radius": -1}, {"reach": 1, "radius": 1},
     {"ridge": -1}, {"ridge": float("inf")}, {"neighbours": "friends"}, {"sensitivity": "low"},
     {"always_include": ["d"]}, {"always_include": [3]}, {"always_include": [0.5]},
-    {"always_include": ["a", "b"], "k": 1}, {"seed": 1.5},
+    {"always_include": ["a", "b"], "k": 1}, {"seed": 1.5}, {"loss": 3},
+    {"threshold": 0.25}, {"loss": "logistic", "threshold": 0.25},
+    *({"loss": "huber", "threshold": wrong} for wrong in (
+        0, -1, 0.009, 1.01, 2, float("nan"), float("inf"), "0.5", True, 1j, 10**400)),
 ]  # fmt: skip
 
 

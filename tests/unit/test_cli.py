@@ -114,6 +114,38 @@ def test_options_reach_the_release(folder: Path) -> None:
     assert json.loads((folder / "release.json").read_text())["parameters"]["reach"] == 0.5
 
 
+def test_a_threshold_reaches_the_release(folder: Path) -> None:
+    asked = ("--loss", "huber", "--threshold", "0.5", "--out", "release.json")
+    result = select(*asked, "--statement", "statement.md")
+    assert result.exit_code == 0, result.output
+    stated = json.loads((folder / "release.json").read_text())["parameters"]
+    assert (stated["loss"], stated["threshold"]) == ("huber", 0.5)
+    assert "huber objective (threshold 0.5)" in (folder / "statement.md").read_text()
+
+
+def test_labels_from_the_template_to_the_release(folder: Path) -> None:
+    lines = (folder / "table.csv").read_text().splitlines()
+    rows = [line.rsplit(",", 1)[0] for line in lines[1:]]
+    classes = ["ill" if float(row.split(",")[1]) > 0.5 else " well" for row in rows]
+    named = zip(["a,b,c", *rows], ["state", *classes], strict=True)
+    (folder / "table.csv").write_text("\n".join(map(",".join, named)) + "\n")
+    assert "labels" in run("schema", "init", "table.csv", "--out", "new.yaml").stdout
+    text = (folder / "new.yaml").read_text()
+    text = text.replace("name: null\n  lo: null", "name: state\n  labels: [well, ill]\n  lo: null")
+    for name in "abc":
+        text = text.replace(f"{name}:\n    lo: null\n    hi: null", f"{name}: [0, 1]")
+    (folder / "schema.yaml").write_text(text)
+    checked = run("schema", "check", "schema.yaml", "table.csv")
+    assert "response 'state' (well counts as -1, ill as 1)" in checked.stdout
+    result = select("--out", "release.json")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[1] == "  b"
+    assert "well counts as -1, ill as 1" in result.stdout
+    stated = json.loads((folder / "release.json").read_text())["parameters"]
+    assert stated["loss"] == "logistic"
+    assert stated["labels"][0] == {"label": "well", "counts_as": -1}
+
+
 def test_mechanisms_take_options_and_a_delta(folder: Path) -> None:
     for arguments, options in [
         (["top-r", "--option", "R=2", "--option", "form=permute-and-flip"], {"R": 2, "T": None}),
@@ -208,6 +240,9 @@ def test_a_seeded_run_is_marked_everywhere(folder: Path) -> None:
         (["--mechanism", "peeling", "--seed", "1"], "has no seeds"),
         (["--mechanism", "loud"], "mechanism must be one of permute-and-flip, exponential"),
         (["--loss", "loud"], "loss must be one of"),
+        (["--threshold", "0.5"], "threshold goes with loss='huber'"),
+        (["--loss", "huber", "--threshold", "0"], "threshold must be greater than 0"),
+        (["--loss", "huber", "--threshold", "3"], "threshold must lie between 0.01 and 1"),
         (["--constraint", "cube"], "constraint must be one of"),
         (["--reach", "1", "--radius", "1"], "not both"),
         (["--ridge", "-1"], "ridge must lie"),

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -45,6 +45,11 @@ def selector(**changes: Any) -> PrivateSubsetSelector:
         PrivateSubsetSelector(
             k=1, epsilon=2, bounds=Bounds(x=5, y=5), seed=1, mechanism="exponential",
             neighbours="add-remove", constraint="l1",
+        ),
+        PrivateSubsetSelector(k=1, epsilon=1.0, bounds=Bounds(x=5, labels=(0, 1)), seed=0),
+        PrivateSubsetSelector(
+            k=1, epsilon=1.0, bounds=Bounds(x=5, labels=("no", "yes")), seed=0, loss="huber",
+            threshold=0.5,
         ),
     ],
     # The second instance treats an empty table as an ordinary one, because under add-remove the
@@ -81,6 +86,7 @@ def test_selects_what_select_selects_and_keeps_those_columns() -> None:
         ("always_include", [0]),
         ("seed", 3),
         ("epsilon", 0.5),
+        ("loss", "hinge"),
     ],
 )
 def test_every_parameter_reaches_the_release(parameter: str, value: Any) -> None:
@@ -97,6 +103,7 @@ def test_every_parameter_reaches_the_release(parameter: str, value: Any) -> None
         "always_include": list(problem.always_include),
         "seed": 3 if guarantee.seeded else None,
         "epsilon": float(guarantee.epsilon),
+        "loss": problem.loss,
     }
     assert found[parameter] == value
 
@@ -141,6 +148,55 @@ def test_in_a_pipeline() -> None:
     model.set_output(transform="pandas").fit(table, y)
     assert model[:-1].get_feature_names_out().tolist() == ["bmi", "dose"]
     assert model.score(table, y) > 0.8
+
+
+LABELS = ("benign", "malignant")
+
+
+def classes(y: np.ndarray) -> np.ndarray:
+    return np.where(y > 0, LABELS[1], LABELS[0])
+
+
+@pytest.mark.parametrize(
+    "dress",
+    [
+        lambda y: classes(y),
+        lambda y: classes(y).tolist(),
+        lambda y: classes(y).astype(object),
+        lambda y: pd.Series(classes(y)),
+        lambda y: pd.Series(classes(y), dtype="category"),
+        lambda y: pl.Series(classes(y)),
+    ],
+    ids=["text", "list", "objects", "pandas", "category", "polars"],
+)
+@pytest.mark.parametrize("frame", [np.asarray, lambda x: pd.DataFrame(x, columns=NAMES)])
+def test_string_classes_in_a_pipeline(dress: Any, frame: Any) -> None:
+    x, y = data()
+    model = make_pipeline(selector(bounds=Bounds(x=1, labels=LABELS)), LogisticRegression())
+    table, response = frame(x), dress(y)
+    model.fit(table, response)
+    assert model[0].get_support(indices=True).tolist() == TRUTH
+    assert model[0].release_.problem.loss == "logistic"
+    assert model.classes_.tolist() == list(LABELS)
+    assert model.score(table, classes(y)) > 0.85
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"), [((0, 1), int), ((False, True), bool), ((0.0, 1.0), np.float32)]
+)
+def test_other_kinds_of_classes(labels: Any, kind: Any) -> None:
+    x, y = data()
+    chosen = selector(bounds=Bounds(x=1, labels=labels), loss="hinge").fit(x, (y > 0).astype(kind))
+    assert chosen.release_.support == tuple(TRUTH)
+
+
+def test_a_threshold_reaches_the_release() -> None:
+    x, y = data()
+    chosen = selector(loss="huber", threshold=0.125).fit(x, y)
+    assert chosen.release_.problem.threshold == 0.125
+    assert clone(chosen).threshold == 0.125
+    with pytest.raises(dps.ArgumentError, match="threshold goes with"):
+        selector(threshold=0.125).fit(x, y)
 
 
 def test_clone_and_pickle() -> None:

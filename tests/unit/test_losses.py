@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dpsubset import Bounds, Schema, best_subset, select, simulate
+from dpsubset.audit.exact import audit_exact, contrary_pairs, neighbouring_pairs
+from dpsubset.door import STEPS
 from dpsubset.errors import ArgumentError
-from dpsubset.mechanisms import MECHANISMS
+from dpsubset.gram import Gram
+from dpsubset.losses import loss_of, scorer
+from dpsubset.losses.certified_rows import minimum
+from dpsubset.losses.rows import FromRecords
+from dpsubset.mechanisms import MECHANISMS, PLAIN
 from dpsubset.moments import Moments
+from dpsubset.problem import Problem
+from dpsubset.search.best import best_supports
+from dpsubset.search.engine import Engine
+from dpsubset.search.enumerate import enumerate_supports
+from dpsubset.sensitivity import Sensitivity
 
 ROW_LOSSES = ["logistic", "hinge", "huber"]
 
@@ -70,3 +86,113 @@ def test_an_empty_table_is_an_ordinary_one_under_add_remove() -> None:
     release = select(np.empty((0, 5)), y=np.empty(0), bounds=BOUNDS, k=2, epsilon=1,
                      loss="hinge", neighbours="add-remove")  # fmt: skip
     assert release.support is not None
+
+
+# -- the threshold of the Huber loss --------------------------------------------------------------
+
+THRESHOLDS = [0.01, 0.1, 0.25, 0.6, 1.0]
+
+
+def huber(r: Fraction, d: Fraction) -> Fraction:
+    return r**2 if abs(r) <= d else 2 * d * abs(r) - d**2
+
+
+def huber_problem(threshold: float, **stated: object) -> Problem:
+    asked = {"p": 4, "k": 2, "loss": "huber", "threshold": threshold, "reach": 1.5, **stated}
+    return Problem.state(**asked)  # type: ignore[arg-type]
+
+
+@given(
+    st.floats(0.01, 1),
+    st.floats(1e-3, 5),
+    st.fractions(-1, 1),
+    st.lists(st.fractions(-1, 1), min_size=1, max_size=5),
+)
+def test_the_range_of_any_threshold_is_attained_and_never_passed(
+    threshold: float, reach: float, y: Fraction, ts: list[Fraction]
+) -> None:
+    problem = huber_problem(threshold, reach=reach)
+    d, bound = Fraction(threshold), problem.reach
+    sharp = Sensitivity.of(problem).range
+    values = [huber(y - t * bound, d) for t in ts]
+    assert max(values) - min(values) <= sharp
+    # At y = 1 the ends, and the point nearest to y, attain it: exactly, for the float as it is.
+    ends = [huber(1 - t, d) for t in (-bound, min(Fraction(1), bound))]
+    assert max(ends) - min(ends) == sharp
+
+
+def test_a_large_threshold_has_the_range_of_least_squares_where_residuals_stay_below() -> None:
+    # Residuals are at most 1 + B; beyond d = 1 only the reach itself is left over.
+    tiny = huber_problem(1.0, reach=1e-6)
+    squares = Sensitivity.of(Problem.state(4, 2, reach=1e-6)).range
+    assert float(Sensitivity.of(tiny).range) == pytest.approx(float(squares), rel=1e-5)
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("threshold", [0.05, 1.0])
+def test_no_neighbour_passes_the_spread_and_audits_pass(threshold: float, neighbours: str) -> None:
+    problem = huber_problem(threshold, neighbours=neighbours)
+    right = Sensitivity.of(problem)
+    pairs = [*neighbouring_pairs(problem, 20, np.random.default_rng(5)),
+             *contrary_pairs(problem, 4000)]  # fmt: skip
+    spread = float(right.spread(problem.neighbours))
+    moved = 0.0
+    for pair in pairs:
+        assert pair.records is not None
+        grams = [
+            Gram.of_cells(np.asarray(r.T, dtype=np.int16, order="C"), "") for r in pair.records
+        ]
+        first, second = (enumerate_supports(g, problem, right.unit).scores for g in grams)
+        moved = max(moved, float(np.ptp(second - first)) * float(right.unit))
+    assert 0.8 * spread <= moved <= spread
+    audit = audit_exact(PLAIN["permute-and-flip"](), problem, Fraction(1), pairs)
+    assert audit.passed, audit
+    assert audit.worst >= 0.75
+    # The range of another threshold would not do.
+    other = huber_problem(threshold / 2, neighbours=neighbours)
+    wrong = replace(right, range=Sensitivity.of(other).range)
+    twin = audit_exact(PLAIN["permute-and-flip"](), problem, Fraction(1), pairs, sensitivity=wrong)
+    assert not twin.passed
+
+
+@pytest.mark.parametrize("constraint", ["box", "ball", "l1"])
+@pytest.mark.parametrize("threshold", THRESHOLDS)
+def test_scores_and_searches_take_the_threshold(threshold: float, constraint: str) -> None:
+    """Certified scores against ball arithmetic, searches against enumeration."""
+    rng = np.random.default_rng(7)
+    records = rng.integers(-STEPS, STEPS + 1, (40, 8)).astype(np.int16)
+    records[:20, -1] = np.clip(records[:20, 1].astype(int) + records[:20, 4], -STEPS, STEPS)
+    problem = huber_problem(threshold, p=7, constraint=constraint)
+    gram, unit = Gram.of_cells(np.ascontiguousarray(records.T), ""), Sensitivity.of(problem).unit
+    one = scorer(gram, problem, unit)
+    assert isinstance(one, FromRecords)
+    assert one.rows.threshold == Fraction(threshold)
+    scored = enumerate_supports(gram, problem, unit)
+    for i in rng.choice(len(scored), 3, replace=False):
+        total = one.sum(scored.supports[i])
+        assert total.threshold == Fraction(threshold)
+        low, high = minimum(total, constraint, problem.radius, unit / 64)
+        assert low - unit <= int(scored.scores[i]) * unit <= high + unit
+    ranking = sorted(zip(scored.scores.tolist(), map(tuple, scored.supports.tolist()), strict=True))
+    for eta in (0.1, 100.0):
+        assert best_supports(Engine(gram, problem, unit, eta), 5) == ranking[:5]
+
+
+def test_the_threshold_is_public_settled_and_part_of_the_release() -> None:
+    x, y = table(60, 4)
+    asked = {"y": y, "bounds": BOUNDS, "k": 1, "epsilon": 1, "loss": "huber"}
+    plain, other = select(x, **asked), select(x, threshold=Fraction(1, 3), **asked)
+    assert plain.problem.threshold == 0.25
+    assert other.problem.threshold == 1 / 3  # the float that the kernels take
+    assert other.to_dict()["parameters"]["threshold"] == 1 / 3
+    assert "threshold 0.333333" in other.statement()
+    assert other.sensitivity.range != plain.sensitivity.range
+    assert loss_of(other.problem).rows.threshold == Fraction(1 / 3)
+    assert "threshold" not in select(x, **{**asked, "loss": "hinge"}).statement()
+    assert simulate(x, draws=3, threshold=0.5, **asked)
+    assert best_subset(x, y=y, bounds=BOUNDS, k=1, loss="huber", threshold=0.5).support
+    for wrong in (0.001, 1.5):
+        with pytest.raises(ArgumentError, match=r"between 0\.01 and 1"):
+            best_subset(x, y=y, bounds=BOUNDS, k=1, loss="huber", threshold=wrong)
+    with pytest.raises(ArgumentError, match="threshold goes with loss='huber'"):
+        best_subset(x, y=y, bounds=BOUNDS, k=1, threshold=0.5)

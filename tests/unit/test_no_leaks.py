@@ -331,6 +331,7 @@ ARGUMENTS: list[dict[str, Any]] = [
     {"reach": 1, "radius": 1}, {"ridge": -1}, {"neighbours": "friends"}, {"sensitivity": "low"},
     {"always_include": ["d"]}, {"always_include": [7]}, {"always_include": ["a", "b", "c"]},
     {"seed": "x"}, {"schema": None}, {"schema": 5}, {"bounds": dps.Bounds(x=1, y=1)},
+    {"threshold": 0.5}, {"loss": "huber", "threshold": 0}, {"loss": 5},
 ]  # fmt: skip
 
 
@@ -475,6 +476,44 @@ def test_arrays_selectors_moments_and_simulation(columns: Any, watch: Watch) -> 
     watch.check(selector._repr_html_())
     blocks = open_table(x, SCHEMA, y).blocks()
     watch.run(lambda: dps.Moments.from_blocks(SCHEMA, blocks))
+
+
+LABELLED = dps.Schema.from_bounds(
+    {"a": (0, 1), "b": (0, 1), "c": (0, 1)}, "y", labels=("no", "yes")
+)
+
+
+@pytest.mark.parametrize("loss", [None, "hinge", "least-squares", "huber"])
+def test_a_class_that_was_not_declared(loss: str | None, watch: Watch, tmp_path: Path) -> None:
+    """The marker is a class of its own, in a column of labels."""
+    columns = {**numbers(), "y": [*["no", "yes"] * 13, WORD, "yes", WORD, str(NUMBER), " no"]}
+    (tmp_path / "t.csv").write_text(csv_text(columns))
+    (tmp_path / "t.parquet").write_bytes(parquet_bytes(columns))
+    frame = pd.DataFrame(columns)
+    for data in (tmp_path / "t.csv", tmp_path / "t.parquet", frame, pl.DataFrame(columns),
+                 frame.astype({"y": "category"}), pa.table(columns)):  # fmt: skip
+        release = watch.run(lambda data=data: dps.select(data, LABELLED, loss=loss, **ASKED))
+        check_release(watch, release)
+        watch.check(repr(open_table(data, LABELLED)))
+    x, bounds = frame[["a", "b", "c"]], dps.Bounds(x=1, labels=("no", "yes"))
+    for y in (columns["y"], np.array(columns["y"]), frame["y"].astype("category")):
+        selector = watch.run(
+            lambda y=y: dps.PrivateSubsetSelector(**ASKED, loss=loss, bounds=bounds).fit(x, y)
+        )
+        check_release(watch, selector.release_)
+        watch.check(selector._repr_html_())
+
+
+@pytest.mark.parametrize(
+    "y", [TIMES, [[WORD]] * 3, [{WORD: 1}] * 3], ids=["times", "list", "struct"]
+)
+def test_a_label_column_of_a_wrong_type(y: Any, watch: Watch, tmp_path: Path) -> None:
+    columns = {"a": [1.0] * 3, **ONES, "y": y}
+    (tmp_path / "t.parquet").write_bytes(parquet_bytes(columns))
+    for data in (tmp_path / "t.parquet", pl.DataFrame(columns), pa.table(columns)):
+        watch.error = None
+        watch.run(lambda data=data: dps.select(data, LABELLED, **ASKED))
+        assert isinstance(watch.error, dps.TableError)
 
 
 def test_moments_show_nothing(watch: Watch, tmp_path: Path) -> None:

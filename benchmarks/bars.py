@@ -252,7 +252,7 @@ def b11(run: Run) -> Iterator[Row]:
 
 
 def b12(run: Run) -> Iterator[Row]:
-    """The optimum alone, against the papers' formulations on HiGHS and SCIP."""
+    """The optimum alone, against the papers' formulations on outside solvers."""
     yield from solvers.rows("B12", run.repeats(5, 2), run.limit(60.0))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.solvers import Published
 
 from conformance.recipes import DESIGNS, Recipe
 from dpsubset import Bounds, SearchLimitError, best_subset, solvers, top_supports
@@ -272,3 +273,14 @@ def test_the_worst_first_guess_is_put_right_by_the_solver(
         search._guess = recipe.ranking[-1][1]
         found = search.find(solvers.SOLVERS[solver]()(gram, problem, Limits()))
         assert found == recipe.ranking[:1], recipe
+
+
+@pytest.mark.parametrize("kind", DESIGNS)
+def test_the_published_loop_of_the_bench_finds_an_optimum(kind: str) -> None:
+    needs("highs")
+    recipe = Recipe(kind, "ball", "wide", 2.5, 3)  # nothing is always in
+    loop = Published(Gram.from_moments(recipe.moments), recipe.problem, 60.0)
+    (found,) = loop.solve()
+    assert found in recipe.ranking
+    assert found[0] <= recipe.ranking[0][0] * (1 + 2e-4)
+    assert loop.rounds > 1

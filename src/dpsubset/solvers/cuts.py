@@ -48,6 +48,7 @@ from ..losses.kernels import BALL, BOX, minimise
 from ..losses.row_kernels import _descend, gather
 from ..losses.rows import FromRecords
 from ..problem import Problem
+from ..search.bounds import _smallest
 from ..search.kernels import FREE
 from ..search.row_kernels import SLOPES, entropies, gradient, slopes
 from .certify import power_of_two
@@ -223,4 +224,4 @@ def _least_eigenvalue(gram: Gram) -> int:
     g = gram.columns[gram.slot, : gram.p].astype(np.float64)
     # What float64 may be off by grows with p and with the size of the matrix.
     margin = 8.0 * gram.p * 2.0**-52 * float(np.linalg.norm(g))
-    return max(0, math.floor(float(np.linalg.eigvalsh(g)[0]) - margin))
+    return max(0, math.floor(_smallest(g) - margin))

@@ -102,8 +102,8 @@ def select_command(
     loss: Annotated[
         str | None,
         typer.Option(
-            help="least-squares (for a response with bounds), logistic (with labels), hinge or "
-            "huber."
+            help="least-squares, logistic, hinge or huber. If not given: least-squares for a "
+            "response with bounds, a loss of labels for one with labels."
         ),
     ] = None,
     threshold: Annotated[

@@ -123,9 +123,10 @@ def select(
     allow_unproven : bool
         Needed for mechanisms without a privacy guarantee, which exist to reproduce figures.
     loss : {"least-squares", "logistic", "hinge", "huber"}, optional
-        What a support is judged by: least squares by default, logistic where the response has
-        labels. "logistic" and "hinge" are for labels: where the response has bounds, these are the
-        two labels, and a cell counts as the nearer one (the upper one from the middle).
+        What a support is judged by: by default least squares, and where the response has labels
+        `dpsubset.losses.CLASSIFICATION`. "logistic" and "hinge" are for labels: where the response
+        has bounds, these are the two labels, and a cell counts as the nearer one (the upper one
+        from the middle).
     threshold : float, optional
         For "huber" alone, in units of the response's half-range: residuals beyond it count by
         their size, not by their square. From 0.01 to 1; 1/4 by default.

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import dpsubset as dps
 from dpsubset.cli import app
+from dpsubset.losses import CLASSIFICATION
 from dpsubset.mechanisms import MECHANISMS
 
 HEAVY = ("numba", "scipy", "sklearn", "pyarrow", "numpy", "pandas", "narwhals", "flint")
@@ -142,7 +143,7 @@ def test_labels_from_the_template_to_the_release(folder: Path) -> None:
     assert result.stdout.splitlines()[1] == "  b"
     assert "well counts as -1, ill as 1" in result.stdout
     stated = json.loads((folder / "release.json").read_text())["parameters"]
-    assert stated["loss"] == "logistic"
+    assert stated["loss"] == CLASSIFICATION
     assert stated["labels"][0] == {"label": "well", "counts_as": -1}
 
 

@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dpsubset as dps
 from dpsubset import Bounds, PrivateSubsetSelector, Schema
+from dpsubset.losses import CLASSIFICATION
 
 NAMES = ["age", "bmi", "city", "dose"]
 TRUTH = [1, 3]
@@ -176,7 +177,7 @@ def test_string_classes_in_a_pipeline(dress: Any, frame: Any) -> None:
     table, response = frame(x), dress(y)
     model.fit(table, response)
     assert model[0].get_support(indices=True).tolist() == TRUTH
-    assert model[0].release_.problem.loss == "logistic"
+    assert model[0].release_.problem.loss == CLASSIFICATION
     assert model.classes_.tolist() == list(LABELS)
     assert model.score(table, classes(y)) > 0.85
 

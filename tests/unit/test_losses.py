@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from conformance.regions import random_region
 from dpsubset import Bounds, Schema, best_subset, select, simulate
 from dpsubset.audit.exact import audit_exact, contrary_pairs, neighbouring_pairs
 from dpsubset.door import STEPS
@@ -21,9 +22,11 @@ from dpsubset.losses.rows import FromRecords
 from dpsubset.mechanisms import MECHANISMS, PLAIN
 from dpsubset.moments import Moments
 from dpsubset.problem import Problem
+from dpsubset.search import bounds
 from dpsubset.search.best import best_supports
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports
+from dpsubset.search.kernels import FREE
 from dpsubset.sensitivity import Sensitivity
 
 ROW_LOSSES = ["logistic", "hinge", "huber"]
@@ -176,6 +179,30 @@ def test_scores_and_searches_take_the_threshold(threshold: float, constraint: st
     ranking = sorted(zip(scored.scores.tolist(), map(tuple, scored.supports.tolist()), strict=True))
     for eta in (0.1, 100.0):
         assert best_supports(Engine(gram, problem, unit, eta), 5) == ranking[:5]
+
+
+@pytest.mark.parametrize("constraint", ["box", "ball", "l1"])
+@pytest.mark.parametrize("threshold", [0.01, 0.7, 1.0])
+def test_bounds_of_any_threshold_are_below_every_score(
+    threshold: float, constraint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
+    rng = np.random.default_rng(9)
+    records = rng.choice([-STEPS, -3000, 0, 500, STEPS], (60, 8)).astype(np.int16)
+    problem = huber_problem(threshold, p=7, constraint=constraint, reach=2.0, ridge=0.5)
+    gram, unit = Gram.of_cells(np.ascontiguousarray(records.T), ""), Sensitivity.of(problem).unit
+    searcher = Engine(gram, problem, unit, 0.3)
+    tight = np.inf
+    for _ in range(12):
+        region = random_region(problem, rng)
+        bound = searcher.bounder.root(region, int(rng.integers(0, 30)))
+        g = searcher.bounder.gains(bound)
+        for support in map(tuple, region.supports().tolist()):
+            picked = [j for j in support if region.status[j] >= FREE]
+            slack = searcher.score(support) * float(unit) - (bound.base - g[picked].sum())
+            assert slack >= 0, support
+            tight = min(tight, slack)
+    assert tight < 0.5  # and not by being idle
 
 
 def test_the_threshold_is_public_settled_and_part_of_the_release() -> None:

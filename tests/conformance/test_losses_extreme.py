@@ -1,0 +1,215 @@
+"""Losses of records at the ends of what a problem may be: radius, ridge, n, contrary data."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import flint
+import numpy as np
+import pytest
+
+from conformance.recipes import CONSTRAINTS
+from conformance.regions import random_region
+from dpsubset.door import STEPS
+from dpsubset.gram import Gram
+from dpsubset.losses import LOSSES, scorer
+from dpsubset.losses.certified_rows import bracket, minimum
+from dpsubset.losses.row_kernels import certify
+from dpsubset.losses.rows import FromRecords
+from dpsubset.problem import Problem
+from dpsubset.search import bounds
+from dpsubset.search.engine import Engine
+from dpsubset.search.enumerate import list_supports
+from dpsubset.search.kernels import FREE
+from dpsubset.search.row_kernels import ENTROPIES, SLOPES, entropies
+from dpsubset.sensitivity import Sensitivity
+
+ROW_LOSSES = [name for name, loss in LOSSES.items() if loss.needs_records]
+each_loss = pytest.mark.parametrize("loss", ROW_LOSSES)
+
+
+def gram_of(records: np.ndarray) -> Gram:
+    return Gram.of_cells(np.asarray(records.T, dtype=np.int16, order="C"), "test")
+
+
+def contrary(rng: np.random.Generator, p: int, most: int = 40) -> np.ndarray:
+    """Records that are empty, constant, duplicated, tiny, separable, balanced, or of one label."""
+    n = int(rng.choice([0, 1, 2, 7, most]))
+    x = rng.integers(-STEPS, STEPS + 1, (n, p))
+    kind = int(rng.integers(7))
+    if kind == 1:
+        x[:] = 0
+    elif kind == 2:
+        x[:] = rng.choice([-STEPS, STEPS], (n, p))
+    elif kind == 3:
+        x[:] = x[:, :1]
+    elif kind == 4:
+        x[:] = rng.integers(-2, 3, (n, p))
+    elif kind == 5:
+        x[: n // 2] = -x[n - n // 2 :]
+    y = [
+        np.where(x @ rng.normal(size=p) < 0, -STEPS, STEPS),
+        np.full(n, STEPS),
+        np.zeros(n),
+        rng.integers(-STEPS, STEPS + 1, n),
+    ][int(rng.integers(4))]
+    return np.column_stack([x, y]).astype(np.int64)
+
+
+def extreme(rng: np.random.Generator, loss: str, p: int, neighbours: str) -> Problem:
+    radius = rng.choice([1e-9, 1e9, 10 ** rng.uniform(-9, 9), 10 ** rng.uniform(-1, 1)])
+    ridge = rng.choice([0.0, 0.0, 1e15, 10 ** rng.uniform(-12, 15)])
+    return Problem.state(p, int(rng.integers(1, min(p, 3) + 1)), loss=loss,
+                         constraint=str(rng.choice(CONSTRAINTS)), radius=float(radius),
+                         ridge=float(ridge), neighbours=neighbours)  # fmt: skip
+
+
+def of_records(records: np.ndarray, problem: Problem, unit: Fraction) -> FromRecords:
+    found = scorer(gram_of(records), problem, unit)
+    assert isinstance(found, FromRecords)
+    return found
+
+
+# -- scores ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("constraint", range(3))
+@each_loss
+def test_a_certificate_covers_the_rounding_of_its_own_value(loss: str, constraint: int) -> None:
+    """Columns of zeros: no gap at all, and a value that float64 cannot write down."""
+    rows, n = LOSSES[loss].rows, 1000
+    assert rows is not None
+    y = 0.1 if loss == "huber" else 1.0
+    value, width = certify(np.zeros((n, 2)), np.full(n, y), rows.code, float(rows.threshold), 0.1,
+                           constraint, 1.0, 0.0, np.zeros(2))  # fmt: skip
+    exact = {
+        "logistic": n * flint.arb(2).log(),
+        "hinge": flint.arb(n),
+        "huber": n * flint.arb(y) ** 2,
+    }[loss]
+    assert abs(flint.arb(value) - exact) <= flint.arb(width)
+    assert width < 1e-6 or loss == "hinge"  # the smoothed hinge is not exact
+
+
+@each_loss
+def test_a_bracket_holds_from_any_point(loss: str) -> None:
+    """Also from points outside of C, and for any smoothing of the hinge."""
+    rng = np.random.default_rng(11)
+    told = 0
+    for _ in range(24):
+        records = contrary(rng, 3, 9)
+        # Ordinary sizes; one more record, so that balanced ones are not.
+        records = np.vstack([records, rng.integers(-STEPS, STEPS + 1, 4)])
+        problem = Problem.state(3, 3, loss=loss, constraint=str(rng.choice(CONSTRAINTS)),
+                                radius=float(10 ** rng.uniform(-1, 1)),
+                                ridge=float(rng.choice([0.0, 0.3])))  # fmt: skip
+        total = of_records(records, problem, Fraction(1, 2**20)).sum([0, 1, 2])
+        tight = minimum(total, problem.constraint, problem.radius, Fraction(1, 2**30))
+        for _ in range(6):
+            size = problem.radius * 10 ** rng.uniform(-2, 1)
+            b = [Fraction(float(v)) for v in rng.normal(size=3) * size]
+            smoothing = flint.arb(float(10 ** rng.uniform(-2, 6)))
+            low, high = bracket(total, problem.constraint, Fraction(problem.radius), b, smoothing)
+            assert low <= tight[1]
+            assert high >= tight[0]
+            told += high - low > Fraction(1, 100)
+    assert told
+
+
+@each_loss
+def test_both_ways_to_a_score_agree_on_contrary_data(loss: str) -> None:
+    rng = np.random.default_rng(12)
+    for _ in range(25):
+        records = np.vstack([contrary(rng, 2, 9), rng.integers(-STEPS, STEPS + 1, 3)])
+        problem = Problem.state(2, 2, loss=loss, constraint=str(rng.choice(CONSTRAINTS)),
+                                radius=float(10 ** rng.uniform(-2, 2)),
+                                ridge=float(rng.choice([0.0, 1e-6, 1.0, 1e6])))  # fmt: skip
+        unit = Sensitivity.of(problem).unit
+        one = of_records(records, problem, unit)
+        low, high = minimum(one.sum([0, 1]), problem.constraint, problem.radius, unit / 2**10)
+        for score in (one.exact_score([0, 1]), int(one.scores(np.array([[0, 1]]))[0])):
+            assert low - unit <= score * unit <= high + unit
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_the_middle_counts_as_above_in_ball_arithmetic_too(loss: str) -> None:
+    rng = np.random.default_rng(13)
+    records = rng.integers(-STEPS, STEPS + 1, (12, 3))
+    records[:6, -1] = 0
+    signs = records.copy()
+    signs[:, -1] = np.where(records[:, -1] < 0, -STEPS, STEPS)
+    problem = Problem.state(2, 2, loss=loss, reach=3)
+    both = [
+        of_records(r, problem, Fraction(1, 2**20)).exact_score([0, 1]) for r in (records, signs)
+    ]
+    assert both[0] == both[1]
+
+
+# -- sensitivity ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("neighbours", ["add-remove", "replace-one"])
+@each_loss
+def test_no_record_moves_scores_by_more_than_the_spread(loss: str, neighbours: str) -> None:
+    rng = np.random.default_rng(14)
+    seen = 0
+    while seen < 120:
+        p = int(rng.integers(2, 6))
+        records, problem = contrary(rng, p), extreme(rng, loss, p, neighbours)
+        z = rng.choice([-STEPS, 0, STEPS], p + 1)
+        if neighbours == "add-remove":
+            other = np.vstack([records, z])
+        elif len(records):
+            other = np.vstack([records[1:], z])
+        else:
+            continue
+        s, supports = Sensitivity.of(problem), list_supports(problem)
+        before, after = (of_records(r, problem, s.unit).scores(supports) for r in (records, other))
+        assert int(np.ptp(after - before)) * s.unit <= s.spread(problem.neighbours), problem
+        seen += 1
+
+
+# -- bounds ---------------------------------------------------------------------------------------
+
+
+def test_entropies_are_rounded_down_and_by_little() -> None:
+    table = entropies()
+    assert table[0] == table[-1] == 0
+    for q in range(1, SLOPES):
+        a = flint.arb(q) / SLOPES
+        exact = -(a * a.log() + (1 - a) * (1 - a).log()) * ENTROPIES
+        assert flint.arb(int(table[q])) <= exact
+        assert flint.arb(int(table[q]) + 3) >= exact
+
+
+@each_loss
+def test_bounds_are_below_every_score_at_the_extremes(
+    loss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
+    rng = np.random.default_rng(15)
+    tested = 0
+    for _ in range(60):
+        p = int(rng.integers(2, 7))
+        records, problem = contrary(rng, p), extreme(rng, loss, p, "add-remove")
+        unit = Sensitivity.of(problem).unit
+        engine = Engine(gram_of(records), problem, unit, float(10 ** rng.uniform(-6, 6)),
+                        penalty=int(rng.choice([0, 5])))  # fmt: skip
+        for _ in range(2):
+            bound = engine.bounder.root(random_region(problem, rng), int(rng.choice([0, 1, 20])))
+            while True:
+                g = [Fraction(float(gain)) for gain in engine.bounder.gains(bound)]
+                for support in map(tuple, bound.region.supports().tolist()):
+                    picked = [j for j in support if bound.region.status[j] >= FREE]
+                    own = Fraction(bound.base) - sum((g[j] for j in picked), Fraction(0))
+                    score = engine.score(support) * unit
+                    assert own <= score, (problem, support)
+                    assert Fraction(bound.flat) <= score
+                    tested += 1
+                free = np.flatnonzero(bound.region.status >= FREE)
+                if not len(free):
+                    break
+                halves = list(bound.region.split(int(rng.choice(free))))
+                half = halves[int(rng.integers(len(halves)))]
+                bound = engine.bounder.child(bound, half, int(rng.integers(0, 9)))
+    assert tested > 500

@@ -137,7 +137,7 @@ def test_bars_of_the_losses_on_a_tiny_table():
     assert [row.case for row in rows if row.failed] == [
         f"{loss}, {shape}, {name}: 100 best"
         for loss in ("hinge", "logistic")
-        for name in ("box", "ball")
+        for name in ("box", "ball", "papers' ball")
     ]
     assert all(row.ratio for row in rows if not row.failed)
     assert "of 100 draws" in rows[0].note

@@ -14,7 +14,7 @@ from dpsubset.door import STEPS
 from dpsubset.gram import Gram
 from dpsubset.losses import LOSSES, scorer
 from dpsubset.losses.certified_rows import bracket, minimum
-from dpsubset.losses.row_kernels import certify
+from dpsubset.losses.row_kernels import certify, gather, minimise, score_all
 from dpsubset.losses.rows import FromRecords
 from dpsubset.problem import Problem
 from dpsubset.search import bounds
@@ -89,6 +89,22 @@ def test_a_certificate_covers_the_rounding_of_its_own_value(loss: str, constrain
     }[loss]
     assert abs(flint.arb(value) - exact) <= flint.arb(width)
     assert width < 1e-6 or loss == "hinge"  # the smoothed hinge is not exact
+
+
+@each_loss
+def test_float64_answers_only_where_its_width_is_half_a_unit(loss: str) -> None:
+    rows, n = LOSSES[loss].rows, 200
+    assert rows is not None
+    records = np.random.default_rng(10).integers(-STEPS, STEPS + 1, (3, n)).astype(np.int16)
+    z, o, support = np.empty((n, 2)), np.empty(n), np.array([0, 1])
+    gather(records[:2], records[2], support, rows.labels, float(STEPS), z, o)
+    about = rows.code, float(rows.threshold), 0, 0.4, 0.0
+    _, width = minimise(z, o, *about, 0.0)  # a target that is never met: as good as it gets
+    for unit, right in ((1.9 * width, False), (2.1 * width, True)):
+        _, here = minimise(z, o, *about, unit / 2)
+        done = score_all(records[:2], records[2], support[None], about[0], rows.labels, *about[1:],
+                         float(STEPS), unit, np.empty(1, dtype=np.int64))  # fmt: skip
+        assert bool(done[0]) == (here <= unit / 2) == right
 
 
 @each_loss

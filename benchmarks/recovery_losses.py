@@ -50,7 +50,7 @@ ROWS: dict[tuple[int, float], tuple[int, ...]] = {
     (100, 0.8): (1000, 1500, 2000, 3000, 6000),
     (1000, 0.1): (500, 700, 1000, 1500),
     (1000, 0.5): (700, 1000, 1500, 3000),
-    (1000, 0.8): (3000,),
+    (1000, 0.8): (1500, 3000, 6000),
 }
 PUBLISHED_ROWS = (700, 1000, 1500, 2000, 3000, 4500, 6000)
 
@@ -265,59 +265,65 @@ def _grouped(
     yield from curves.items()
 
 
-#: Colour says which loss, the dash which mechanism.
+#: Colour says which loss; dash and marker say which mechanism, or which reach.
 _COLOURS = {"logistic": "#0072b2", "hinge": "#d55e00", "least-squares": "#009e73"}
-_DASHES = {OURS: ("-", "o"), "exponential": (":", "."), "top-r": ("", "^"), "mistakes": ("", "s")}
+_STYLES: dict[tuple[str, str], tuple[str, str, str]] = {
+    ("papers' ball", OURS): ("-", "o", OURS),
+    ("papers' ball", "exponential"): (":", ".", "exponential"),
+    ("papers' ball", "top-r"): ("none", "^", "top-r, R = 100"),
+    ("papers' ball", "mistakes"): ("none", "s", "mistakes as published: no guarantee"),
+    ("default", OURS): ("-", "o", "box, reach 1"),
+    ("reach 2", OURS): ("--", "D", "box, reach 2"),
+}
 _PANELS = (
-    ("papers' ball", 0.1), ("default", 0.1), ("best", 0.1), ("default", 0.5), ("reach 2", 0.5),
-    ("best", 0.5), ("reach 2", 0.8),
+    ("papers' ball", 0.1), ("papers' ball", 0.5), ("box", 0.1), ("box", 0.5), ("box", 0.8),
 )  # fmt: skip
 
 
 def draw(path: Path, lines: list[dict[str, Any]]) -> Path:
     """A row of panels for each p, a panel for each setting and correlation."""
     from matplotlib import pyplot
+    from matplotlib.lines import Line2D
 
-    kept = [line for line in lines if line["part"] != "sweep" and line["probability"] is not None]
-    sizes = sorted({line["p"] for line in kept})
+    sizes = (100, 1000)
     figure, axes = pyplot.subplots(
-        len(sizes), len(_PANELS), figsize=(3 * len(_PANELS), 2.9 * len(sizes)), squeeze=False,
-        sharey=True, layout="constrained",
-    )  # fmt: skip
-    known: dict[str, Any] = {}
-    for (row, p), (column, (setting, rho)) in itertools.product(
-        enumerate(sizes), enumerate(_PANELS)
-    ):
+        len(sizes), len(_PANELS), figsize=(14, 6.4), sharey=True, layout="constrained"
+    )
+    for (row, p), (column, (title, rho)) in itertools.product(enumerate(sizes), enumerate(_PANELS)):
         panel = axes[row, column]
-        here = [
-            line
-            for line in kept
-            if line["p"] == p and line["rho"] == rho and line["setting"].startswith(setting)
-        ]
-        for (_, _, _, loss, name), points in _grouped(here):
-            points.sort(key=lambda line: line["n"])
-            dash, marker = _DASHES[name]
+        for (_, _, setting, loss, name), points in _grouped(lines):
+            here = [
+                line
+                for line in points
+                if (line["p"], line["rho"]) == (p, rho) and line["probability"] is not None
+            ]
+            style = _STYLES.get((setting, name))
+            if style is None or (setting == "papers' ball") != (title == "papers' ball"):
+                continue
+            dash, marker, _ = style
             panel.plot(
-                [line["n"] for line in points], [line["probability"] for line in points], dash,
-                marker=marker, color=_COLOURS[loss], markersize=4, alpha=0.85,
-                label=f"{loss}, {name}",
+                [line["n"] for line in here], [line["probability"] for line in here],
+                linestyle=dash, marker=marker, color=_COLOURS[loss], markersize=4, alpha=0.85,
             )  # fmt: skip
-        panel.set_title(f"{setting}, rho {rho:g}, p {p:,.0f}", fontsize=9)
+        panel.set_title(f"{title}, rho {rho:g}, p {p:,}", fontsize=9)
         panel.set_xscale("log")
+        panel.set_xlim(270, 6600)
         ticks = (300, 1000, 3000, 6000)
         panel.set_xticks(ticks, [f"{n:,}" for n in ticks], fontsize=8)
         panel.minorticks_off()
         panel.grid(alpha=0.3)
-        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            known.setdefault(label, handle)
-        if row == len(sizes) - 1:
-            panel.set_xlabel("rows n")
+    for panel in axes[-1]:
+        panel.set_xlabel("rows n")
     for panel in axes[:, 0]:
         panel.set_ylabel("true support released")
-    figure.legend(known.values(), known.keys(), loc="outside lower center", ncols=5, fontsize=8,
-                  frameon=False)  # fmt: skip
-    figure.suptitle(f"Recovery from labels, k {K}, epsilon {EPSILON}, ten data sets a point")
-    figure.savefig(path, dpi=110)
+    keys = [Line2D([], [], color=colour, label=loss) for loss, colour in _COLOURS.items()]
+    keys += [
+        Line2D([], [], color="grey", linestyle=dash, marker=marker, markersize=4, label=label)
+        for dash, marker, label in _STYLES.values()
+    ]
+    figure.legend(handles=keys, loc="outside lower center", ncols=5, fontsize=8, frameon=False)
+    figure.suptitle(f"Recovery of {K} variables from labels, epsilon {EPSILON}")
+    figure.savefig(path, dpi=90)
     pyplot.close(figure)
     return path
 

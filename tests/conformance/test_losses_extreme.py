@@ -50,7 +50,7 @@ def contrary(rng: np.random.Generator, p: int, most: int = 40) -> np.ndarray:
     y = [
         np.where(x @ rng.normal(size=p) < 0, -STEPS, STEPS),
         np.full(n, STEPS),
-        np.zeros(n),
+        rng.choice([-STEPS, 0, STEPS], n),
         rng.integers(-STEPS, STEPS + 1, n),
     ][int(rng.integers(4))]
     return np.column_stack([x, y]).astype(np.int64)

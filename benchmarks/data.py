@@ -47,6 +47,7 @@ class Shape:
     k: int = 5
     rho: float = 0.1
     seed: int = 0
+    snr: float = SNR
 
     def __str__(self) -> str:
         return f"n {self.n:,}, p {self.p:,}, k {self.k}, rho {self.rho:g}"
@@ -71,7 +72,7 @@ class Shape:
             raise ValueError("every second feature: p must be at least 2 k - 1")
         signal = x[:, active].sum(axis=1) / math.sqrt(self.k)
         variance = float((self.rho ** np.abs(active[:, None] - active)).sum()) / self.k
-        return x, signal + math.sqrt(variance / SNR) * rng.standard_normal(self.n)
+        return x, signal + math.sqrt(variance / self.snr) * rng.standard_normal(self.n)
 
 
 def scaled(values: Floats) -> Floats:

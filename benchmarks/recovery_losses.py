@@ -3,12 +3,13 @@
 Labels are the signs of the response of `recovery`: correlated normal variables, k = 5 of which
 explain it at a signal-to-noise ratio of 5, clipped at 0.5; epsilon = 1, replace-one. 001 does not
 say how its labels were made; signs are the usual way. Three losses: hinge, logistic, and least
-squares on the labels as -1 and 1. Three parts:
+squares on the labels as -1 and 1. Four parts:
 
 - *published*: the ball and the ridge of the published hinge figure (`PAPERS_BALL`), with the
   mechanisms of the papers beside ours;
 - *curves*: the default box, of reach 1 and without ridge, the box of reach 2, and the box of the
   reach that is best for the loss at this correlation, where the sweep has it;
+- *weak*: the same at a signal-to-noise ratio of 1;
 - *sweep*: reaches and ridges for each loss, which is where the best reaches come from. The
   curves are measured on other data than the sweep.
 
@@ -23,7 +24,7 @@ import itertools
 import statistics
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ ROWS: dict[tuple[int, float], tuple[int, ...]] = {
     (1000, 0.5): (700, 1000, 1500, 3000),
     (1000, 0.8): (1500, 3000, 6000),
 }
+WEAK_ROWS = {0.1: (1000, 1500), 0.5: (1500, 3000), 0.8: (3000, 6000)}
 PUBLISHED_ROWS = (700, 1000, 1500, 2000, 3000, 4500, 6000)
 
 #: The papers' mechanisms, and where they are measured: at a transition, and where ours is sure.
@@ -74,8 +76,8 @@ BEST: dict[float, dict[str, float]] = {
 
 _WORDS = ("part", "setting", "loss", "mechanism")
 COLUMNS = (
-    "part", "setting", "loss", "mechanism", "p", "rho", "n", "data_sets", "draws", "probability",
-    "lowest", "highest", "first_draw_ms",
+    "part", "setting", "loss", "mechanism", "p", "rho", "snr", "n", "data_sets", "draws",
+    "probability", "lowest", "highest", "first_draw_ms",
 )  # fmt: skip
 
 
@@ -100,9 +102,7 @@ class Point:
         finished = True
         for seed in self.seeds:
             try:
-                share, seconds = self._on(
-                    Shape(self.shape.n, self.shape.p, K, self.shape.rho, seed)
-                )
+                share, seconds = self._on(replace(self.shape, seed=seed))
             except SearchLimitError:
                 finished = False
                 break
@@ -112,7 +112,8 @@ class Point:
         return {
             "part": self.part, "setting": self.setting, "loss": self.loss,
             "mechanism": self.mechanism, "p": self.shape.p, "rho": self.shape.rho,
-            "n": self.shape.n, "data_sets": len(self.seeds), "draws": self.draws,
+            "snr": self.shape.snr, "n": self.shape.n, "data_sets": len(self.seeds),
+            "draws": self.draws,
             "probability": round(statistics.mean(shares), 4) if known else None,
             "lowest": min(shares) if known else None, "highest": max(shares) if known else None,
             "first_draw_ms": round(1e3 * statistics.median(times), 1) if known else None,
@@ -168,6 +169,15 @@ def curves(seeds: range = range(100, 110), draws: int = 100) -> Iterator[Point]:
                         draws=draws if p <= 100 else draws // 2)  # fmt: skip
 
 
+def weak(seeds: range = range(100, 110), draws: int = 100) -> Iterator[Point]:
+    """The curves' settings where noise and signal are alike."""
+    for (rho, rows), loss in itertools.product(WEAK_ROWS.items(), LOSSES):
+        reaches = {"default": 1.0} if loss == "least-squares" else {"default": 1.0, "reach 2": 2.0}
+        for n, (name, reach) in itertools.product(rows, reaches.items()):
+            yield Point("weak", loss, name, Shape(n, 100, K, rho, snr=1.0), {"reach": reach},
+                        seeds=seeds, draws=draws)  # fmt: skip
+
+
 def sweep(seeds: range = range(10), draws: int = 100) -> Iterator[Point]:
     """Reaches and ridges for each loss, at two n of the transition for each correlation."""
     for (rho, rows), loss in itertools.product(SWEPT_ROWS.items(), LOSSES):
@@ -176,7 +186,7 @@ def sweep(seeds: range = range(10), draws: int = 100) -> Iterator[Point]:
                         {"reach": reach, "ridge": ridge}, seeds=seeds, draws=draws)  # fmt: skip
 
 
-PARTS = {"published": published, "curves": curves, "sweep": sweep}
+PARTS = {"published": published, "curves": curves, "weak": weak, "sweep": sweep}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -295,7 +305,9 @@ def draw(path: Path, lines: list[dict[str, Any]]) -> Path:
             here = [
                 line
                 for line in points
-                if (line["p"], line["rho"]) == (p, rho) and line["probability"] is not None
+                if (line["p"], line["rho"]) == (p, rho)
+                and line["probability"] is not None
+                and line["part"] != "weak"
             ]
             style = _STYLES.get((setting, name))
             if style is None or (setting == "papers' ball") != (title == "papers' ball"):

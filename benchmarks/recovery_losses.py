@@ -161,7 +161,7 @@ def curves(seeds: range = range(100, 110), draws: int = 100) -> Iterator[Point]:
         named = {"default": 1.0}
         if rho in BEST:
             named["best"] = BEST[rho][loss]
-        if loss != "least-squares":  # which finds nothing there
+        if loss != "least-squares":  # which finds little there
             named["reach 2"] = 2.0
         for n, (name, reach) in itertools.product(rows, named.items()):
             # Of many variables each draw takes longer.

@@ -10,10 +10,11 @@ import pytest
 
 from conformance.recipes import CONSTRAINTS
 from conformance.regions import random_region
+from dpsubset import Bounds, select
 from dpsubset.door import STEPS
 from dpsubset.gram import Gram
-from dpsubset.losses import LOSSES, scorer
-from dpsubset.losses.certified_rows import bracket, minimum
+from dpsubset.losses import LOSSES, certified, certified_rows, scorer
+from dpsubset.losses.certified_rows import Sum, bracket, minimum
 from dpsubset.losses.row_kernels import certify, gather, minimise, score_all
 from dpsubset.losses.rows import FromRecords
 from dpsubset.problem import Problem
@@ -159,6 +160,89 @@ def test_the_middle_counts_as_above_in_ball_arithmetic_too(loss: str) -> None:
         of_records(r, problem, Fraction(1, 2**20)).exact_score([0, 1]) for r in (records, signs)
     ]
     assert both[0] == both[1]
+
+
+# -- ball arithmetic always answers ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@each_loss
+def test_balanced_rows_have_a_minimum(loss: str, constraint: str) -> None:
+    """G is 0 up to the radius of a ball, and its square might be negative."""
+    rows, tolerance = LOSSES[loss].rows, Fraction(1, 2**30)
+    assert rows is not None
+    cells = [((12345, 7), 1, 3), ((-12345, -7), 1, 3)]
+    total = Sum(cells, 2, STEPS, rows.code, rows.threshold, Fraction(0))
+    low, high = minimum(total, constraint, 3.0, tolerance)
+    assert 0 <= high - low <= tolerance
+
+
+@each_loss
+def test_balanced_data_and_their_neighbours_have_a_release(loss: str) -> None:
+    n = 40_000
+    x = np.tile([0.37, 0.11, -0.2], (n, 1))
+    for first in (0.0, 1.0):
+        y = np.where(np.arange(n) % 2, 1.0, 0.0)
+        y[0] = first
+        release = select(x, y=y, bounds=Bounds(x=(-1, 1), y=(0, 1)), k=1, epsilon=1, loss=loss,
+                         constraint="ball", reach=1e-4)  # fmt: skip
+        assert release.support is not None
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@each_loss
+def test_a_coarse_tolerance_is_met(
+    loss: str, constraint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The easiest problem is finer than the goal: a step is taken all the same."""
+    barrier = certified_rows._barrier
+
+    def guarded(*arguments):  # type: ignore[no-untyped-def]
+        assert arguments[-1] <= 1024, "more and more bits, and no progress"
+        return barrier(*arguments)
+
+    monkeypatch.setattr(certified_rows, "_barrier", guarded)
+    rows = LOSSES[loss].rows
+    assert rows is not None
+    for ridge in (Fraction(0), Fraction(1e-300), Fraction(10**15)):
+        total = Sum([((STEPS,), 1, 1)], 1, STEPS, rows.code, rows.threshold, ridge)
+        for radius in (1e-9, 1.0, 1e9):
+            low, high = minimum(total, constraint, radius, Fraction(4096))
+            assert high - low <= 4096
+
+
+@pytest.mark.parametrize("error", [ValueError("12345"), ZeroDivisionError(), OverflowError()])
+def test_what_fails_at_one_precision_is_tried_at_the_next(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing that depends on values leaves `exact_score` but the score."""
+    records = np.random.default_rng(16).integers(-STEPS, STEPS + 1, (9, 3))
+    for loss in ("logistic", "least-squares"):
+        problem = Problem.state(2, 2, loss=loss)
+        unit = Sensitivity.of(problem).unit
+        module = certified if loss == "least-squares" else certified_rows
+        barrier, bits = module._barrier, []
+
+        def failing(*arguments, barrier=barrier, bits=bits):  # type: ignore[no-untyped-def]
+            bits.append(arguments[-1])
+            if len(bits) < 3:
+                raise error
+            return barrier(*arguments)
+
+        one = scorer(gram_of(records), problem, unit)
+        expected = one.exact_score([0, 1])  # type: ignore[attr-defined]
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "_barrier", failing)
+            assert one.exact_score([0, 1]) == expected  # type: ignore[attr-defined]
+        assert bits == [128, 256, 512]
+
+
+@pytest.mark.parametrize("constraint", range(3))
+def test_a_tiny_ridge_does_not_send_the_hinge_to_ball_arithmetic(constraint: int) -> None:
+    z = np.random.default_rng(0).uniform(-1, 1, (50, 3))
+    for ridge in (1e-140, 1e-300):
+        _, width = minimise(z, np.ones(50), 1, 0.0, constraint, 2.0, ridge, 2.0**-16)
+        assert width <= 2.0**-16, ridge
 
 
 # -- sensitivity ----------------------------------------------------------------------------------

@@ -39,7 +39,10 @@ def minimum(
     bound = Fraction(radius)
     bits = 128
     while True:
-        b = _barrier(q, constraint, bound, tolerance, bits)
+        try:
+            b = _barrier(q, constraint, bound, tolerance, bits)
+        except (ArithmeticError, ValueError):
+            b = None  # a ball too wide for an operation: narrower with more bits
         if b is not None:
             low, high = bracket(q, constraint, bound, b, bits)
             if high - low <= tolerance:

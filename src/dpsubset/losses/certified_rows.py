@@ -49,6 +49,8 @@ def minimum(
             low, high = bracket(total, constraint, bound, b, t)
             if high - low <= tolerance:
                 return low, high
+        except (ArithmeticError, ValueError):
+            pass  # a ball too wide for an operation: narrower with more bits, and nobody's business
         finally:
             flint.ctx.prec = saved
         bits *= 2
@@ -135,8 +137,10 @@ def _barrier(
     n = sum(count for _, _, count in total.rows)
     size = 2 * k if constraint == "l1" else k
     z = [flint.arb(0)] * k + [flint.arb(1) / (2 * k)] * (size - k)
-    t = 1 / _arb(1 + n + total.ridge)
-    goal = _arb(Fraction(16 * (2 * n + 2 * size + 1)) / tolerance)
+    fine = Fraction(16 * (2 * n + 2 * size + 1)) / tolerance
+    # The first problem is almost the barrier alone, and not the last one, however coarse that is.
+    easy = 1 / (1 + (n + total.ridge * radius) * (1 + k * radius))
+    t, goal = _arb(min(easy, fine / 8)), _arb(fine)
     while t < goal:
         t = flint.arb((t * 8).mid())
         for _ in range(bits):
@@ -150,14 +154,14 @@ def _barrier(
             step, decrement = _newton(h, c, z, t, constraint)
             if step is None:
                 break
-            start = t * value + _room(z, k, constraint)
+            before = t * value + _room(z, k, constraint)
             damping = flint.arb(1)
             for _half in range(bits):
                 trial = [flint.arb((a + damping * s).mid()) for a, s in zip(z, step, strict=True)]
                 room = _room(trial, k, constraint)
                 if room.is_finite():
                     reached = t * _derivatives(total, trial[:k], r, t)[0] + room
-                    if reached.mid() <= (start - damping * decrement / 8).mid():
+                    if reached.mid() <= (before - damping * decrement / 8).mid():
                         break
                 damping /= 2
             else:
@@ -232,7 +236,8 @@ def _ball_norm(v: _Vector, constraint: str) -> flint.arb:
         for x in sizes:
             largest = largest.max(x)
         return largest
-    return sum((x * x for x in sizes), flint.arb(0)).sqrt()
+    # An upper end: a ball around 0 has no square root, and a gap may only grow.
+    return flint.arb(sum((x * x for x in sizes), flint.arb(0)).upper()).sqrt()
 
 
 def _ball(x: Fraction) -> flint.arb:

@@ -120,6 +120,8 @@ def minimise(
     for j in range(k):
         h[j, j] = ridge
     b[:] = _quadratic(h, c, constraint, radius, target)
+    if not np.all(np.isfinite(b)):  # a ridge next to nothing
+        b[:] = 0.0
     value, width = certify(z, o, code, threshold, -1.0, constraint, radius, ridge, b)
     for ratio in _RATIOS:
         smoothing = 0.25

@@ -26,9 +26,9 @@ CHOICES: dict[str, dict[str, Any]] = {**SETTINGS, "papers' ball": PAPERS_BALL}
 BASE = Shape(3000, 1000)
 WIDE = (Shape(3000, 10_000), Shape(6000, 10_000))
 
-#: Where a draw is hardest: the true support's probability is neither near 0 nor near 1. Found by
-#: halving n at the setting's own ridge, or the ridge at n = 3,000. A row's note gives the
-#: probability on its own data; two rows lie beyond, at the n of the other bars.
+#: Where a draw is hardest: the true support's probability is neither near 0 nor near 1. Chosen
+#: from three to five values of n at the setting's own ridge, or of the ridge at n = 3,000. A row's
+#: note gives the probability on its own data; two rows lie beyond, at the n of the other bars.
 TRANSITIONS: tuple[tuple[Shape, str, float | None, float], ...] = (
     (Shape(2750, 1000), "ball", None, 2.0),
     (Shape(3000, 1000), "ball", None, 2.0),

@@ -17,6 +17,7 @@ from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
 from dpsubset import gram
 from dpsubset.search import best, bounds, engine
 from dpsubset.search.best import Best, best_in_bucket, best_supports
+from dpsubset.search.bounds import Bounder
 from dpsubset.search.engine import Engine, Limits, SearchLimitError
 from dpsubset.search.region import Region
 
@@ -50,8 +51,7 @@ class Settings:
 
     def apply(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(engine, "_SHORT", self.short)
-        monkeypatch.setattr(engine, "_HARD", self.hard)
-        monkeypatch.setattr(engine, "_VERY_HARD", 2 * self.hard)
+        monkeypatch.setattr(Bounder, "hard_after", (self.hard, 2 * self.hard))
         monkeypatch.setattr(bounds, "_LAST_PICK", self.last_pick)
         monkeypatch.setattr(bounds, "_SMALL", 100 if self.local else 0)
         monkeypatch.setattr(best, "_LISTABLE", self.listable)

@@ -3,11 +3,13 @@
     base - sum of the gains of S's picks <= f~(S) * unit   and   flat <= min f~ * unit
 
 for every S of the region, with and without what makes a bound exact or strong: closing the last
-pick, a diagonal of the region's own, a stronger diagonal half way down a path, columns on demand.
+pick, a diagonal of the region's own, a stronger diagonal half way down a path, a diagonal for the
+region's supports only, columns on demand.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -15,9 +17,11 @@ import pytest
 
 from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
 from conformance.regions import Walk
+from dpsubset.door import STEPS
 from dpsubset.losses.least_squares import Scorer
-from dpsubset.search import bounds
+from dpsubset.search import bounds, diagonal_kernels
 from dpsubset.search.bounds import Bound, Bounder
+from dpsubset.search.kernels import FREE
 
 #: Regions a problem; there are 4 * 8 problems a test, 18 tests.
 REGIONS = 45
@@ -51,7 +55,8 @@ def worst(bound: Bound, bounder: Bounder, scorer: Scorer) -> Fraction:
 def walk(recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> tuple[Walk, str]:
     rng = np.random.default_rng([recipe.seed, 3, int(recipe.ridge > 0), int(recipe.size == "wide")])
     patches = {
-        "_SMALL": int(rng.choice([0, 100])),
+        "_SMALL": int(rng.choice([0, 0, 100])),
+        "_ANCHOR": int(rng.choice([0, 2])),
         "_LAST_PICK": int(rng.choice([0, 4096])),
     }
     for name, value in patches.items():
@@ -74,6 +79,58 @@ def test_no_bound_lies_above_a_score(
             assert worst(bound, steps.bounder, steps.scorer) <= 0, f"{about} region {number}"
             seen += 1
     assert seen >= LEAST // 18 + 1
+
+
+def focused(recipe: Recipe, rng: np.random.Generator, count: int) -> Iterator[tuple[Walk, Bound]]:
+    """Bounds with diagonals for the region's supports, whether or not they are the better ones."""
+    steps = Walk(recipe, rng, 1.0, lazy=False)
+    steps.bounder.strengthen(sweeps=False)
+    for bound in steps.bounds(count):
+        if bound.fixed is None and steps.bounder._focus(bound):
+            yield steps, steps.bounder._settle(bound, int(rng.integers(0, 9)))
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_diagonals_for_sparse_supports_are_valid(
+    constraint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the core and any so many others: by eigenvalues, and by the bounds that follow."""
+    monkeypatch.setattr(bounds, "_SMALL", 0)
+    monkeypatch.setattr(bounds, "_ANCHOR", 0)
+    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
+    rng = np.random.default_rng(7)
+    seen = large = 0
+    for recipe in recipes(DESIGNS, (constraint,), range(30, 34)):
+        for steps, bound in focused(recipe, rng, 12):
+            assert worst(bound, steps.bounder, steps.scorer) <= 0, recipe
+            p = recipe.problem.p
+            h = recipe.moments.products[:p, :p] / STEPS**2 + recipe.problem.ridge * np.eye(p)
+            for support in bound.region.supports()[:40]:
+                at = np.union1d(np.flatnonzero(bound.core), support)
+                left = h[np.ix_(at, at)] - np.diag(bound.d[at])
+                assert np.linalg.eigvalsh(left)[0] >= -1e-12 * np.trace(h), (recipe, support)
+            picks = bound.d[bound.region.status >= FREE]
+            seen += 1
+            large += bool(np.median(picks) > 0.2 * np.median(np.diag(h)) + recipe.problem.ridge)
+    assert seen > 100
+    assert large > 20  # and not by taking nothing out
+
+
+def test_a_diagonal_that_forgets_how_features_are_alike_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    true = diagonal_kernels.crowds
+    monkeypatch.setattr(diagonal_kernels, "crowds", lambda *args: tuple(a * 0 for a in true(*args)))
+    monkeypatch.setattr(bounds, "_SMALL", 0)
+    monkeypatch.setattr(bounds, "_ANCHOR", 0)
+    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
+    rng = np.random.default_rng(8)
+    above = sum(
+        worst(bound, steps.bounder, steps.scorer) > 0
+        for recipe in recipes(DESIGNS, CONSTRAINTS, range(30, 34))
+        for steps, bound in focused(recipe, rng, 12)
+    )
+    assert above > 0
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)

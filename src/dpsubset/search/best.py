@@ -16,7 +16,7 @@ import numpy as np
 
 from .bounds import Bound
 from .engine import Engine, Flat, Leaf, Listed, Support
-from .kernels import likely_supports
+from .kernels import FREE, likely_supports
 from .region import Region
 
 #: A leaf with at most this many supports that could still matter is listed instead of split.
@@ -96,6 +96,7 @@ class Best:
             elif self._list(leaf):
                 heapq.heappop(self._heap)
             else:
+                self._trim(leaf)
                 # It stays until it is replaced: a search that a limit stopped has not lost it.
                 return leaf
         return None
@@ -121,6 +122,23 @@ class Best:
         bisect.insort(self._found, entry)
         if full:
             self._known.discard(self._found.pop()[1])
+
+    def _trim(self, leaf: Bound) -> None:
+        """Leave out the features that no support within the cutoff picks."""
+        room = self._cutoff() - leaf.flat
+        if math.isinf(room):
+            return
+        region = leaf.region
+        g = self._engine.bounder.gains(leaf)
+        out = np.zeros(len(g), dtype=np.bool_)
+        for pool, m in enumerate(region.picks):
+            if m:
+                # In the best support with another feature it takes the place of the last leader.
+                free = region.status == FREE + pool
+                last = np.partition(g[free], -m)[-m]
+                out |= free & (g < last - room)
+        if out.any():
+            leaf.region = region.without(out)
 
     def _list(self, leaf: Bound) -> bool:
         """Score every support of the leaf whose own bound does not rule it out, if they are few."""

@@ -22,6 +22,7 @@ from ..gram import Gram
 from ..losses import Scorer
 from ..losses.kernels import BALL, BOX, L1
 from ..problem import Problem
+from . import diagonal_kernels as diagonals
 from . import kernels
 from .region import Region
 
@@ -33,14 +34,23 @@ _SCALE = float(STEPS) ** 2
 _LARGEST = 1200
 #: Up to this many, every region gets a diagonal of its own.
 _SMALL = 100
+#: Up to this many candidates for the last pick are scored one by one.
+_LAST_PICK = 4096
+#: A pool with at most this many times k features is an anchor's.
+_ANCHOR = 2
+#: Most features of a core, and how often it may grow, in `Bounder._focus`.
+_LARGEST_CORE, _FOCUSES = 64, 3
+#: How many neighbours of a feature, beyond k, are kept at hand for it.
+_NEIGHBOURS = 8
 #: Shares of the room that sweeps of coordinate ascent on the diagonal take: small ones first, or
 #: the first features would take everything.
 _FIRST_SWEEPS = (0.1, 0.2, 0.3, 0.5)
 _NEXT_SWEEPS = (0.15, 0.4)
-#: Up to this many candidates for the last pick are scored one by one.
-_LAST_PICK = 4096
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+_EVERYWHERE = np.empty(0, dtype=np.bool_)
 
 
 class Bound:
@@ -61,12 +71,18 @@ class Bound:
     """
 
     __slots__ = (
-        "b", "base", "d", "fixed", "flat", "lead", "leaders", "region", "state", "u", "waste",
+        "b", "base", "c", "core", "d", "fixed", "flat", "lead", "leaders", "region", "state", "u",
+        "waste", "yy",
     )  # fmt: skip
 
-    def __init__(self, region: Region, d: Floats, b: Floats, u: Floats, state: Floats) -> None:
+    def __init__(
+        self, region: Region, c: Floats, yy: float, d: Floats, b: Floats, u: Floats, state: Floats
+    ) -> None:
         self.region = region
+        self.c, self.yy = c, yy
         self.d, self.b, self.u, self.state = d, b, u, state
+        # Where b has to stay, for d to be valid; empty for everywhere.
+        self.core: NDArray[np.bool_] = _EVERYWHERE
         self.fixed: Floats | None = None  # gains from known scores, where one pick is left
         self.base = self.flat = -np.inf
         self.leaders: list[int] = []
@@ -81,14 +97,18 @@ class Bound:
 class Bounder:
     """Computes bounds for the regions of one problem on one data set."""
 
-    #: Most supports that are worth scoring one by one where a bound would do.
-    most_listed = _LAST_PICK
+    #: Most candidates for the last pick, and most supports of a region, that are worth scoring one
+    #: by one where bounds and splits would do.
+    most_closed = most_listed = _LAST_PICK
+    #: After this many splits a search counts as hard, or as very hard.
+    hard_after: tuple[int, ...] = (40, 1500)
 
     def __init__(self, gram: Gram, problem: Problem, scorer: Scorer, eta: float) -> None:
         p = problem.p
         self.problem = problem
         self.code = _CODES[problem.constraint]
         self._gram = gram
+        self._scale = _SCALE
         self.c = gram.c / _SCALE
         self.yy = gram.yy / _SCALE
         self._scorer = scorer
@@ -102,14 +122,14 @@ class Bounder:
         # ridge makes a search easy; others turn out to be hard: see `strengthen`.
         self._hard = problem.ridge < 0.05 * self._largest
         self._local = self.code != BOX and p <= _SMALL and gram.whole
-        self._keeps_b = self._local or (
-            self.code != BOX and gram.whole and p <= min(_LARGEST, gram.n)
-        )
+        self._keeps_b = gram.whole and p <= _LARGEST
+        self._crowds: tuple[Ints, Ints] | None = None
 
     def root(self, region: Region, rounds: int = 40) -> Bound:
         """A bound from scratch."""
         p = self.problem.p
-        bound = Bound(region, self._d, np.zeros(p * self._keeps_b), np.zeros(p), np.zeros(6))
+        bound = Bound(region, self.c, self.yy, self._d, np.zeros(p * self._keeps_b), np.zeros(p),
+                      np.zeros(6))  # fmt: skip
         if self._local and self._hard:
             self._extract(bound, _FIRST_SWEEPS)
         return self._settle(bound, rounds)
@@ -126,25 +146,78 @@ class Bounder:
             # A diagonal of its own can be worse than the parent's, where the ridge is a good one.
             other = self._settle(self._inherit(parent, region), rounds)
             return other if other.flat > bound.flat else bound
+        elif self._crowds is not None:
+            if not len(bound.core) and bound.d is not self._d:
+                self._exchange(bound, self._d)
+            self._settle(bound, rounds)
+            other = self._inherit(parent, region)
+            if self._focus(other) and self._settle(other, rounds).flat > bound.flat:
+                return other
+            return bound
         elif self._keeps_b and bound.d is not self._d:
             self._exchange(bound, self._d)
         return self._settle(bound, rounds)
 
     @staticmethod
     def _inherit(parent: Bound, region: Region) -> Bound:
-        return Bound(region, parent.d, parent.b.copy(), parent.u.copy(), parent.state.copy())
+        bound = Bound(region, parent.c, parent.yy, parent.d, parent.b.copy(), parent.u.copy(),
+                      parent.state.copy())  # fmt: skip
+        bound.core = parent.core
+        return bound
+
+    def _focus(self, bound: Bound) -> bool:
+        """Take as much of H out as a diagonal d as the supports of the region allow.
+
+        b keeps to a core: the members, and the anchor's features in a mistake bucket. This is good
+        where the other picks have little weight: d is almost all of their part of H, and b need not
+        know them. False if there is no such diagonal.
+        """
+        region, gram, k = bound.region, self._gram, self.problem.k
+        core = np.zeros(self.problem.p, dtype=np.bool_)
+        core[region.members] = True
+        others = 0
+        for pool, m in enumerate(region.picks):
+            if region.sizes[pool] <= _ANCHOR * k:
+                core[region.pool(pool)] = True
+            else:
+                others += m
+        d = np.empty(self.problem.p)
+        assert self._crowds is not None
+        for _ in range(_FOCUSES):
+            features = np.flatnonzero(core)
+            size = float(gram.diagonal[features].sum() + gram.diagonal.max()) / self._scale
+            if len(features) > _LARGEST_CORE or not diagonals.sparse_diagonal(
+                gram.columns, gram.slot, self._scale, gram.diagonal, *self._crowds, others,
+                region.status, features, 64 * (len(features) + 4) * _ROUNDING * size, d,
+            ):  # fmt: skip
+                return False
+            alike = d < 0.0
+            if not alike.any():
+                break
+            core |= alike  # from features that are too much alike nothing is taken out
+        else:
+            return False
+        bound.b[~core] = 0.0
+        bound.core = core
+        self._exchange(bound, d + self.problem.ridge)
+        return True
 
     def strengthen(self, sweeps: bool) -> None:
         """Find better diagonals for the regions to come: the search turns out to be a hard one.
 
-        On larger problems an even diagonal from the smallest eigenvalue; with ``sweeps``, an entry
-        of its own for every feature, which takes seconds at a thousand features.
+        From here on every region tries a diagonal for its own supports, see `_focus`. For the balls
+        there is an even diagonal from the smallest eigenvalue for all of them; with ``sweeps``, an
+        entry of its own for every feature, which takes seconds at a thousand features.
         """
         self._hard = True
         if not self._keeps_b or self._local:
             return
         p = self.problem.p
-        block = self._gram.columns[:p, :p] / _SCALE
+        if self._crowds is None:
+            self._crowds = self._find_crowds()
+        if self.code == BOX or self.problem.p > self._gram.n:
+            return
+        block = self._gram.columns[:p, :p] / self._scale
         nudge = _nudge(block, self.problem.ridge)
         block[np.diag_indices_from(block)] += self.problem.ridge + nudge
         d = np.full(p, max(0.0, _smallest(block) - 4 * nudge))
@@ -155,19 +228,24 @@ class Bounder:
             if not failed:
                 inverse = np.ascontiguousarray(np.tril(inverse) + np.tril(inverse, -1).T)
                 for share in _NEXT_SWEEPS:
-                    kernels.raise_diagonal(inverse, raised, np.ones(p, dtype=np.bool_), share)
+                    diagonals.raise_diagonal(inverse, raised, np.ones(p, dtype=np.bool_), share)
                 raised = np.maximum(raised * (1 - 1e-9) - 4 * nudge, 0.0)
                 if not dpotrf(block - np.diag(raised + 2 * nudge), lower=1)[1]:
                     d = raised
         self._d = d
+
+    def _find_crowds(self) -> tuple[Ints, Ints]:
+        """Which features are most alike, and how much."""
+        most = min(self.problem.k + _NEIGHBOURS, max(self.problem.p - 1, 1))
+        return diagonals.crowds(self._gram.columns, self._gram.slot, self.problem.p, most)
 
     def gains(self, bound: Bound) -> Floats:
         """g_j of every feature of the region."""
         if bound.fixed is not None:
             return bound.fixed
         g = np.empty(self.problem.p)
-        kernels.gains(self.c, bound.u, bound.region.status, self.code, self.problem.radius, bound.d,
-                      bound.state[1], bound.state[5], g)  # fmt: skip
+        kernels.gains(bound.c, bound.u, bound.region.status, self.code, self.problem.radius,
+                      bound.d, bound.state[1], bound.state[5], g)  # fmt: skip
         return g
 
     def _extract(self, bound: Bound, sweeps: tuple[float, ...]) -> None:
@@ -179,19 +257,19 @@ class Bounder:
         outside = bound.region.status == kernels.OUT
         features = np.flatnonzero(~outside)
         free = bound.region.status[features] != kernels.IN
-        block = self._gram.columns[np.ix_(features, features)] / _SCALE
+        block = self._gram.columns[np.ix_(features, features)] / self._scale
         nudge = _nudge(block, self.problem.ridge)
         block[np.diag_indices_from(block)] += self.problem.ridge + nudge
         d = np.where(free, bound.d[features], 0.0)
         if bound.d is self._d:  # the first time: start from an even diagonal
             d = np.where(free, max(0.9 * _smallest(block), 0.0), 0.0)
         inverse = np.empty_like(block)
-        if not kernels.positive_inverse(block - np.diag(d), inverse):
+        if not diagonals.positive_inverse(block - np.diag(d), inverse):
             return  # what the region has is valid
         for share in sweeps:
-            kernels.raise_diagonal(inverse, d, free, share)
+            diagonals.raise_diagonal(inverse, d, free, share)
         d = np.maximum(d * (1 - 1e-9) - 4 * nudge, 0.0)
-        if not kernels.positive_inverse(block - np.diag(d + 2 * nudge), inverse):
+        if not diagonals.positive_inverse(block - np.diag(d + 2 * nudge), inverse):
             return
         whole = np.zeros(self.problem.p)
         whole[features] = d
@@ -204,8 +282,11 @@ class Bounder:
         p = self.problem.p
         bound.d = d
         used = np.flatnonzero(bound.b)
-        weights = bound.b[used] / _SCALE
-        bound.u[:] = weights @ self._gram.columns[used, :p] + (self.problem.ridge - d) * bound.b
+        weights = bound.b[used] / self._scale
+        bound.u[:] = (
+            weights @ self._gram.columns[self._gram.slot[used], :p]
+            + (self.problem.ridge - d) * bound.b
+        )
         norm = float(np.abs(bound.b).sum()) * (1 + 1e-9)
         error = 4 * (len(used) + 16) * _ROUNDING * self._largest
         bound.state[0] = bound.b @ bound.u
@@ -225,7 +306,7 @@ class Bounder:
             carried = bound.state[0] + kernels.extra(
                 self.code, problem.radius, bound.state[1], bound.state[5]
             )
-            bound.base = self.yy + penalty - carried - forced
+            bound.base = bound.yy + penalty - carried - forced
             bound.base -= self._margin(bound, carried, g, penalty)
         bound.leaders = self._leaders(region, g)
         gained = float(g[bound.leaders].sum())
@@ -239,10 +320,10 @@ class Bounder:
         # An improvement of 2 % of 1/eta in the exponent is worth another round.
         while True:
             missing = kernels.improve(
-                self._gram.columns, self._gram.slot, _SCALE, self.c, region.status,
+                self._gram.columns, self._gram.slot, self._scale, bound.c, region.status,
                 region.members, np.array(region.picks), self.code, problem.radius,
                 problem.ridge, bound.d, self.eta, rounds, 0.02 / self.eta, self._largest,
-                bound.b, bound.u, bound.state,
+                bound.core, bound.b, bound.u, bound.state,
             )  # fmt: skip
             if missing < 0:
                 break
@@ -260,7 +341,7 @@ class Bounder:
         self._gram.fetch(wanted)
 
     def _can_close(self, region: Region) -> bool:
-        return sum(region.sizes) <= min(_LAST_PICK, self.most_listed)
+        return sum(region.sizes) <= min(_LAST_PICK, self.most_closed)
 
     def _score_last_pick(self, bound: Bound) -> None:
         """With one pick left every function of it is modular: take the scores themselves."""
@@ -294,15 +375,15 @@ class Bounder:
         ``state[3]`` bounds the error of u, ``state[4]`` that of b'Qb (see `kernels.improve`).
         """
         k, radius = self.problem.k, self.problem.radius
-        w_error = bound.state[3] + 4 * _ROUNDING * (float(np.abs(self.c).max()) + self._largest)
+        w_error = bound.state[3] + 4 * _ROUNDING * (float(np.abs(bound.c).max()) + self._largest)
         highest = float(g.max())
         if self.code != BOX:
             d = bound.d[bound.region.status != kernels.OUT] + bound.state[1]
-            w = float(np.sqrt(highest * d.max())) + w_error
-            gain_error = k * (2 * w * w_error + w_error**2) / float(d.min())
+            steepest = float(np.sqrt(highest / d.min())) * (1 + 2.0**-40)
+            gain_error = k * (2 * steepest * w_error + w_error**2 / float(d.min()))
         else:
             gain_error = 2 * k * radius * w_error
-        size = self.yy + penalty + abs(carried) + k * highest
+        size = self.yy + abs(bound.yy) + penalty + abs(carried) + k * highest
         rounding = (4 * k + 64) * _ROUNDING * size
         return float(gain_error + bound.state[4] + rounding + 2 * self._scorer.unit_float)
 

@@ -32,9 +32,6 @@ Support = tuple[int, ...]
 #: A region with at most this many supports is listed instead of split.
 _SHORT = 64
 
-#: After this many splits a search counts as hard, or as very hard.
-_HARD, _VERY_HARD = 40, 1500
-
 
 class SearchLimitError(DpsubsetError, RuntimeError):
     """A node or time limit was hit. Nothing is returned, and what was debited stays debited."""
@@ -190,8 +187,8 @@ class Engine:
         while (leaf := consumer.next_leaf()) is not None:
             self._check_limits()
             self.splits += 1
-            if self.splits in (_HARD, _VERY_HARD):
-                self.bounder.strengthen(sweeps=self.splits == _VERY_HARD)
+            if self.splits in self.bounder.hard_after:
+                self.bounder.strengthen(sweeps=self.splits == max(self.bounder.hard_after))
             parts = [self.leaf(half, leaf) for half in leaf.region.split(leaf.lead)]
             consumer.replace(leaf, parts)
 

@@ -222,14 +222,14 @@ def _phi(
 def improve(
     columns: Ints, slot: Ints, scale: float, c: Array, status: NDArray[np.int8], members: Ints,
     picks: Ints, constraint: int, radius: float, ridge: float, d: Array, eta: float, rounds: int,
-    tolerance: float, size: float, b: Array, u: Array, state: Array,
+    tolerance: float, size: float, core: NDArray[np.bool_], b: Array, u: Array, state: Array,
 ) -> int:  # fmt: skip
     """Improve the dual point in place; returns a feature whose column is missing, or -1.
 
     Q = G + ridge I - diag(d). ``b`` may be empty, if nobody asks for it; ``u`` is Q b; ``state`` is
     [b'Qb, mu, l1 norm of b (rounded up), error of u, error of b'Qb, nu]. The
     errors bound what rounding did to u and b'Qb, for `bounds` to subtract; ``size`` is at least
-    every |Q_ij|.
+    every |Q_ij|. b stays within the core, unless that is empty.
     """
     p = c.shape[0]
     width = 3 * (picks[0] + picks[1]) + 16
@@ -250,7 +250,7 @@ def improve(
                       state[0], g, top, pi)  # fmt: skip
     step = 0.5
     for _ in range(rounds):
-        count = _likely(members, top[:found], pi, chosen, v)
+        count = _likely(members, top[:found], pi, core, chosen, v)
         for i in range(count):
             if slot[chosen[i]] < 0:
                 return chosen[i]
@@ -315,14 +315,16 @@ def improve(
 
 
 @numba.njit(cache=True)
-def _likely(members: Ints, top: Ints, pi: Array, chosen: Ints, v: Array) -> int:
+def _likely(
+    members: Ints, top: Ints, pi: Array, core: NDArray[np.bool_], chosen: Ints, v: Array
+) -> int:
     """The members and the likely features, with their inclusion probabilities in ``v``."""
     count = 0
     for j in members:
         chosen[count], v[count] = j, 1.0
         count += 1
     for i in range(top.shape[0]):
-        if pi[i] > 0.01:
+        if pi[i] > 0.01 and (not core.shape[0] or core[top[i]]):
             chosen[count], v[count] = top[i], pi[i]
             count += 1
     return count
@@ -379,65 +381,6 @@ def _ridge_target(
             total -= low[t, i] * v[t]
         v[i] = total / low[i, i]
     return m
-
-
-@numba.njit(cache=True)
-def positive_inverse(matrix: Array, out: Array) -> bool:
-    """Inverse of a positive definite matrix by Cholesky; False if it is not one.
-
-    For small matrices, without BLAS: its threads cost more than they bring.
-    """
-    p = matrix.shape[0]
-    low = np.zeros((p, p))
-    for i in range(p):
-        for j in range(i + 1):
-            total = matrix[i, j]
-            for t in range(j):
-                total -= low[i, t] * low[j, t]
-            if i == j:
-                if not total > 0.0:
-                    return False
-                low[i, i] = np.sqrt(total)
-            else:
-                low[i, j] = total / low[j, j]
-    # Rows of ``up`` are columns of the inverse of low: contiguous in the products below.
-    up = np.zeros((p, p))
-    for j in range(p):
-        up[j, j] = 1.0 / low[j, j]
-        for i in range(j + 1, p):
-            total = 0.0
-            for t in range(j, i):
-                total -= low[i, t] * up[j, t]
-            up[j, i] = total / low[i, i]
-    for i in range(p):
-        for j in range(i + 1):
-            total = 0.0
-            for t in range(i, p):
-                total += up[i, t] * up[j, t]
-            out[i, j] = total
-            out[j, i] = total
-    return True
-
-
-@numba.njit(cache=True)
-def raise_diagonal(inverse: Array, d: Array, free: NDArray[np.bool_], share: float) -> None:
-    """One sweep of coordinate ascent on d, keeping H - diag(d) positive definite.
-
-    ``inverse`` is (H - diag(d))^-1 and follows d: d_j may grow by less than 1 / inverse_jj.
-    """
-    p = d.shape[0]
-    column = np.empty(p)
-    for j in range(p):
-        if not free[j] or not inverse[j, j] > 0.0:
-            continue
-        grown = share / inverse[j, j]
-        d[j] += grown
-        factor = grown / (1.0 - share)
-        column[:] = inverse[:, j]
-        for a in range(p):
-            scaled = factor * column[a]
-            for b in range(p):
-                inverse[a, b] += scaled * column[b]
 
 
 @numba.njit(cache=True)

@@ -102,6 +102,12 @@ class Region:
                 chosen += [int(free[i]) for i in rng.subset(len(free), self.picks[pool])]
         return tuple(sorted(chosen))
 
+    def without(self, features: NDArray[np.bool_]) -> Region:
+        """Supports that pick none of these free features."""
+        status = np.where(features, OUT, self.status).astype(np.int8)
+        sizes = tuple(int(np.count_nonzero(status == FREE + pool)) for pool in range(POOLS))
+        return Region(status, self.members, self.picks, sizes)  # type: ignore[arg-type]
+
     def split(self, j: int) -> Iterator[Region]:
         """The non-empty halves: supports with the free feature j, supports without it."""
         pool = int(self.status[j]) - FREE

@@ -45,15 +45,19 @@ def entropies() -> Ints:
 @numba.njit(cache=True)
 def slopes(
     t: Array, response: NDArray[np.int16], code: int, labels: bool, threshold: float, scale: float,
-    width: float, table: Ints, q: NDArray[np.int16],
+    width: float, omega: float, table: Ints, q: NDArray[np.int16],
 ) -> float:  # fmt: skip
-    """Slopes at predictions t, in place; returns const. The hinge is smoothed to this width."""
+    """Slopes at predictions t, in place; returns const. The hinge is smoothed to this width.
+
+    Of a label's loss less the parabola omega t^2 / 2, which ``table`` must know of.
+    """
     total, square = np.int64(0), np.int64(0)
     for i in range(t.shape[0]):
         y = response[i]
         if labels:
             margin = -t[i] if y < 0 else t[i]
             _, slope, _ = row(code, threshold, width, 0.0, margin)
+            slope -= omega * margin
             share = np.int64(np.rint(-slope * SLOPES)) if np.isfinite(slope) else np.int64(0)
             share = min(max(share, np.int64(0)), np.int64(SLOPES))
             q[i] = share if y < 0 else -share
@@ -74,6 +78,18 @@ def slopes(
     # h(r) >= a r - a^2 / 4 for |a| <= 2 d, here with a = -2 d q / SLOPES.
     step = 2.0 * threshold / SLOPES
     return step * (total / scale) - step * step * (square / 4.0)
+
+
+@numba.njit(cache=True)
+def predictions(records: NDArray[np.int16], b: Array, scale: float) -> Array:
+    """X b, where b has few entries that are not 0."""
+    t = np.zeros(records.shape[1])
+    for j in range(b.shape[0]):
+        if b[j] != 0.0:
+            column, factor = records[j], b[j] / scale
+            for i in range(t.shape[0]):
+                t[i] += factor * column[i]
+    return t
 
 
 @numba.njit(cache=True)
@@ -112,10 +128,11 @@ def improve(
     v = np.empty(width + members.shape[0])
     g = np.empty(p)
     zero = np.zeros(p)
+    everywhere = np.empty(0, dtype=np.bool_)
     q = np.empty(n, dtype=np.int16)
     factor = 0.5 / (scale * SLOPES) * (1.0 if labels else 2.0 * threshold)
     if state[4] == 0.0:
-        const = slopes(t, response, code, labels, threshold, scale, smoothing, table, q)
+        const = slopes(t, response, code, labels, threshold, scale, smoothing, 0.0, table, q)
         gradient(records, status, q, factor, u)
         state[0], state[4] = most - const, 2.0**-48 * (most + 1.0)
     if constraint != BOX and state[1] == 0.0:
@@ -128,7 +145,7 @@ def improve(
     move, trial, new_u = np.empty(n), np.empty(n), np.empty(p)
     step = 1.0
     for _ in range(rounds):
-        count = _likely(members, top[:found], pi, chosen, v)
+        count = _likely(members, top[:found], pi, everywhere, chosen, v)
         move[:] = 0.0
         for i in range(count):
             j = chosen[i]
@@ -146,7 +163,8 @@ def improve(
         for _half in range(6):
             for r in range(n):
                 trial[r] = t[r] + step * (move[r] - t[r])
-            const = slopes(trial, response, code, labels, threshold, scale, smoothing, table, q)
+            const = slopes(trial, response, code, labels, threshold, scale, smoothing, 0.0, table,
+                           q)  # fmt: skip
             gradient(records, status, q, factor, new_u)
             mu, nu = settle_extra(zero, new_u, members, top[:found], pi, constraint, radius, d)
             found, value = _phi(zero, new_u, status, members, picks, constraint, radius, d, mu, nu,

@@ -176,7 +176,7 @@ class RowCuts(Planes):
         threshold, scale = float(rows.threshold), float(STEPS)
         q, half = np.empty(n, dtype=np.int16), np.empty(self._problem.p)
         const = slopes(self._predictions(z), source.response, rows.code, rows.labels, threshold,
-                       scale, _SMOOTHINGS[-1], self._entropies, q)  # fmt: skip
+                       scale, _SMOOTHINGS[-1], 0.0, self._entropies, q)  # fmt: skip
         factor = 0.5 / (scale * SLOPES) * (1.0 if rows.labels else 2.0 * threshold)
         status = np.full(self._problem.p, FREE, dtype=np.int8)
         gradient(source.records, status, q, factor, half)

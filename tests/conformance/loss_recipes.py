@@ -1,0 +1,43 @@
+"""Small problems under losses of records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
+from dpsubset.gram import Gram
+from dpsubset.problem import Problem
+from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
+
+
+def gram_of(records: np.ndarray) -> Gram:
+    return Gram.of_cells(np.asarray(records.T, dtype=np.int16, order="C"), "test")
+
+
+@dataclass(frozen=True)
+class LossRecipe(Recipe):
+    """The same problem under another loss."""
+
+    loss: str = "logistic"
+
+    @cached_property
+    def problem(self) -> Problem:
+        return replace(super().problem, loss=self.loss)
+
+    @cached_property
+    def gram(self) -> Gram:
+        return gram_of(self.records)
+
+    @cached_property
+    def scored(self) -> ScoredSupports:
+        return enumerate_supports(self.gram, self.problem, self.sensitivity.unit)
+
+
+def loss_recipes(loss: str, seeds: range, constraints: tuple[str, ...] = CONSTRAINTS) -> list:
+    return [
+        LossRecipe(r.design, r.constraint, r.size, r.ridge, r.seed, r.p, loss)
+        for r in recipes(DESIGNS, constraints, seeds)
+    ]

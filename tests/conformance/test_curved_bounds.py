@@ -1,0 +1,123 @@
+"""Bounds of the logistic loss by a parabola: the parabola lies below, and so do the bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from conformance.loss_recipes import LossRecipe, loss_recipes
+from conformance.recipes import CONSTRAINTS
+from conformance.regions import random_region
+from dpsubset.losses import scorer
+from dpsubset.losses.rows import FromRecords
+from dpsubset.search import bounds, curved_bounds, engine, row_bounds
+from dpsubset.search.best import best_in_bucket, best_supports
+from dpsubset.search.bounds import Bound
+from dpsubset.search.curved_bounds import CurvedBounder, parabola
+from dpsubset.search.engine import Engine
+from dpsubset.search.kernels import FREE
+from dpsubset.search.row_kernels import ENTROPIES, SLOPES
+
+
+@pytest.mark.parametrize("reach", [1e-9, 1e-4, 0.011, 0.1, 1.0, 2.5, 5.0, 8.0])
+def test_lines_under_what_the_parabola_leaves(reach: float) -> None:
+    """At 801 points of the whole domain, for slopes all over, and touching it somewhere."""
+    omega, table = parabola(reach)
+    assert 0.0 <= omega <= 0.25
+    t = reach * np.linspace(-1, 1, 801)
+    psi = np.logaddexp(0.0, -t) - 0.5 * omega * t * t
+    nearest = np.inf
+    for q in range(0, SLOPES + 1, 32):
+        gap = psi + (q / SLOPES) * t - table[q] / ENTROPIES
+        assert gap.min() >= 0, q
+        nearest = min(nearest, gap.min())
+    assert nearest < 1e-6
+
+
+def walks(recipe: LossRecipe, rng: np.random.Generator) -> Iterator[tuple[CurvedBounder, Bound]]:
+    oracle = scorer(recipe.gram, recipe.problem, recipe.sensitivity.unit)
+    assert isinstance(oracle, FromRecords)
+    eta = float(10 ** rng.uniform(-4, 3))
+    bounder = CurvedBounder(recipe.problem, oracle, recipe.gram, eta)
+    for _ in range(6):
+        region = random_region(recipe.problem, rng)
+        if region.count() < 2:
+            continue
+        bound = bounder.root(region, int(rng.integers(0, 9)))
+        while True:
+            yield bounder, bound
+            free = np.flatnonzero(bound.region.status >= FREE)
+            halves = [h for h in bound.region.split(int(rng.choice(free))) if h.count() > 1]
+            if not halves:
+                break
+            half = halves[int(rng.integers(len(halves)))]
+            bound = bounder.child(bound, half, int(rng.integers(0, 9)))
+
+
+def highest(recipe: LossRecipe, bounder: CurvedBounder, bound: Bound) -> float:
+    """Largest excess over a score, exact where float64 cannot tell."""
+    supports = bound.region.supports()
+    f = bounder._scorer.scores(supports) * float(recipe.sensitivity.unit)
+    g = bounder.gains(bound)
+    found = float(bound.flat - f.min())
+    for support, score in zip(supports, f, strict=True):
+        picked = support[~np.isin(support, bound.region.members)]
+        gains = sum((Fraction(float(x)) for x in g[picked]), Fraction(0))
+        found = max(found, float(Fraction(bound.base) - gains - Fraction(float(score))))
+    return found
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_bounds_are_below_every_score(constraint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
+    rng = np.random.default_rng(1)
+    tested, tight = 0, np.inf
+    for recipe in loss_recipes("logistic", range(2), (constraint,)):
+        monkeypatch.setattr(bounds, "_ANCHOR", int(rng.choice([0, 2])))
+        for bounder, bound in walks(recipe, rng):
+            excess = highest(recipe, bounder, bound)
+            assert excess <= 0, recipe
+            tight = min(tight, -excess)
+            tested += 1
+    assert tested > 500
+    assert tight < 1e-3  # and not by being idle
+
+
+def test_too_much_curvature_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a parabola that the table does not know of, some bounds are too high."""
+    true = parabola
+    monkeypatch.setattr(curved_bounds, "parabola", lambda reach: (0.25, true(reach)[1]))
+    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
+    monkeypatch.setattr(bounds, "_ANCHOR", 0)
+    rng = np.random.default_rng(2)
+    above = 0
+    for recipe in loss_recipes("logistic", range(1)):
+        above += sum(highest(recipe, *pair) > 0 for pair in walks(recipe, rng))
+    assert above > 0
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_searches_that_turn_to_curvature_find_the_same(
+    constraint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_bounds.RowBounder, "hard_after", (1,))
+    monkeypatch.setattr(bounds, "_ANCHOR", 0)
+    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
+    rng = np.random.default_rng(3)
+    splits = 0
+    for recipe in loss_recipes("logistic", range(4, 6), (constraint,)):
+        monkeypatch.setattr(engine, "_SHORT", int(rng.integers(1, 4)))
+        ranking, problem = recipe.ranking, recipe.problem
+        searcher = Engine(recipe.gram, problem, recipe.sensitivity.unit, 1e3)
+        count = int(rng.integers(1, len(ranking) + 1))
+        assert best_supports(searcher, count) == ranking[:count], recipe
+        anchor = tuple(sorted(rng.choice(problem.p, problem.k, replace=False)))
+        for mistakes in range(problem.k + 1):
+            found = best_in_bucket(searcher, anchor, mistakes)
+            bucket = (e for e in ranking if len(set(e[1]) - set(anchor)) == mistakes)
+            assert found == next(bucket, None), (recipe, anchor, mistakes)
+        splits += searcher.splits
+    assert splits > 100

@@ -1,9 +1,9 @@
 """The bars of the logistic and the hinge loss: draws, best supports, buckets, many variables.
 
-Labels are the signs of the response of the other bars. "Box" is the default, "ball" the setting of
-the other bars (reach 2.46), "papers' ball" the published setting for labels (reach 1.23, see
-`PAPERS_BALL`). The floor is X'X in float64 as elsewhere, though these losses need no such product:
-it says what machine this is.
+Labels are the signs of the response of the other bars. "Default box" has reach 2, the default for
+labels, "box" reach 1; "ball" is the setting of the other bars (reach 2.46), "papers' ball" the
+published setting for labels (reach 1.23, see `PAPERS_BALL`). The floor is X'X in float64
+as elsewhere, though these losses need no such product: it says what machine this is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,12 @@ from .rows import Row, bare_product
 from .runs import GIGA, PRODUCT, Caught, Run, selected, short
 
 LOSSES = ("hinge", "logistic")
-CHOICES: dict[str, dict[str, Any]] = {**SETTINGS, "papers' ball": PAPERS_BALL}
+CHOICES: dict[str, dict[str, Any]] = {
+    "default box": {"constraint": "box", "reach": 2.0},
+    "box": {"constraint": "box", "reach": 1.0},
+    "ball": SETTINGS["ball"],
+    "papers' ball": PAPERS_BALL,
+}
 
 BASE = Shape(3000, 1000)
 WIDE = (Shape(3000, 10_000), Shape(6000, 10_000))
@@ -35,17 +40,21 @@ TRANSITIONS: tuple[tuple[Shape, str, float | None, float], ...] = (
     (Shape(1500, 1000), "papers' ball", None, 2.0),
     (Shape(3000, 1000), "papers' ball", 1500.0, 2.0),
     (Shape(3000, 1000), "papers' ball", None, 2.0),
+    (Shape(1000, 1000), "default box", None, 1.0),
+    (Shape(3000, 1000), "default box", None, 1.0),
     (Shape(800, 1000), "box", None, 1.0),
     (Shape(3000, 1000), "box", 1750.0, 1.0),
     (Shape(3000, 1000), "box", None, 1.0),
     (Shape(2300, 100), "ball", None, 0.050),
     (Shape(1100, 100), "papers' ball", None, 0.050),
+    (Shape(700, 100), "default box", None, 0.050),
     (Shape(600, 100), "box", None, 0.050),
 )
 
 #: Every draw of these has a goal. Up to reach 1 the hinge is a line, beyond it is not.
 HARD: tuple[tuple[str, float, dict[str, Any]], ...] = (
-    ("box", 0.9, {}),
+    ("default box", 0.9, CHOICES["default box"]),
+    ("box", 0.9, CHOICES["box"]),
     ("ball", 0.9, SETTINGS["ball"]),
     ("papers' ball", 0.9, PAPERS_BALL),
     ("box, reach 2.5, ridge 1", 0.1, {"reach": 2.5, "ridge": 1.0}),

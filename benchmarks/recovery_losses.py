@@ -7,7 +7,7 @@ squares on the labels as -1 and 1. Four parts:
 
 - *published*: the ball and the ridge of the published hinge figure (`PAPERS_BALL`), with the
   mechanisms of the papers beside ours;
-- *curves*: the default box, of reach 1 and without ridge, the box of reach 2, and the box of the
+- *curves*: the box without ridge, of reach 1, of reach 2, and of the
   reach that is best for the loss at this correlation, where the sweep has it;
 - *weak*: the same at a signal-to-noise ratio of 1;
 - *sweep*: reaches and ridges for each loss, which is where the best reaches come from. The
@@ -156,9 +156,9 @@ def published(seeds: range = range(10), draws: int = 100) -> Iterator[Point]:
 
 
 def curves(seeds: range = range(100, 110), draws: int = 100) -> Iterator[Point]:
-    """The default setting, reach 2, and the best of each loss, against n."""
+    """Reach 1, reach 2 and the best of each loss, against n."""
     for ((p, rho), rows), loss in itertools.product(ROWS.items(), LOSSES):
-        named = {"default": 1.0}
+        named = {"reach 1": 1.0}
         if rho in BEST:
             named["best"] = BEST[rho][loss]
         if loss != "least-squares":  # which finds little there
@@ -172,7 +172,7 @@ def curves(seeds: range = range(100, 110), draws: int = 100) -> Iterator[Point]:
 def weak(seeds: range = range(100, 110), draws: int = 100) -> Iterator[Point]:
     """The curves' settings where noise and signal are alike."""
     for (rho, rows), loss in itertools.product(WEAK_ROWS.items(), LOSSES):
-        reaches = {"default": 1.0} if loss == "least-squares" else {"default": 1.0, "reach 2": 2.0}
+        reaches = {"reach 1": 1.0} if loss == "least-squares" else {"reach 1": 1.0, "reach 2": 2.0}
         for n, (name, reach) in itertools.product(rows, reaches.items()):
             yield Point("weak", loss, name, Shape(n, 100, K, rho, snr=1.0), {"reach": reach},
                         seeds=seeds, draws=draws)  # fmt: skip
@@ -282,7 +282,7 @@ _STYLES: dict[tuple[str, str], tuple[str, str, str]] = {
     ("papers' ball", "exponential"): (":", ".", "exponential"),
     ("papers' ball", "top-r"): ("none", "^", "top-r, R = 100"),
     ("papers' ball", "mistakes"): ("none", "s", "mistakes as published: no guarantee"),
-    ("default", OURS): ("-", "o", "box, reach 1"),
+    ("reach 1", OURS): ("-", "o", "box, reach 1"),
     ("reach 2", OURS): ("--", "D", "box, reach 2"),
 }
 _PANELS = (

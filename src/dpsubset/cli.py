@@ -115,7 +115,10 @@ def select_command(
     ] = "box",
     reach: Annotated[
         float | None,
-        typer.Option(help="Largest prediction, in half-ranges of the response; 1 if not given."),
+        typer.Option(
+            help="Largest prediction, in half-ranges of the response; 1 if not given, for losses "
+            "of labels 2."
+        ),
     ] = None,
     radius: Annotated[
         float | None,

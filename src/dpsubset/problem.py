@@ -26,7 +26,6 @@ from .errors import ArgumentError
 Constraint = Literal["box", "ball", "l1"]
 Neighbours = Literal["replace-one", "add-remove"]
 
-DEFAULT_REACH = 1.0
 #: Of the Huber loss, in units of the response's half-range.
 DEFAULT_THRESHOLD = 0.25
 
@@ -87,7 +86,7 @@ class Problem:
         if reach is not None and radius is not None:
             raise ArgumentError("give reach or radius, not both: they say the same thing")
         if radius is None:
-            reach = positive(DEFAULT_REACH if reach is None else reach, "reach")
+            reach = positive(LOSSES[loss].reach if reach is None else reach, "reach")
             # What is cut off here is refused below; its square would not fit in a float.
             settled = _radius(constraint, min(reach, 1e100), k)
         else:

@@ -18,7 +18,7 @@ from .errors import ArgumentError
 from .intake import Intake, take_in
 from .mechanisms import Data, Mechanism, Outcome, Sampler, Setting, mechanism
 from .moments import Moments
-from .problem import DEFAULT_REACH, whole
+from .problem import whole
 from .random import Randomness, SeededSource, SystemSource
 from .release import Release
 from .schema import Bounds, Schema
@@ -26,7 +26,7 @@ from .search.engine import Limits
 from .sensitivity import Sensitivity
 from .sources import Progress, Table
 
-__all__ = ["DEFAULT_REACH", "select", "simulate"]
+__all__ = ["select", "simulate"]
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,8 @@ def select(
         Which coefficients are allowed.
     reach, radius : float, optional
         Size of the coefficient set: the largest prediction, in units of the response's half-range,
-        or the set's own radius. Reach 1 by default.
+        or the set's own radius. By default reach 1,
+        and reach 2 for losses of labels.
     ridge : float
         Weight of the squared coefficients, in scaled units.
     neighbours : {"replace-one", "add-remove"}

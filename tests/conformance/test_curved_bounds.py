@@ -13,8 +13,8 @@ from conformance.recipes import CONSTRAINTS
 from conformance.regions import random_region
 from dpsubset.losses import scorer
 from dpsubset.losses.rows import FromRecords
-from dpsubset.search import bounds, curved_bounds, engine, row_bounds
-from dpsubset.search.best import best_in_bucket, best_supports
+from dpsubset.search import best, bounds, curved_bounds, engine, row_bounds
+from dpsubset.search.best import Best, best_in_bucket, best_supports
 from dpsubset.search.bounds import Bound
 from dpsubset.search.curved_bounds import CurvedBounder, parabola
 from dpsubset.search.engine import Engine
@@ -104,6 +104,8 @@ def test_searches_that_turn_to_curvature_find_the_same(
     constraint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_bounds.RowBounder, "hard_after", (1,))
+    monkeypatch.setattr(Best, "_sow", lambda *_: None)
+    monkeypatch.setattr(best, "_LISTABLE", 4)
     monkeypatch.setattr(bounds, "_ANCHOR", 0)
     monkeypatch.setattr(bounds, "_LAST_PICK", 0)
     rng = np.random.default_rng(3)

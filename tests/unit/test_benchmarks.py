@@ -137,7 +137,7 @@ def test_bars_of_the_losses_on_a_tiny_table():
     assert [row.case for row in rows if row.failed] == [
         f"{loss}, {shape}, {name}: 100 best"
         for loss in ("hinge", "logistic")
-        for name in ("box", "ball", "papers' ball")
+        for name in ("default box", "box", "ball", "papers' ball")
     ]
     assert all(row.ratio for row in rows if not row.failed)
     assert "of 100 draws" in rows[0].note
@@ -165,7 +165,7 @@ def test_recovery_of_losses_is_written_and_drawn(tmp_path: Path, monkeypatch: py
 
     def few(seeds: range, draws: int):
         for loss in recovery_losses.LOSSES:
-            for setting, arguments in (("default", {}), ("papers' ball", PAPERS_BALL)):
+            for setting, arguments in (("reach 1", {"reach": 1.0}), ("papers' ball", PAPERS_BALL)):
                 yield recovery_losses.Point(
                     "curves", loss, setting, Shape(3000, 12), arguments, seeds=seeds, draws=draws
                 )

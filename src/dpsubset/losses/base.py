@@ -48,12 +48,15 @@ class Loss:
         For a loss that is summed over records; without, moments are enough.
     of_threshold : function of the threshold, optional
         For a loss that has one: the same loss with another threshold.
+    reach : float
+        B where none is asked for. docs/losses.md has the measurements that chose it.
     """
 
     name: str
     ranges: Mapping[str, Callable[[Fraction], Fraction]]
     rows: Rows | None = None
     of_threshold: Callable[[Fraction], Loss] | None = None
+    reach: float = 1.0
 
     @property
     def needs_records(self) -> bool:

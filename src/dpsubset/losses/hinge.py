@@ -13,4 +13,10 @@ def _sharp(reach: Fraction) -> Fraction:
     return 2 * reach if reach <= 1 else 1 + reach
 
 
-HINGE = Loss(name="hinge", ranges={"sharp": _sharp}, rows=Rows(_CODE, labels=True))
+HINGE = Loss(
+    name="hinge",
+    ranges={"sharp": _sharp},
+    rows=Rows(_CODE, labels=True),
+    # Up to reach 1 it is a line: nothing is gained by a joint fit.
+    reach=2.0,
+)

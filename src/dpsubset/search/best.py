@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .bounds import Bound
 from .engine import Engine, Flat, Leaf, Listed, Support
@@ -24,6 +25,9 @@ _LISTABLE = 2000
 
 #: What `Best.narrow` does the first time.
 _FIRST_SPLITS = 32
+
+#: How closely the sum of gains is sought that R supports reach.
+_HALVINGS = 40
 
 Ranked = tuple[int, Support]
 
@@ -41,7 +45,11 @@ class Best:
         self._effort = _FIRST_SPLITS
         self._low = -1  # scores are not below -tau
         self._serial = 0  # leaves of equal bound in the order of their making
-        self.start([engine.leaf(region)])
+        self._seen: set[Support] = set()  # listed, scored and offered
+        root = engine.leaf(region)
+        self.start([root])
+        if isinstance(root, Bound) and self._wanted > 1:
+            self._sow(root)
 
     def find(self) -> list[Ranked]:
         """Scores and supports, best first."""
@@ -140,31 +148,58 @@ class Best:
         if out.any():
             leaf.region = region.without(out)
 
+    def _sow(self, leaf: Bound) -> None:
+        """Score the R supports that the bound thinks best: a good cutoff from the start."""
+        if min(leaf.region.picks) != 0:
+            return
+        free, g = self._ranked(leaf)
+        m = max(leaf.region.picks)
+        picked = np.empty((2 * self._wanted, m), dtype=np.int64)
+        # Somewhere between all leaders and nothing lies a sum that so many supports reach.
+        high, low = float(g[:m].sum()), 0.0
+        for _ in range(_HALVINGS):
+            need = (low + high) / 2
+            count = likely_supports(g, m, need, picked)
+            if count >= self._wanted:
+                break
+            low, high = (need, high) if count < 0 else (low, need)
+        if count > 0:
+            self._score(leaf, free[picked[:count]])
+
     def _list(self, leaf: Bound) -> bool:
         """Score every support of the leaf whose own bound does not rule it out, if they are few."""
         cutoff = self._cutoff()
         region = leaf.region
         if math.isinf(cutoff) or min(region.picks) != 0:
             return False
-        pool = int(np.argmax(region.picks))
-        m = region.picks[pool]
-        free = region.pool(pool)
-        g = self._engine.bounder.gains(leaf)[free]
-        order = np.argsort(-g, kind="stable")
+        free, g = self._ranked(leaf)
         # Slack for rounding: of the difference, and of running sums over all gains.
         need = leaf.base - cutoff - 1e-9 * abs(leaf.base) - len(g) * 2.0**-51 * float(g.sum())
-        picked = np.empty((min(_LISTABLE, self._engine.bounder.most_listed), m), dtype=np.int64)
-        count = likely_supports(g[order], m, need, picked)
-        if count < 0:
+        most = min(_LISTABLE, self._engine.bounder.most_listed)
+        picked = np.empty((most + len(self._seen), max(region.picks)), dtype=np.int64)
+        count = likely_supports(g, max(region.picks), need, picked)
+        return count >= 0 and self._score(leaf, free[picked[:count]], most)
+
+    def _ranked(self, leaf: Bound) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The free features of the pool that is picked from, and their gains, largest first."""
+        free = leaf.region.pool(int(np.argmax(leaf.region.picks)))
+        g = self._engine.bounder.gains(leaf)[free]
+        order = np.argsort(-g, kind="stable")
+        return free[order], g[order]
+
+    def _score(self, leaf: Bound, picks: NDArray[np.int64], most: float = math.inf) -> bool:
+        """Score the supports with these picks that are new; False if they are too many."""
+        members = leaf.region.members
+        supports = np.empty((len(picks), leaf.region.size), dtype=np.int64)
+        supports[:, : len(members)] = members
+        supports[:, len(members) :] = picks
+        supports.sort(axis=1)
+        new = [row for row in map(tuple, supports.tolist()) if row not in self._seen]
+        if len(new) > most:
             return False
-        if count:
-            supports = np.empty((count, region.size), dtype=np.int64)
-            supports[:, : len(region.members)] = region.members
-            supports[:, len(region.members) :] = free[order][picked[:count]]
-            supports.sort(axis=1)
-            for support, score in zip(
-                map(tuple, supports.tolist()), self._engine.score_all(supports), strict=True
-            ):
+        if new:
+            self._seen.update(new)
+            for support, score in zip(new, self._engine.score_all(np.array(new)), strict=True):
                 self._offer(score, support)
         return True
 

@@ -40,7 +40,7 @@ class CurvedBounder(Bounder):
 
     # A score takes a pass or more over the records.
     most_closed = 48
-    most_listed = 128
+    most_listed = 512
 
     def __init__(self, problem: Problem, scorer: FromRecords, gram: Gram, eta: float) -> None:
         self.problem = problem

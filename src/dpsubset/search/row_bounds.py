@@ -31,7 +31,7 @@ class RowBounder(Bounder):
 
     # A score takes a pass or more over the records.
     most_closed = 48
-    most_listed = 128
+    most_listed = 512
     hard_after = (16,)
 
     def __init__(self, gram: Gram, problem: Problem, scorer: FromRecords, eta: float) -> None:

@@ -25,8 +25,9 @@ from .losses import loss_of
 from .problem import Neighbours, Problem
 
 #: The grid of scores is this many bits finer than the range of the loss, unless the reach is tiny.
-#: The error of a score costs at most 4 * 2**-16 of epsilon, and float64 can certify it for tables
-#: of up to about 10**8 rows; every bit more would halve that number.
+#: The error of a score costs at most 4 * 2**-16 of epsilon, and the rounding of float64 leaves room
+#: for tables of about 10**8 rows: for losses of records at any reach, for least squares at a reach
+#: of about 1 or more. Every bit more would halve that number.
 _GRID_BITS = 16
 
 #: 0 <= f(S) <= n < 2**33 (at b = 0 no loss passes 1), so that scores in this unit fit in int64 for

@@ -17,7 +17,7 @@ from dpsubset.errors import ArgumentError
 from dpsubset.losses import LOSSES, scorer
 from dpsubset.losses.certified_rows import minimum
 from dpsubset.losses.row_kernels import certify, gather
-from dpsubset.losses.rows import FromRecords
+from dpsubset.losses.rows import FromRecords, at_zero
 from dpsubset.mechanisms import PLAIN
 from dpsubset.problem import Problem
 from dpsubset.search import best, bounds, engine
@@ -89,12 +89,16 @@ def test_certificates_hold_at_any_point(loss: str) -> None:
         z, o = np.empty((len(recipe.records), problem.k)), np.empty(len(recipe.records))
         gram = recipe.gram
         gather(gram.records, gram.response, support, rows.labels, float(STEPS), z, o)
-        for smoothing in (-1.0, 1e-9, 1e-3, 0.3):
+        zero = float(at_zero(rows, gram.response))
+        for _ in range(4):
             b = rng.normal(size=problem.k) * problem.radius * 10 ** rng.uniform(-3, 1)
+            if loss == "hinge":  # slopes of lines, from outside of where there are any, too
+                o[:] = rng.choice([0.0, 1.0, 0.5, -0.1, 1.1], len(o))
             value, width = certify(
-                z, o, rows.code, float(rows.threshold), smoothing,
-                CONSTRAINTS.index(problem.constraint), problem.radius, problem.ridge, b,
+                z, o, rows.code, float(rows.threshold), CONSTRAINTS.index(problem.constraint),
+                problem.radius, problem.ridge, b,
             )  # fmt: skip
+            value += zero
             assert value - width <= score + unit, recipe
             assert score - unit <= value + width, recipe
             wide += width > unit
@@ -116,7 +120,7 @@ def test_a_table_that_float64_cannot_certify_is_scored_all_the_same(
 ) -> None:
     """Ten records at a unit far below what float64 can tell: the rational path answers."""
     recipe = LossRecipe("n < p", "ball", "wide", 0.0, 5, 0, loss)
-    unit = Fraction(1, 2**44)
+    unit = Fraction(1, 2**52)
     one = scorer(recipe.gram, recipe.problem, unit)
     assert isinstance(one, FromRecords)
     called = []

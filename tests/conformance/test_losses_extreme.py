@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 
 import flint
+import numba
 import numpy as np
 import pytest
 
@@ -13,10 +15,12 @@ from conformance.regions import random_region
 from dpsubset import Bounds, select
 from dpsubset.door import STEPS
 from dpsubset.gram import Gram
-from dpsubset.losses import LOSSES, certified, certified_rows, scorer
+from dpsubset.losses import LOSSES, certified, certified_rows, loss_of, scorer
+from dpsubset.losses import rows as rows_module
+from dpsubset.losses.base import HUBER
 from dpsubset.losses.certified_rows import Sum, bracket, minimum
 from dpsubset.losses.row_kernels import certify, gather, minimise, score_all
-from dpsubset.losses.rows import FromRecords
+from dpsubset.losses.rows import FromRecords, at_zero
 from dpsubset.problem import Problem
 from dpsubset.search import bounds
 from dpsubset.search.engine import Engine
@@ -27,6 +31,13 @@ from dpsubset.sensitivity import Sensitivity
 
 ROW_LOSSES = [name for name, loss in LOSSES.items() if loss.needs_records]
 each_loss = pytest.mark.parametrize("loss", ROW_LOSSES)
+
+
+@pytest.fixture
+def many_bits() -> Iterator[None]:
+    saved, flint.ctx.prec = flint.ctx.prec, 256
+    yield
+    flint.ctx.prec = saved
 
 
 def gram_of(records: np.ndarray) -> Gram:
@@ -76,20 +87,73 @@ def of_records(records: np.ndarray, problem: Problem, unit: Fraction) -> FromRec
 
 @pytest.mark.parametrize("constraint", range(3))
 @each_loss
+@pytest.mark.usefixtures("many_bits")
 def test_a_certificate_covers_the_rounding_of_its_own_value(loss: str, constraint: int) -> None:
-    """Columns of zeros: no gap at all, and a value that float64 cannot write down."""
-    rows, n = LOSSES[loss].rows, 1000
+    """Equal rows: the minimum is at the end of C, with no gap, and float64 cannot write it down."""
+    rows, n, k = LOSSES[loss].rows, 1000, 3
     assert rows is not None
-    y = 0.1 if loss == "huber" else 1.0
-    value, width = certify(np.zeros((n, 2)), np.full(n, y), rows.code, float(rows.threshold), 0.1,
-                           constraint, 1.0, 0.0, np.zeros(2))  # fmt: skip
-    exact = {
-        "logistic": n * flint.arb(2).log(),
-        "hinge": flint.arb(n),
-        "huber": n * flint.arb(y) ** 2,
-    }[loss]
-    assert abs(flint.arb(value) - exact) <= flint.arb(width)
-    assert width < 1e-6 or loss == "hinge"  # the smoothed hinge is not exact
+    rounded = 0
+    for cell in range(1, STEPS, 1500):
+        radius = 0.3 / k
+        value, width = certify(
+            np.full((n, k), cell / STEPS), np.ones(n), rows.code, float(rows.threshold), constraint,
+            radius, 0.0, np.full(k, (radius, radius / 3**0.5, radius / 3)[constraint]),
+        )  # fmt: skip
+        t = flint.arb(cell) / STEPS * flint.arb(radius) * (3, flint.arb(3).sqrt(), 1)[constraint]
+        d = flint.arb(1) / 4
+        change = {
+            "logistic": ((-t).exp().log1p() - flint.arb(2).log()),
+            "hinge": -t,
+            "huber": -2 * d * t,
+        }[loss]
+        assert abs(flint.arb(value) - n * change) <= flint.arb(width)
+        assert width < 1e-13 * n * radius * k
+        rounded += flint.arb(value) != n * change
+    assert rounded
+
+
+@pytest.mark.parametrize("function", ["expm1", "log1p"])
+@pytest.mark.usefixtures("many_bits")
+def test_functions_are_as_good_as_the_proof_takes_them_to_be(function: str) -> None:
+    """Compiled as the kernels compile them, in a loop: within 2**-50 of their size."""
+    rng = np.random.default_rng(17)
+    called = {"expm1": np.expm1, "log1p": np.log1p}[function]
+
+    @numba.njit
+    def all_of(x: np.ndarray) -> np.ndarray:
+        found = np.empty_like(x)
+        for i in range(len(x)):
+            found[i] = called(x[i])
+        return found
+
+    sizes = np.concatenate([10.0 ** rng.uniform(-320, 0, 4000), rng.uniform(0, 1, 20_000)])
+    x = -np.concatenate([sizes, sizes * 40, [1e9, 745.2, 1e-300]])
+    x = x / 2 if function == "expm1" else -np.fmod(-x, 0.5)
+    for at, found in zip(x.tolist(), all_of(x).tolist(), strict=True):
+        exact = getattr(flint.arb(at), function)()
+        assert abs(flint.arb(found) - exact) <= abs(exact) * 2.0**-50 + 2.0**-1074, at
+
+
+@each_loss
+@pytest.mark.usefixtures("many_bits")
+def test_losses_at_zero_are_exact(loss: str) -> None:
+    rng = np.random.default_rng(18)
+    for threshold in (0.01, 0.25, 1 / 3, 1.0):
+        asked = {"threshold": threshold} if loss == "huber" else {}
+        rows = loss_of(Problem.state(2, 1, loss=loss, **asked)).rows
+        assert rows is not None
+        edge = int(threshold * STEPS)
+        response = np.concatenate([rng.integers(-STEPS, STEPS + 1, 200),
+                                   [edge, -edge, edge + 1, 0, STEPS, -STEPS]])  # fmt: skip
+        found = at_zero(rows, response.astype(np.int16))
+        if loss == "huber":
+            d, r = Fraction(threshold), [abs(Fraction(int(y), STEPS)) for y in response]
+            assert found == sum(x**2 if x <= d else 2 * d * x - d**2 for x in r)
+        elif loss == "hinge":
+            assert found == len(response)
+        else:
+            written = flint.arb(found.numerator) / found.denominator
+            assert abs(len(response) * flint.arb(2).log() - written) < 2.0**-100
 
 
 @each_loss
@@ -100,12 +164,81 @@ def test_float64_answers_only_where_its_width_is_half_a_unit(loss: str) -> None:
     z, o, support = np.empty((n, 2)), np.empty(n), np.array([0, 1])
     gather(records[:2], records[2], support, rows.labels, float(STEPS), z, o)
     about = rows.code, float(rows.threshold), 0, 0.4, 0.0
-    _, width = minimise(z, o, *about, 0.0)  # a target that is never met: as good as it gets
-    for unit, right in ((1.9 * width, False), (2.1 * width, True)):
-        _, here = minimise(z, o, *about, unit / 2)
+    _, width = minimise(z, o.copy(), *about, 0.0)  # a target that is never met: as good as it gets
+    for unit, right in ((1.9 * width, False), (3.0 * width, True)):
+        _, here = minimise(z, o.copy(), *about, 0.499 * unit)
         done = score_all(records[:2], records[2], support[None], about[0], rows.labels, *about[1:],
-                         float(STEPS), unit, np.empty(1, dtype=np.int64))  # fmt: skip
-        assert bool(done[0]) == (here <= unit / 2) == right
+                         float(STEPS), unit, 0, 0.0, np.empty(1, dtype=np.int64))  # fmt: skip
+        assert bool(done[0]) == (here <= 0.499 * unit) == right
+
+
+def forbid_ball_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
+    def called(self: FromRecords, support: object) -> int:
+        raise AssertionError("float64 should have certified this")
+
+    monkeypatch.setattr(FromRecords, "exact_score", called)
+
+
+@each_loss
+def test_float64_certifies_large_tables_at_any_reach(
+    loss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forbid_ball_arithmetic(monkeypatch)
+    rng = np.random.default_rng(19)
+    n, k = 200_000, 3
+    records = rng.integers(-STEPS, STEPS + 1, (n, k + 1))
+    records[:, -1] = np.clip(records[:, 0] + rng.integers(-STEPS, STEPS + 1, n), -STEPS, STEPS)
+    for constraint, reach in (("box", 1e-8), ("l1", 1e-4), ("ball", 1e-3), ("box", 0.1),
+                              ("ball", 1.0), ("l1", 1e3), ("box", 1e6)):  # fmt: skip
+        problem = Problem.state(k, k, loss=loss, constraint=constraint, reach=reach)
+        one = of_records(records, problem, Sensitivity.of(problem).unit)
+        assert one.scores(np.arange(k)[None])[0] > 0
+
+
+def test_float64_certifies_the_hinge_of_discrete_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many rows at the kink: their slopes are found, not approached."""
+    forbid_ball_arithmetic(monkeypatch)
+    rng = np.random.default_rng(20)
+    for _ in range(150):
+        k, n = int(rng.choice([1, 2, 4, 8])), int(rng.choice([20, 200, 1000]))
+        cells = [[-STEPS, STEPS], [0, STEPS], [-STEPS, 0, STEPS]][int(rng.integers(3))]
+        x = rng.choice(cells, (n, k))
+        y = np.where(x @ rng.normal(size=k) + rng.choice([0, 3e4]) * rng.normal(size=n) < 0, -1, 1)
+        problem = Problem.state(k, k, loss="hinge", constraint=str(rng.choice(CONSTRAINTS)),
+                                radius=float(10 ** rng.uniform(-1, 1.5)),
+                                ridge=float(rng.choice([0.0, 1e-5, 1.0])))  # fmt: skip
+        one = of_records(np.column_stack([x, y * STEPS]), problem, Sensitivity.of(problem).unit)
+        assert one.scores(np.arange(k)[None])[0] >= 0
+
+
+def test_a_residual_at_the_threshold_gets_both_formulas() -> None:
+    d = Fraction(1, 4)
+    total = Sum([], 1, STEPS, HUBER, d, Fraction(0))
+    for side in (1, -1):
+        value, slope, _ = certified_rows._smooth(
+            total, flint.arb(0), flint.arb(-side * 0.25, 0.125)
+        )
+        for r in (0.125, 0.25, 0.375):
+            assert value.contains(r * r if r <= 0.25 else 0.25 * (2 * r - 0.25))
+            assert slope.contains(-2 * side * min(r, 0.25))
+
+
+@each_loss
+def test_ball_arithmetic_is_asked_for_half_a_unit(
+    loss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = np.random.default_rng(21).integers(-STEPS, STEPS + 1, (12, 3))
+    problem, unit, asked = Problem.state(2, 2, loss=loss, reach=3), Fraction(1, 2**10), []
+
+    def watched(*arguments, tolerance):  # type: ignore[no-untyped-def]
+        asked.append(tolerance)
+        return minimum(*arguments, tolerance)
+
+    monkeypatch.setattr(rows_module, "minimum", watched)
+    one = of_records(records, problem, unit)
+    low, high = minimum(one.sum([0, 1]), problem.constraint, problem.radius, unit / 2**20)
+    assert abs(one.exact_score([0, 1]) * unit - (low + high) / 2) <= unit * Fraction(3, 4)
+    assert asked == [unit / 2]
 
 
 @each_loss
@@ -115,8 +248,6 @@ def test_a_bracket_holds_from_any_point(loss: str) -> None:
     told = 0
     for _ in range(24):
         records = contrary(rng, 3, 9)
-        # Ordinary sizes; one more record, so that balanced ones are not.
-        records = np.vstack([records, rng.integers(-STEPS, STEPS + 1, 4)])
         problem = Problem.state(3, 3, loss=loss, constraint=str(rng.choice(CONSTRAINTS)),
                                 radius=float(10 ** rng.uniform(-1, 1)),
                                 ridge=float(rng.choice([0.0, 0.3])))  # fmt: skip
@@ -137,7 +268,7 @@ def test_a_bracket_holds_from_any_point(loss: str) -> None:
 def test_both_ways_to_a_score_agree_on_contrary_data(loss: str) -> None:
     rng = np.random.default_rng(12)
     for _ in range(25):
-        records = np.vstack([contrary(rng, 2, 9), rng.integers(-STEPS, STEPS + 1, 3)])
+        records = contrary(rng, 2, 9)
         problem = Problem.state(2, 2, loss=loss, constraint=str(rng.choice(CONSTRAINTS)),
                                 radius=float(10 ** rng.uniform(-2, 2)),
                                 ridge=float(rng.choice([0.0, 1e-6, 1.0, 1e6])))  # fmt: skip

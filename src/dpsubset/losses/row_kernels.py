@@ -6,12 +6,16 @@ For labels z = y x and l is a function of the margin z'b alone; for the Huber lo
 
 A proximal Newton method proposes b: the quadratic model of F is minimised over C by the solvers of
 :mod:`dpsubset.losses.kernels`, and a step is taken towards that point. The hinge is smoothed, less
-and less. `certify` then bounds everything that can be wrong with b. With slopes s_i of lines below
-the losses, l(o_i, t) >= l(o_i, t_i) - e_i + s_i (t - t_i) for all t,
+and less, and then by lines: max(0, m) is the largest a m with a in [0, 1], and with something taken
+off for a that differ from the last ones (the method of multipliers) few rounds at a moderate width
+settle which slopes the rows at the kink must have. `certify` then bounds everything that can be
+wrong with b. With slopes s_i of lines below the losses,
+l(o_i, t) >= l(o_i, t_i) - e_i + s_i (t - t_i) for all t,
 
     F(b) - gap <= min F <= F(b),   gap = sum e_i + G'b + max over v in C of -G'v,
 
-G = sum s_i z_i + 2 ridge b. Smooth losses have e_i = 0.
+G = sum s_i z_i + 2 ridge b. Smooth losses have e_i = 0. Values are F(b) - F(0), whose errors vanish
+with the reach; F(0) does not depend on the support and is known exactly.
 
 No fast-math, no threads: the order of operations is fixed.
 """
@@ -22,27 +26,34 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import HINGE, LOGISTIC
+from .base import HINGE, HUBER, LOGISTIC
 from .kernels import BALL, BOX, L1, _ball, _box, _l1, _shrink
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _ROUNDING = 2.0**-53
-#: What a loss or its slope, as evaluated, may be off by, relative to 1 + |t|: far more than the
-#: roundings of its formula, with exp and log1p good to 32 units in the last place.
-_EVALUATION = 2.0**-46
-#: The hinge is smoothed less and less by such a factor: in great strides, or else in small ones,
-#: down to this width.
-_RATIOS = (0.2, 0.45, 0.7)
-_FINEST = 1e-9
+#: The hinge smoothed by lines.
+_LINES = 3
+#: The hinge is smoothed by such a factor less each time, so many times; where lines take over they
+#: get a few rounds at each width.
+_RATIO = 0.2
+_WIDTHS = 9
+_ROUNDS = 4
+#: The share of a unit by which float64 may be off: less than a half, to leave room for the rest of
+#: F(0), which becomes a float.
+_SHARE = 0.499
 
 
 @numba.njit(cache=True)
 def row(code: int, threshold: float, width: float, o: float, t: float) -> tuple[
     float, float, float
 ]:  # fmt: skip
-    """The loss (smoothed, for the hinge), its slope and its curvature in t."""
+    """The loss (smoothed, for the hinge), its slope and its curvature in t; proves nothing.
+
+    ``width`` is that of the smoothing. For lines ``o`` is the slope that nothing is taken off for,
+    with opposite sign, and ``threshold`` says how much curvature rows off the kink are lent.
+    """
     if code == LOGISTIC:
         small = np.exp(-abs(t))
         value = np.log1p(small) + max(-t, 0.0)
@@ -52,6 +63,14 @@ def row(code: int, threshold: float, width: float, o: float, t: float) -> tuple[
         m = 1.0 - t
         root = np.sqrt(m * m + 4.0 * width * width)
         return 0.5 * (m + root), -0.5 * (1.0 + m / root), 2.0 * width * width / root**3
+    if code == _LINES:
+        m = 1.0 - t
+        wanted = o + m / width
+        share = min(max(wanted, 0.0), 1.0)
+        curvature = 1.0 / width
+        if wanted != share:
+            curvature *= threshold / (1.0 + abs(wanted - share)) ** 3
+        return share * m - 0.5 * width * (share - o) ** 2, -share, curvature
     r = o - t
     if abs(r) <= threshold:
         return r * r, -2.0 * r, 2.0
@@ -80,18 +99,22 @@ def gather(
 def score_all(
     records: NDArray[np.int16], response: NDArray[np.int16], supports: Ints, code: int,
     labels: bool, threshold: float, constraint: int, radius: float, ridge: float, scale: float,
-    unit: float, scores: Ints,
+    unit: float, zero: int, rest: float, scores: Ints,
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Scores of all supports in multiples of ``unit``; False where not certified within it."""
+    """Scores of all supports in multiples of ``unit``; False where not certified within it.
+
+    In these multiples F(0) is ``zero`` and a ``rest`` of at most a half.
+    """
     n, k = response.shape[0], supports.shape[1]
     z = np.empty((n, k))
     o = np.empty(n)
     certified = np.empty(supports.shape[0], dtype=np.bool_)
     for s in range(supports.shape[0]):
         gather(records, response, supports[s], labels, scale, z, o)
-        value, width = minimise(z, o, code, threshold, constraint, radius, ridge, unit / 2)
-        certified[s] = width <= unit / 2
-        scores[s] = np.int64(np.rint(value / unit)) if certified[s] else np.int64(0)
+        target = _SHARE * unit
+        value, width = minimise(z, o, code, threshold, constraint, radius, ridge, target)
+        certified[s] = width <= target
+        scores[s] = zero + np.int64(np.rint(value / unit + rest)) if certified[s] else 0
     return certified
 
 
@@ -100,14 +123,17 @@ def minimise(
     z: Array, o: Array, code: int, threshold: float, constraint: int, radius: float, ridge: float,
     target: float,
 ) -> tuple[float, float]:  # fmt: skip
-    """A value and a width: the minimum lies within ``width`` of ``value``."""
+    """A value and a width: min F - F(0) lies within ``width`` of ``value``.
+
+    The hinge has no use for ``o``, and keeps there the slopes of its lines.
+    """
     k = z.shape[1]
     b = np.zeros(k)
     if code != HINGE:
         value, width = 0.0, np.inf
         for share in (0.0, 1e-3, 0.1, 1.0):
             _descend(z, o, code, threshold, share, constraint, radius, ridge, target, b)
-            value, width = certify(z, o, code, threshold, 0.0, constraint, radius, ridge, b)
+            value, width = certify(z, o, code, threshold, constraint, radius, ridge, b)
             if width <= target or code == LOGISTIC:
                 break
         return value, width
@@ -115,6 +141,7 @@ def minimise(
     h = np.zeros((k, k))
     c = np.zeros(k)
     for i in range(z.shape[0]):
+        o[i] = 1.0
         for j in range(k):
             c[j] += 0.5 * z[i, j]
     for j in range(k):
@@ -122,14 +149,48 @@ def minimise(
     b[:] = _quadratic(h, c, constraint, radius, target)
     if not np.all(np.isfinite(b)):  # a ridge next to nothing
         b[:] = 0.0
-    value, width = certify(z, o, code, threshold, -1.0, constraint, radius, ridge, b)
-    for ratio in _RATIOS:
-        smoothing = 0.25
-        while width > target and smoothing > _FINEST:
-            _descend(z, o, code, threshold, smoothing, constraint, radius, ridge, target, b)
-            value, width = certify(z, o, code, threshold, smoothing, constraint, radius, ridge, b)
-            smoothing *= ratio
+    value, width = certify(z, o, HINGE, threshold, constraint, radius, ridge, b)
+    if width <= target:
+        return value, width
+    for patient in (True, False):
+        smoothing, before = 0.25, z.shape[0]
+        for stage in range(_WIDTHS):
+            at, lines = smoothing, False
+            smoothing *= _RATIO
+            for turn in range(1 + _ROUNDS):
+                # Rows off the kink give lines no curvature: some on loan finds the way where few
+                # are at it.
+                for part in range(3 if lines else 1):
+                    _descend(z, o, _LINES if lines else HINGE, 1.0 if part == 1 else 0.0, at,
+                             constraint, radius, ridge, target, b)  # fmt: skip
+                near = _slopes(z, o, _LINES if lines else HINGE, at, b)
+                if turn == 0:
+                    # As long as rows leave the kink when the width shrinks, it shrinks.
+                    lines = near > 0.5 * before if patient else stage > 1
+                    before = near
+                    if lines:
+                        at = at if patient else smoothing
+                        continue
+                value, width = certify(z, o, HINGE, threshold, constraint, radius, ridge, b)
+                if width <= target:
+                    return value, width
+                if not lines:
+                    break
     return value, width
+
+
+@numba.njit(cache=True)
+def _slopes(z: Array, o: Array, code: int, smoothing: float, b: Array) -> int:
+    """Minus the slopes of the smoothed hinge at b, into o; how many rows are at the kink."""
+    near = 0
+    for i in range(z.shape[0]):
+        t = 0.0
+        for j in range(b.shape[0]):
+            t += z[i, j] * b[j]
+        _, slope, _ = row(code, 0.0, smoothing, o[i], t)
+        near += abs(1.0 - t) <= 2.0 * smoothing
+        o[i] = -slope
+    return near
 
 
 @numba.njit(cache=True)
@@ -241,14 +302,35 @@ def _add(sums: Array, lost: Array, at: int, x: float) -> None:
 
 
 @numba.njit(cache=True)
-def certify(
-    z: Array, o: Array, code: int, threshold: float, smoothing: float, constraint: int,
-    radius: float, ridge: float, b: Array,
-) -> tuple[float, float]:  # fmt: skip
-    """F(b) as computed, and a bound on its distance from the minimum of F over C.
+def line(code: int, threshold: float, o: float, t: float) -> tuple[float, float, float]:
+    """l(o, t) - l(o, 0), the slope of a line below the loss, and how far below it is at t.
 
-    The slopes are those of the loss, for the hinge those of the smoothed one, or all -1 where
-    ``smoothing`` is negative. See proofs/losses.md.
+    The slope is that of the loss; for the hinge it is -o, o clipped to [0, 1]. Everything is in
+    terms that vanish with t: small predictions have small errors.
+    """
+    if code == LOGISTIC:
+        beyond = np.expm1(-abs(t))
+        value = np.log1p(0.5 * beyond) + max(-t, 0.0)
+        return value, -(1.0 if t < 0.0 else 1.0 + beyond) / (2.0 + beyond), 0.0
+    if code == HINGE:
+        share = min(max(o, 0.0), 1.0)
+        m = 1.0 - t
+        if m > 0.0:
+            return -t, -share, (1.0 - share) * m
+        return -1.0, -share, -share * m
+    c = min(max(o - t, -threshold), threshold)
+    at_zero = min(max(o, -threshold), threshold)
+    return (c - at_zero) * (2.0 * o - c - at_zero) - 2.0 * c * t, -2.0 * c, 0.0
+
+
+@numba.njit(cache=True)
+def certify(
+    z: Array, o: Array, code: int, threshold: float, constraint: int, radius: float, ridge: float,
+    b: Array,
+) -> tuple[float, float]:  # fmt: skip
+    """F(b) - F(0) as computed, and a bound on its distance from min F - F(0), min over C.
+
+    For the hinge ``o`` are the slopes, with opposite sign. See proofs/losses.md.
     """
     n, k = z.shape
     if not _shrink(b, constraint, radius):
@@ -260,49 +342,44 @@ def certify(
         t = 0.0
         for j in range(k):
             t += z[i, j] * b[j]
-        if code == HINGE:
-            m = 1.0 - t
-            value, slope = max(m, 0.0), -1.0
-            if smoothing > 0.0:
-                _, slope, _ = row(code, threshold, smoothing, o[i], t)
-                slope = max(min(slope, 0.0), -1.0)
-            _add(sums, lost, 1, value + slope * m)
-        else:
-            value, slope, _ = row(code, threshold, 0.0, o[i], t)
+        value, slope, excess = line(code, threshold, o[i], t)
         _add(sums, lost, 0, value)
+        if code == HINGE:
+            _add(sums, lost, 1, excess)
         for j in range(k):
             _add(sums, lost, 2 + j, slope * z[i, j])
         steep += abs(slope)
-    size, sloped, norm, length, square = 0.0, 0.0, 0.0, 0.0, 0.0
+    size, square, sloped, norm, length = 0.0, 0.0, 0.0, 0.0, 0.0
     for j in range(k):
         size += abs(b[j])
         square += b[j] * b[j]
         g = sums[2 + j] + lost[2 + j] + 2.0 * ridge * b[j]
         sloped += g * b[j]
         length += abs(g)
-        if constraint == BOX:
-            norm += abs(g)
-        elif constraint == BALL:
+        if constraint == BALL:
             norm += g * g
         else:
-            norm = max(norm, abs(g))
+            norm = norm + abs(g) if constraint == BOX else max(norm, abs(g))
     if constraint == BALL:
         norm = np.sqrt(norm)
+    value = sums[0] + lost[0] + ridge * square
+    excess = sums[1] + lost[1]
+    gap = excess + sloped + radius * norm
+    # What may be wrong with these, in terms of the steepest slope and of |b|_1 and |v|_1, v in C.
+    most = 2.0 * threshold if code == HUBER else 1.0
     reach = radius
     if constraint != L1:
         reach *= k if constraint == BOX else np.sqrt(k)
-    value = sums[0] + lost[0] + ridge * square
-    gap = sums[1] + lost[1] + sloped + radius * norm
-    few = (4 * k + 64) * _ROUNDING
-    slack = n * (_EVALUATION * (2.0 + 4.0 * reach) + few * 2.0 * size)
-    # Of G: what each of its entries may be off by, times what b - v may be.
-    tail = 2.0 * _ROUNDING + (n * 2.0**-50) ** 2
-    slack += 2.0 * k * radius * few * (steep * (1.0 + n * _ROUNDING) + 2.0 * ridge * size)
-    slack += 2.0 * k * radius * 2.0 * tail * steep + few * (
-        length * (size + radius) + ridge * square
-    )
-    slack += tail * (value + 4.0 * n * (2.0 + reach))
-    width = max(gap, 0.0) + 2.0 * slack
+    tail = (2.0 * n * _ROUNDING) ** 2
+    slack = n * most * size * ((k + 24) * _ROUNDING + tail)
+    slack += steep * (size + reach) * (3.0 * _ROUNDING + tail)
+    if code == LOGISTIC:
+        slack += n * (size + reach) * 16.0 * _ROUNDING
+    slack += excess * (8.0 * _ROUNDING + tail)
+    slack += radius * length * (2 * k + 16) * _ROUNDING
+    slack += ridge * (8.0 * size * radius + (k + 8) * square) * _ROUNDING
+    slack += 4.0 * abs(value) * _ROUNDING + (n + 1) * 2.0**-98
+    width = (max(gap, 0.0) + 1.01 * slack) * (1.0 + 8.0 * _ROUNDING)
     if not np.isfinite(value) or not np.isfinite(gap) or not np.isfinite(width):
         return 0.0, np.inf
-    return value, width * (1.0 + 8.0 * _ROUNDING)
+    return value, width

@@ -10,9 +10,11 @@ many bits as it takes.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +24,12 @@ from ..errors import ArgumentError
 from ..gram import Gram
 from ..moments import Moments
 from ..problem import Problem
-from .base import Rows
+from .base import LOGISTIC, Rows
 from .certified_rows import Sum, minimum
 
 _CODES = {"box": 0, "ball": 1, "l1": 2}
+#: log 2, rounded down at the 128th bit.
+_LOG_2 = Fraction(0xB17217F7D1CF79ABC9E3B39803F2F6AF, 2**128)
 
 
 class FromRecords:
@@ -52,6 +56,7 @@ class FromRecords:
         from .row_kernels import score_all
 
         problem = self._problem
+        zero, rest = self._at_zero
         scores = np.empty(len(supports), dtype=np.int64)
         certified = score_all(
             self.records,
@@ -65,12 +70,20 @@ class FromRecords:
             problem.ridge,
             float(STEPS),
             self.unit_float,
+            zero,
+            rest,
             scores,
         )
         for i in np.flatnonzero(~certified):
             scores[i] = self.exact_score(supports[i])
         scores += self.penalty * supports.shape[1]
         return scores
+
+    @cached_property
+    def _at_zero(self) -> tuple[int, float]:
+        """F(0) in units: the nearest integer, and what is left as a float."""
+        exact = at_zero(self.rows, self.response) / self._unit
+        return round(exact), float(exact - round(exact))
 
     def exact_score(self, support: Sequence[int] | NDArray[np.int64]) -> int:
         """f~(S) / unit without float64 and without penalty: any conditioning, any n."""
@@ -88,3 +101,14 @@ class FromRecords:
         rows = [(row[:-1], row[-1], counts[row]) for row in sorted(counts)]
         return Sum(rows, len(support), STEPS, self.rows.code, self.rows.threshold,
                    Fraction(self._problem.ridge))  # fmt: skip
+
+
+def at_zero(rows: Rows, response: NDArray[np.int16]) -> Fraction:
+    """The sum of the losses at b = 0, exact but for the last of 128 bits of log 2."""
+    if rows.labels:
+        return len(response) * (_LOG_2 if rows.code == LOGISTIC else Fraction(1))
+    d, sizes = rows.threshold, np.abs(response.astype(np.int64))
+    near = sizes[sizes <= math.floor(d * STEPS)]
+    far = int(sizes.sum() - near.sum())
+    squares = Fraction(int((near * near).sum()), STEPS**2)
+    return squares + 2 * d * Fraction(far, STEPS) - d**2 * (len(sizes) - len(near))

@@ -195,6 +195,17 @@ def test_float64_certifies_large_tables_at_any_reach(
         assert one.scores(np.arange(k)[None])[0] > 0
 
 
+def test_the_solver_gets_on_where_the_decrease_drowns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """200,000 terms of a naive sum hide the last steps along an edge of the l1 ball."""
+    forbid_ball_arithmetic(monkeypatch)
+    rng = np.random.default_rng(0)
+    x = rng.integers(-STEPS, STEPS + 1, (200_000, 4))
+    y = np.where(x @ rng.normal(size=4) + rng.normal(size=len(x)) * 20_000 > 0, STEPS, -STEPS)
+    problem = Problem.state(4, 4, loss="huber", constraint="l1", reach=1.0)
+    one = of_records(np.column_stack([x, y]), problem, Sensitivity.of(problem).unit)
+    assert one.scores(np.arange(4)[None])[0] > 0
+
+
 def test_float64_certifies_the_hinge_of_discrete_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many rows at the kink: their slopes are found, not approached."""
     forbid_ball_arithmetic(monkeypatch)

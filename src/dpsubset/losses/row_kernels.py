@@ -214,6 +214,7 @@ def _descend(
     c = np.empty(k)
     trial = np.empty(k)
     value = _model(z, o, code, threshold, smoothing, ridge, b, g, h)
+    drowned = 1e-14 + 2.0 * _ROUNDING * np.sqrt(z.shape[0])
     for _ in range(60):
         if _gap(g, b, constraint, radius) <= target / 8:
             return
@@ -235,7 +236,7 @@ def _descend(
                 trial[j] = b[j] + step * (v[j] - b[j])
             reached = _model(z, o, code, threshold, smoothing, ridge, trial, trial_g, trial_h)
             # Near the minimum the decrease drowns in the rounding of F.
-            if reached <= value + 0.1 * step * slope + 1e-14 * value:
+            if reached <= value + 0.1 * step * slope + drowned * value:
                 better = True
                 break
             step *= 0.5

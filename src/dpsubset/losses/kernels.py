@@ -400,3 +400,28 @@ def _l1(h: Array, c: Array, radius: float) -> Array:
             b[leave] = 0.0
             sign[leave] = 0.0
     return b
+
+
+@numba.njit(cache=True)
+def quadratic(h: Array, c: Array, constraint: int, radius: float, target: float) -> Array:
+    """A point of C where b'Hb - 2 c'b is near its least value."""
+    if constraint == BOX:
+        return _box(h, c, radius, target / 16)
+    if constraint == BALL:
+        return _ball(h, c, radius)
+    return _l1(h, c, radius)
+
+
+@numba.njit(cache=True)
+def duality_gap(g: Array, b: Array, constraint: int, radius: float) -> float:
+    """Duality gap as computed: tells the solver when to stop, proves nothing."""
+    slope, norm = 0.0, 0.0
+    for j in range(b.shape[0]):
+        slope += g[j] * b[j]
+        if constraint == BOX:
+            norm += abs(g[j])
+        elif constraint == BALL:
+            norm += g[j] * g[j]
+        else:
+            norm = max(norm, abs(g[j]))
+    return slope + radius * (np.sqrt(norm) if constraint == BALL else norm)

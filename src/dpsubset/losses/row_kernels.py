@@ -5,11 +5,12 @@
 For labels z = y x and l is a function of the margin z'b alone; for the Huber loss z = x, o = y.
 
 A proximal Newton method proposes b: the quadratic model of F is minimised over C by the solvers of
-:mod:`dpsubset.losses.kernels`, and a step is taken towards that point. The hinge is smoothed, less
-and less, and then by lines: max(0, m) is the largest a m with a in [0, 1], and with something taken
-off for a that differ from the last ones (the method of multipliers) few rounds at a moderate width
-settle which slopes the rows at the kink must have. `certify` then bounds everything that can be
-wrong with b. With slopes s_i of lines below the losses,
+:mod:`dpsubset.losses.kernels`, and a step is taken towards that point. For the hinge
+:mod:`dpsubset.losses.hinge_kernels` is tried first. Then it is smoothed, less and less, and by
+lines: max(0, m) is the largest a m with a in [0, 1], and with something taken off for a that differ
+from the last ones (the method of multipliers) few rounds at a moderate width settle which slopes
+the rows at the kink must have. `certify` then bounds everything that can be wrong with b. With
+slopes s_i of lines below the losses,
 l(o_i, t) >= l(o_i, t_i) - e_i + s_i (t - t_i) for all t,
 
     F(b) - gap <= min F <= F(b),   gap = sum e_i + G'b + max over v in C of -G'v,
@@ -27,7 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .base import HINGE, HUBER, LOGISTIC
-from .kernels import BALL, BOX, L1, _ball, _box, _l1, _shrink
+from .hinge_kernels import settle
+from .kernels import BALL, BOX, L1, _shrink, duality_gap, quadratic
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -146,12 +148,19 @@ def minimise(
             c[j] += 0.5 * z[i, j]
     for j in range(k):
         h[j, j] = ridge
-    b[:] = _quadratic(h, c, constraint, radius, target)
+    b[:] = quadratic(h, c, constraint, radius, target)
     if not np.all(np.isfinite(b)):  # a ridge next to nothing
         b[:] = 0.0
     value, width = certify(z, o, HINGE, threshold, constraint, radius, ridge, b)
     if width <= target:
         return value, width
+    if constraint != L1:  # most often in vain there
+        settle(z, o, constraint, radius, ridge, target, b)
+        value, width = certify(z, o, HINGE, threshold, constraint, radius, ridge, b)
+        if width <= target:
+            return value, width
+        if not np.all(np.isfinite(b)):
+            b[:] = 0.0
     for patient in (True, False):
         smoothing, before = 0.25, z.shape[0]
         for stage in range(_WIDTHS):
@@ -194,15 +203,6 @@ def _slopes(z: Array, o: Array, code: int, smoothing: float, b: Array) -> int:
 
 
 @numba.njit(cache=True)
-def _quadratic(h: Array, c: Array, constraint: int, radius: float, target: float) -> Array:
-    if constraint == BOX:
-        return _box(h, c, radius, target / 16)
-    if constraint == BALL:
-        return _ball(h, c, radius)
-    return _l1(h, c, radius)
-
-
-@numba.njit(cache=True)
 def _descend(
     z: Array, o: Array, code: int, threshold: float, smoothing: float, constraint: int,
     radius: float, ridge: float, target: float, b: Array,
@@ -216,13 +216,13 @@ def _descend(
     value = _model(z, o, code, threshold, smoothing, ridge, b, g, h)
     drowned = 1e-14 + 2.0 * _ROUNDING * np.sqrt(z.shape[0])
     for _ in range(60):
-        if _gap(g, b, constraint, radius) <= target / 8:
+        if duality_gap(g, b, constraint, radius) <= target / 8:
             return
         for i in range(k):
             c[i] = -0.5 * g[i]
             for j in range(k):
                 c[i] += h[i, j] * b[j]
-        v = _quadratic(h, c, constraint, radius, target)
+        v = quadratic(h, c, constraint, radius, target)
         if not _shrink(v, constraint, radius):
             return
         slope = 0.0
@@ -244,21 +244,6 @@ def _descend(
             return
         value = reached
         b[:], g[:], h[:] = trial, trial_g, trial_h
-
-
-@numba.njit(cache=True)
-def _gap(g: Array, b: Array, constraint: int, radius: float) -> float:
-    """Duality gap as computed: tells the solver when to stop, proves nothing."""
-    slope, norm = 0.0, 0.0
-    for j in range(b.shape[0]):
-        slope += g[j] * b[j]
-        if constraint == BOX:
-            norm += abs(g[j])
-        elif constraint == BALL:
-            norm += g[j] * g[j]
-        else:
-            norm = max(norm, abs(g[j]))
-    return slope + radius * (np.sqrt(norm) if constraint == BALL else norm)
 
 
 @numba.njit(cache=True)

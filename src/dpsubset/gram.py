@@ -152,8 +152,9 @@ def _work_blocks(records: NDArray[np.int16]) -> Iterable[tuple[slice, NDArray[np
 def _exact(left: NDArray[np.int16], right: NDArray[np.int16]) -> Ints:
     """The integer product, by float64 products that are exact."""
     total = np.zeros((left.shape[0], right.shape[1]), dtype=np.int64)
-    for start in range(0, left.shape[1], _EXACT_ROWS):
-        part = slice(start, start + _EXACT_ROWS)
+    step = max(1, min(_EXACT_ROWS, _WORK_BYTES // (8 * max(1, right.shape[1]))))
+    for start in range(0, left.shape[1], step):
+        part = slice(start, start + step)
         product = left[:, part].astype(np.float64) @ right[part].astype(np.float64)
         total += product.astype(np.int64)
     return total

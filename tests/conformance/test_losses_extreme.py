@@ -9,6 +9,7 @@ import flint
 import numba
 import numpy as np
 import pytest
+from benchmarks.data import Shape
 
 from conformance.recipes import CONSTRAINTS
 from conformance.regions import random_region
@@ -17,8 +18,9 @@ from dpsubset.door import STEPS
 from dpsubset.gram import Gram
 from dpsubset.losses import LOSSES, certified, certified_rows, loss_of, scorer
 from dpsubset.losses import rows as rows_module
-from dpsubset.losses.base import HUBER
+from dpsubset.losses.base import HINGE, HUBER
 from dpsubset.losses.certified_rows import Sum, bracket, minimum
+from dpsubset.losses.kernels import BOX
 from dpsubset.losses.row_kernels import certify, gather, minimise, score_all
 from dpsubset.losses.rows import FromRecords, at_zero
 from dpsubset.problem import Problem
@@ -455,3 +457,20 @@ def test_bounds_are_below_every_score_at_the_extremes(
                 half = halves[int(rng.integers(len(halves)))]
                 bound = engine.bounder.child(bound, half, int(rng.integers(0, 9)))
     assert tested > 500
+
+
+def test_the_hinge_is_certified_where_lines_lose_their_way() -> None:
+    """Supports of a plain table that two of the three ways to the minimum fail on."""
+    x, y = Shape(3000, 1000).make()
+    supports = np.array([[0, 2, 4, 8, 262], [0, 4, 6, 8, 138], [2, 4, 6, 8, 949]])
+    used = np.unique(supports)
+    cells = np.rint(np.clip(2 * np.column_stack([x[:, used], y]), -1, 1) * STEPS)
+    problem = Problem.state(len(used), 5, loss="hinge", reach=2)
+    gram = gram_of(cells)
+    scores = np.empty(3, dtype=np.int64)
+    unit = float(Sensitivity.of(problem).unit)
+    certified = score_all(
+        gram.records, gram.response, np.searchsorted(used, supports), HINGE, True, 0.0, BOX,
+        problem.radius, 0.0, float(STEPS), unit, 0, 0.0, scores,
+    )  # fmt: skip
+    assert certified.all()

@@ -154,13 +154,13 @@ def minimise(
     value, width = certify(z, o, HINGE, threshold, constraint, radius, ridge, b)
     if width <= target:
         return value, width
+    first = b.copy()
     if constraint != L1:  # most often in vain there
         settle(z, o, constraint, radius, ridge, target, b)
         value, width = certify(z, o, HINGE, threshold, constraint, radius, ridge, b)
         if width <= target:
             return value, width
-        if not np.all(np.isfinite(b)):
-            b[:] = 0.0
+        b[:] = first
     for patient in (True, False):
         smoothing, before = 0.25, z.shape[0]
         for stage in range(_WIDTHS):
@@ -185,6 +185,18 @@ def minimise(
                     return value, width
                 if not lines:
                     break
+    # Lines can lose their way, too; a kink that is all but sharp needs none.
+    b[:] = first
+    smoothing = 0.25
+    for _ in range(2 * _WIDTHS):
+        _descend(z, o, HINGE, 0.0, smoothing, constraint, radius, ridge, target, b)
+        _slopes(z, o, HINGE, smoothing, b)
+        other, wide = certify(z, o, HINGE, threshold, constraint, radius, ridge, b)
+        if wide < width:
+            value, width = other, wide
+        if width <= target:
+            break
+        smoothing *= 0.4
     return value, width
 
 

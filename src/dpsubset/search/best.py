@@ -45,7 +45,7 @@ class Best:
         self._effort = _FIRST_SPLITS
         self._low = -1  # scores are not below -tau
         self._serial = 0  # leaves of equal bound in the order of their making
-        self._seen: set[Support] = set()  # listed, scored and offered
+        self._sown: set[Support] = set()  # scored and offered before the search
         root = engine.leaf(region)
         self.start([root])
         if isinstance(root, Bound) and self._wanted > 1:
@@ -164,7 +164,7 @@ class Best:
                 break
             low, high = (need, high) if count < 0 else (low, need)
         if count > 0:
-            self._score(leaf, free[picked[:count]])
+            self._sown.update(self._score(leaf, free[picked[:count]], math.inf) or ())
 
     def _list(self, leaf: Bound) -> bool:
         """Score every support of the leaf whose own bound does not rule it out, if they are few."""
@@ -175,10 +175,11 @@ class Best:
         free, g = self._ranked(leaf)
         # Slack for rounding: of the difference, and of running sums over all gains.
         need = leaf.base - cutoff - 1e-9 * abs(leaf.base) - len(g) * 2.0**-51 * float(g.sum())
-        most = min(_LISTABLE, self._engine.bounder.most_listed)
-        picked = np.empty((most + len(self._seen), max(region.picks)), dtype=np.int64)
+        # Where splits have not helped much, more of them are unlikely to.
+        most = min(_LISTABLE, self._engine.bounder.most_listed + 8 * self._engine.splits)
+        picked = np.empty((most + len(self._sown), max(region.picks)), dtype=np.int64)
         count = likely_supports(g, max(region.picks), need, picked)
-        return count >= 0 and self._score(leaf, free[picked[:count]], most)
+        return count >= 0 and self._score(leaf, free[picked[:count]], most) is not None
 
     def _ranked(self, leaf: Bound) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The free features of the pool that is picked from, and their gains, largest first."""
@@ -187,21 +188,20 @@ class Best:
         order = np.argsort(-g, kind="stable")
         return free[order], g[order]
 
-    def _score(self, leaf: Bound, picks: NDArray[np.int64], most: float = math.inf) -> bool:
-        """Score the supports with these picks that are new; False if they are too many."""
+    def _score(self, leaf: Bound, picks: NDArray[np.int64], most: float) -> list[Support] | None:
+        """Score the supports with these picks that were not sown; None if they are too many."""
         members = leaf.region.members
         supports = np.empty((len(picks), leaf.region.size), dtype=np.int64)
         supports[:, : len(members)] = members
         supports[:, len(members) :] = picks
         supports.sort(axis=1)
-        new = [row for row in map(tuple, supports.tolist()) if row not in self._seen]
+        new = [row for row in map(tuple, supports.tolist()) if row not in self._sown]
         if len(new) > most:
-            return False
+            return None
         if new:
-            self._seen.update(new)
             for support, score in zip(new, self._engine.score_all(np.array(new)), strict=True):
                 self._offer(score, support)
-        return True
+        return new
 
 
 def best_supports(engine: Engine, count: int) -> list[Ranked]:

@@ -81,7 +81,7 @@ class Bound:
         self.region = region
         self.c, self.yy = c, yy
         self.d, self.b, self.u, self.state = d, b, u, state
-        # Where b has to stay, for d to be valid; empty for everywhere.
+        # Where b has to stay, but for members, for d to be valid; empty for everywhere.
         self.core: NDArray[np.bool_] = _EVERYWHERE
         self.fixed: Floats | None = None  # gains from known scores, where one pick is left
         self.base = self.flat = -np.inf
@@ -151,7 +151,11 @@ class Bounder:
                 self._exchange(bound, self._d)
             self._settle(bound, rounds)
             other = self._inherit(parent, region)
-            if self._focus(other) and self._settle(other, rounds).flat > bound.flat:
+            if (
+                bound.fixed is None
+                and self._focus(other)
+                and self._settle(other, rounds).flat > bound.flat
+            ):
                 return other
             return bound
         elif self._keeps_b and bound.d is not self._d:
@@ -199,7 +203,8 @@ class Bounder:
             return False
         bound.b[~core] = 0.0
         bound.core = core
-        self._exchange(bound, d + self.problem.ridge)
+        # Rounded down: less than there is may always be taken out.
+        self._exchange(bound, (d + self.problem.ridge) * (1.0 - 2.0**-52))
         return True
 
     def strengthen(self, sweeps: bool) -> None:

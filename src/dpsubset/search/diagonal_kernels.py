@@ -18,14 +18,9 @@ Ints = NDArray[np.int64]
 
 
 @numba.njit(cache=True)
-def positive_inverse(matrix: Array, out: Array) -> bool:
-    """Inverse of a positive definite matrix by Cholesky; False if it is not one.
-
-    For small matrices, without BLAS: its threads cost more than they bring.
-    """
-    p = matrix.shape[0]
-    low = np.zeros((p, p))
-    for i in range(p):
+def _factor(matrix: Array, low: Array) -> bool:
+    """The Cholesky factor, in place; False if the matrix is not positive definite."""
+    for i in range(matrix.shape[0]):
         for j in range(i + 1):
             total = matrix[i, j]
             for t in range(j):
@@ -36,6 +31,19 @@ def positive_inverse(matrix: Array, out: Array) -> bool:
                 low[i, i] = np.sqrt(total)
             else:
                 low[i, j] = total / low[j, j]
+    return True
+
+
+@numba.njit(cache=True)
+def positive_inverse(matrix: Array, out: Array) -> bool:
+    """Inverse of a positive definite matrix by Cholesky; False if it is not one.
+
+    For small matrices, without BLAS: its threads cost more than they bring.
+    """
+    p = matrix.shape[0]
+    low = np.zeros((p, p))
+    if not _factor(matrix, low):
+        return False
     # Rows of ``up`` are columns of the inverse of low: contiguous in the products below.
     up = np.zeros((p, p))
     for j in range(p):
@@ -112,10 +120,18 @@ def sparse_diagonal(
         least = min(least, diagonal[j] / scale)
     # A little on the core too, if it can be had: gains are steep where d is 0.
     share = 0.01 * least if m else 0.0
+    block = np.empty((m, m))
+    for i in range(m):
+        row = columns[slot[core[i]]]
+        for j in range(m):
+            block[i, j] = row[core[j]] / scale
+        block[i, i] -= share + 2.0 * nudge
     low = np.empty((m, m))
-    if not _factor(columns, slot, scale, core, share + 2.0 * nudge, low):
+    if not _factor(block, low):
+        for i in range(m):
+            block[i, i] += share
         share = 0.0
-        if not _factor(columns, slot, scale, core, 2.0 * nudge, low):
+        if not _factor(block, low):
             return False
     # z_j = low^-1 G_core,j: |z_j|^2 is what the core explains of feature j.
     z = np.empty((m, p))
@@ -157,24 +173,4 @@ def sparse_diagonal(
         d[j] = (diagonal[j] / scale - square[j] - crowd) * (1.0 - 1e-9) - 4.0 * nudge
     for j in core:
         d[j] = share
-    return True
-
-
-@numba.njit(cache=True)
-def _factor(columns: Ints, slot: Ints, scale: float, core: Ints, less: float, low: Array) -> bool:
-    """The Cholesky factor of G less a multiple of the identity, on the core; False if none."""
-    for i in range(core.shape[0]):
-        row = columns[slot[core[i]]]
-        for j in range(i + 1):
-            total = row[core[j]] / scale
-            if i == j:
-                total -= less
-            for t in range(j):
-                total -= low[i, t] * low[j, t]
-            if i == j:
-                if not total > 0.0:
-                    return False
-                low[i, i] = np.sqrt(total)
-            else:
-                low[i, j] = total / low[j, j]
     return True

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels import _shrink, duality_gap, quadratic
+from .kernels import _shrink, duality_gap, newton_point
 
 Array = NDArray[np.float64]
 
@@ -46,17 +46,13 @@ def _descend(
 ) -> float:
     """Newton steps from b, in place; how far the lines at the end are below, infinite if lost."""
     n, k = z.shape
-    g, h, c = np.empty(k), np.empty((k, k)), np.empty(k)
+    g, h = np.empty(k), np.empty((k, k))
     m, d = np.empty(n), np.empty(n)
     for _ in range(_STEPS):
         excess = _model(z, width, ridge, b, g, h, m)
         if duality_gap(g, b, constraint, radius) <= max(target / 8.0, 0.03 * excess):
             return excess
-        for i in range(k):
-            c[i] = -0.5 * g[i]
-            for j in range(k):
-                c[i] += h[i, j] * b[j]
-        v = quadratic(h, c, constraint, radius, target)
+        v = newton_point(g, h, b, constraint, radius, target)
         if not _shrink(v, constraint, radius):
             break
         slope, linear, curvature = 0.0, 0.0, 0.0

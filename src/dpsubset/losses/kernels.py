@@ -403,6 +403,19 @@ def _l1(h: Array, c: Array, radius: float) -> Array:
 
 
 @numba.njit(cache=True)
+def newton_point(
+    g: Array, h: Array, b: Array, constraint: int, radius: float, target: float
+) -> Array:
+    """Where the model with gradient g and half Hessian h at b is near its least value over C."""
+    c = np.empty(b.shape[0])
+    for i in range(b.shape[0]):
+        c[i] = -0.5 * g[i]
+        for j in range(b.shape[0]):
+            c[i] += h[i, j] * b[j]
+    return quadratic(h, c, constraint, radius, target)
+
+
+@numba.njit(cache=True)
 def quadratic(h: Array, c: Array, constraint: int, radius: float, target: float) -> Array:
     """A point of C where b'Hb - 2 c'b is near its least value."""
     if constraint == BOX:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from .base import HINGE, HUBER, LOGISTIC
 from .hinge_kernels import settle
-from .kernels import BALL, BOX, L1, _shrink, duality_gap, quadratic
+from .kernels import BALL, BOX, L1, _shrink, duality_gap, newton_point, quadratic
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -223,18 +223,13 @@ def _descend(
     k = z.shape[1]
     g, trial_g = np.empty(k), np.empty(k)
     h, trial_h = np.empty((k, k)), np.empty((k, k))
-    c = np.empty(k)
     trial = np.empty(k)
     value = _model(z, o, code, threshold, smoothing, ridge, b, g, h)
     drowned = 1e-14 + 2.0 * _ROUNDING * np.sqrt(z.shape[0])
     for _ in range(60):
         if duality_gap(g, b, constraint, radius) <= target / 8:
             return
-        for i in range(k):
-            c[i] = -0.5 * g[i]
-            for j in range(k):
-                c[i] += h[i, j] * b[j]
-        v = quadratic(h, c, constraint, radius, target)
+        v = newton_point(g, h, b, constraint, radius, target)
         if not _shrink(v, constraint, radius):
             return
         slope = 0.0

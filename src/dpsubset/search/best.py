@@ -26,6 +26,9 @@ _LISTABLE = 2000
 #: What `Best.narrow` does the first time.
 _FIRST_SPLITS = 32
 
+#: Most supports that are scored before the search, as a guess at the R best.
+_MOST_SOWN = 100_000
+
 #: How closely the sum of gains is sought that R supports reach.
 _HALVINGS = 40
 
@@ -48,7 +51,7 @@ class Best:
         self._sown: set[Support] = set()  # scored and offered before the search
         root = engine.leaf(region)
         self.start([root])
-        if isinstance(root, Bound) and self._wanted > 1:
+        if isinstance(root, Bound) and 1 < self._wanted <= _MOST_SOWN:
             self._sow(root)
 
     def find(self) -> list[Ranked]:

@@ -35,8 +35,13 @@ class Door:
     def enter(self, values: NDArray[Any], out: NDArray[Any], first: int = 0) -> None:
         """Quantise ``values``, columns ``first, first + 1, ...`` of the schema, into ``out``.
 
-        ``out`` holds whole records; it may be float64 (for exact products) or int16.
+        ``values`` are real numbers of any type, NaN for bad cells. ``out`` holds whole records; it
+        may be float64 (for exact products) or int16.
         """
+        # A long double beyond float64 becomes inf, which is clipped: nothing to warn of, nor is a
+        # NaN that signals.
+        with np.errstate(all="ignore"):
+            values = np.asarray(values, dtype=np.float64)
         last = first + values.shape[1]
         _quantise(
             values,

@@ -20,10 +20,11 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .errors import ArgumentError, TableError
+from .intake import declared_columns
 from .mechanisms import Mechanism
 from .schema import Bounds, Schema
 from .selection import select
-from .sources.arrays import as_matrix
+from .sources.arrays import as_matrix, is_ragged
 from .sources.frames import column_names, is_frame
 
 
@@ -128,7 +129,7 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
             )
-        X = _table(X)
+        X = _table(X, declared_columns(self.schema, self.bounds))
         if X.shape[1] == 0:
             rows = X.shape[0] if self.neighbours == "replace-one" else ""  # private otherwise
             raise TableError(
@@ -150,7 +151,7 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
     def transform(self, X: Any) -> Any:
         """Keep the selected columns of X, whatever their cells hold."""
         check_is_fitted(self)
-        X = _table(X)
+        X = _rectangle(X)
         validate_data(self, X, reset=False, skip_check_array=True)
         with suppress(ValueError, TypeError):
             return super().transform(X)
@@ -160,7 +161,7 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
     def inverse_transform(self, X: Any) -> Any:
         """Put the selected columns back in their places, with zeros in all others."""
         check_is_fitted(self)
-        X = as_matrix(X)
+        X = as_matrix(_rectangle(X))
         if X.shape[1] != self.support_.sum():
             raise TableError("X has a different shape than during fitting.")
         full = np.zeros((X.shape[0], self.support_.size), dtype=X.dtype)
@@ -182,10 +183,17 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
         return tags
 
 
-def _table(X: Any) -> Any:
-    """A frame as it is, anything else as a real two-dimensional array."""
+def _table(X: Any, columns: int | None = None) -> Any:
+    """A frame as it is, anything else as a two-dimensional array."""
     if not is_frame(X):
-        return as_matrix(X)
+        return as_matrix(X, columns)
     if not hasattr(X, "shape"):
         raise TableError("X is a lazy frame: collect it first")
     return X
+
+
+def _rectangle(X: Any) -> Any:
+    """The same, for what is not private: a record left out for its length would go unnoticed."""
+    if is_ragged(X):
+        raise TableError("X must be two-dimensional: its rows differ in length")
+    return _table(X)

@@ -91,8 +91,8 @@ class Gram:
         parts = [np.empty((door.width, 0), dtype=np.int16)]
         for x, y in blocks:
             part = np.empty((door.width, x.shape[0]), dtype=np.int16)
-            door.enter(np.asarray(x, dtype=np.float64), part.T)
-            door.enter(np.asarray(y, dtype=np.float64).reshape(-1, 1), part.T, first=door.width - 1)
+            door.enter(x, part.T)
+            door.enter(y.reshape(-1, 1), part.T, first=door.width - 1)
             parts.append(part)
         cells = np.concatenate(parts, axis=1)
         del parts

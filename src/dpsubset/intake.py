@@ -93,7 +93,7 @@ def take_in(
     """Check the arguments of a problem and its schema."""
     if isinstance(always_include, str):
         always_include = (always_include,)
-    schema = _settle_schema(data, y, schema, bounds)
+    schema = _settle_schema(data, y, schema, bounds, stated.get("neighbours"))
     if schema is None:
         raise ArgumentError("pass a schema (or, for arrays, bounds): bounds are public knowledge "
                             "and are never read from the data")  # fmt: skip
@@ -105,8 +105,21 @@ def take_in(
     return Intake(schema, problem, data, y)
 
 
+def declared_columns(schema: Any, bounds: Any) -> int | None:
+    """How many columns X has, if schema or bounds say so."""
+    if isinstance(schema, (str, Path)):
+        schema = Schema.read(schema)
+    if isinstance(schema, Schema):
+        return len(schema.features)
+    return bounds.width if isinstance(bounds, Bounds) else None
+
+
 def _settle_schema(
-    data: Any, y: Any, schema: Schema | str | Path | None, bounds: Bounds | None
+    data: Any,
+    y: Any,
+    schema: Schema | str | Path | None,
+    bounds: Bounds | None,
+    neighbours: Any,
 ) -> Schema | None:
     if isinstance(schema, (str, Path)):
         schema = Schema.read(schema)
@@ -120,7 +133,7 @@ def _settle_schema(
         raise ArgumentError("bounds must be dpsubset.Bounds(x=..., y=...)")
     if isinstance(data, (str, Path, Moments)):
         raise ArgumentError("bounds go with arrays and frames; a file or moments need a schema")
-    from .sources.arrays import as_matrix
+    from .sources.arrays import as_matrix, is_list
     from .sources.frames import column_names, is_frame
 
     if is_frame(data):
@@ -131,7 +144,17 @@ def _settle_schema(
         while response in names:
             response += "_"
         return bounds.schema(names, response)
-    return bounds.schema([f"x{j}" for j in range(as_matrix(data).shape[1])])
+    width = bounds.width if is_list(data) else None
+    if is_list(data) and width is None and neighbours == "add-remove":
+        raise ArgumentError(
+            "under add-remove a list of records needs a declared number of columns: pass a schema, "
+            "or bounds with one entry a column"
+        )
+    # The number of columns is public, so the records of a list may tell it, if there are any.
+    width = width or as_matrix(data).shape[1]
+    if not width:
+        raise TableError("X has no columns: pass an array, or bounds with one entry a column")
+    return bounds.schema([f"x{j}" for j in range(width)])
 
 
 def _position(name: int | str, schema: Schema, what: str) -> int:

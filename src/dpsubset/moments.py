@@ -35,7 +35,7 @@ LARGEST_N = 2**33 - 1
 #: Size of the float64 work block, in bytes: large enough for a fast matrix product.
 _WORK_BYTES = 2**26
 
-#: Values of X (rows, p) and of y (rows,) as float64, NaN where a cell is missing or unreadable.
+#: Values of X (rows, p) and of y (rows,), real numbers, NaN where a cell is missing or unreadable.
 Block = tuple[NDArray[Any], NDArray[Any]]
 
 
@@ -140,8 +140,8 @@ class Accumulator:
             self._reserve(self._pending + rows)
             out = self._work[self._pending : self._pending + rows]
             part = slice(start, start + rows)
-            self._door.enter(_float64(x[part]), out)
-            self._door.enter(_float64(y[part]).reshape(-1, 1), out, first=self._door.width - 1)
+            self._door.enter(x[part], out)
+            self._door.enter(y[part].reshape(-1, 1), out, first=self._door.width - 1)
             self._pending += rows
             start += rows
             if self._pending == self._capacity:
@@ -191,12 +191,6 @@ class Accumulator:
             row += recent.astype(np.int64)  # integer addition: the sum may pass 2**53
         self._recent[:] = 0.0
         self._recent_rows = 0
-
-
-def _float64(values: NDArray[Any]) -> NDArray[np.float64]:
-    # A long double beyond float64 becomes inf, which the door clips: nothing to warn of.
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(values, dtype=np.float64)
 
 
 def check_n(n: int) -> None:

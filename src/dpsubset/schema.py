@@ -316,6 +316,11 @@ class Bounds:
         if self.labels is not None:
             settle(self.labels, "Bounds")
 
+    @property
+    def width(self) -> int | None:
+        """The number of columns, where they are listed one by one."""
+        return len(self.x) if _is_list_of_bounds(self.x) else None
+
     def schema(
         self, names: Sequence[str], response: str = "y", always_include: Sequence[int] = ()
     ) -> Schema:

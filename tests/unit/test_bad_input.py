@@ -117,7 +117,7 @@ def explode(*_: Any) -> None:
 def test_wrong_arguments_read_no_value_of_an_array(
     wrong: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpsubset.sources.arrays.ArrayTable.blocks", explode)
+    monkeypatch.setattr("dpsubset.sources.matrix.MatrixTable.blocks", explode)
     x, y, bounds = np.ones((5, 3)), np.ones(5), dps.Bounds(x=1, y=1)
     with pytest.raises(dps.ArgumentError):
         dps.select(x, y=y, bounds=bounds, **{"k": 1, "epsilon": 1, **wrong})

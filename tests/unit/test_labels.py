@@ -26,6 +26,7 @@ from dpsubset.labels import reading, settle
 from dpsubset.losses import CLASSIFICATION, LOSSES
 from dpsubset.schema import Column, Schema, template
 from dpsubset.sources import open_table
+from dpsubset.sources.cells import from_objects
 from dpsubset.sources.labelled import LabelReader
 
 NAMES = ["a", "b", "c"]
@@ -237,8 +238,8 @@ PAIRS = st.sampled_from(
 @example(("nö", "no"), [b"n\xf6", b"n\xc3\xb6", "nö"])
 def test_a_cell_s_image_depends_on_itself_alone(labels: Any, cells: list[Any]) -> None:
     read = LabelReader(settle(labels, "y"))
-    images = read.from_objects(cells)
-    alone = [read.from_objects([cell])[0] for cell in cells]
+    images = from_objects(cells, read)
+    alone = [from_objects([cell], read)[0] for cell in cells]
     np.testing.assert_array_equal(images, alone)
     known = [i for i, cell in enumerate(cells) if not isinstance(cell, bytes) or cell.isascii()]
     wanted = [oracle(labels, cells[i]) for i in known]
@@ -270,9 +271,9 @@ def test_lines_of_any_bytes(
 def test_texts_are_compared_byte_by_byte() -> None:
     cells = ["nö", "nö".encode(), "nö".encode("latin-1"), "no\u0308", "ö" * 1000, "ö" * 999]
     read = LabelReader(settle(("nö", "ö" * 1000), "y"))
-    assert read.from_objects(cells).tolist()[:2] == [-1, -1]
-    assert np.isnan(read.from_objects(cells)[[2, 3, 5]]).all()
-    assert read.from_objects(cells)[4] == 1
+    assert from_objects(cells, read).tolist()[:2] == [-1, -1]
+    assert np.isnan(from_objects(cells, read)[[2, 3, 5]]).all()
+    assert from_objects(cells, read)[4] == 1
 
 
 @pytest.mark.parametrize("labels", [("no", "yes"), (0, 1)])

@@ -301,9 +301,9 @@ def test_a_failing_query_with_bounds(watch: Watch) -> None:
 
 MATRIX = np.full((4, 3), NUMBER)
 ARRAYS: dict[str, tuple[Any, Any]] = {
-    "one dimension": ([NUMBER] * 3, [NUMBER] * 3),
+    "one dimension": (MATRIX[0], [NUMBER] * 3),
     "three dimensions": (MATRIX[None], [NUMBER]),
-    "ragged rows": ([[NUMBER, 1, 2], [NUMBER]], [NUMBER, NUMBER]),
+    "array of lists": (np.array([[NUMBER, 1, 2], [NUMBER]], dtype=object), [NUMBER, NUMBER]),
     "a number": (NUMBER, NUMBER),
     "complex": (MATRIX + 1j, MATRIX[:, 0]),
     "complex y": (MATRIX, MATRIX[:, 0] + 1j),
@@ -462,6 +462,15 @@ def test_files_with_bad_cells_on_the_command_line(good_file: Path, watch: Watch)
 def test_frames_with_bad_cells(frame: Any, columns: Any, watch: Watch) -> None:
     table = frame(columns())
     check_release(watch, watch.run(lambda: dps.select(table, SCHEMA, **ASKED)))
+
+
+def test_lists_of_records_of_any_shape(watch: Watch) -> None:
+    rows = [[NUMBER, 1, 2], [NUMBER], NUMBER, WORD, [WORD, NUMBER, 1j], np.full(3, NUMBER), None]
+    y = [NUMBER, [NUMBER], (WORD,), [NUMBER, 1], None, WORD, NUMBER * 1j]
+    check_release(watch, watch.run(lambda: dps.select(rows, SCHEMA, y=y, **ASKED)))
+    bounds = dps.Bounds(x=1, y=1)
+    selector = watch.run(lambda: dps.PrivateSubsetSelector(**ASKED, bounds=bounds).fit(rows, y))
+    check_release(watch, selector.release_)
 
 
 @pytest.mark.parametrize("columns", [numbers, mixed])

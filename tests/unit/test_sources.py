@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import datetime
 import decimal
@@ -10,9 +11,11 @@ import gzip
 import io
 import math
 import re
+import warnings
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,9 +26,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import dpsubset as dps
 from dpsubset import Moments, Schema, TableError
+from dpsubset.gram import Gram
 from dpsubset.sources import open_table
-from dpsubset.sources.cells import from_arrow, from_objects
+from dpsubset.sources.arrow import from_arrow
+from dpsubset.sources.cells import from_objects
 from dpsubset.sources.delimited import DelimitedTable
 from dpsubset.sources.files import header
 
@@ -207,7 +213,8 @@ def test_arrays_of_text_are_read_cell_by_cell(cells: list[Any]) -> None:
         (np.zeros((2, 3), dtype=complex), np.zeros(2)),
         (np.zeros((2, 3), dtype="M8[s]"), np.zeros(2)),
         (np.zeros((2, 3)), np.zeros(2, dtype="m8[s]")),
-        ([[1, 2, 3], [1, 2]], [0, 0]),
+        (np.zeros((2, 3)), "12"),
+        ({(1, 2, 3)}, [1]),
         (3, [1]),
         (None, None),
     ],
@@ -215,6 +222,218 @@ def test_arrays_of_text_are_read_cell_by_cell(cells: list[Any]) -> None:
 def test_arrays_of_the_wrong_shape_or_type_are_refused(x: Any, y: Any) -> None:
     with pytest.raises(TableError):
         open_table(x, SCHEMA, y)
+
+
+BAD = [math.nan] * 3
+Pair = NamedTuple("Pair", [("u", float), ("v", float)])  # noqa: UP014
+One = NamedTuple("One", [("u", Any)])  # noqa: UP014
+
+
+class Stubborn(list[float]):
+    def __iter__(self) -> Any:
+        raise RuntimeError("no")
+
+    __len__ = __getitem__ = __iter__
+
+
+@pytest.mark.parametrize(
+    ("record", "values"),
+    [
+        ([1, 2], BAD), ([1, 2, 0.5, 4], BAD), ([], BAD), (5.0, BAD), (None, BAD), ("123", BAD),
+        (b"123", BAD), ({"a": 1}, BAD), (Pair(1, 2), BAD), (np.ma.masked, BAD), (1j, BAD),
+        (np.zeros((1, 3)), BAD), (np.float64(3), BAD), (object(), BAD), ([[1], 2, 0.5],
+        [math.nan, 2, 0.5]), ((1, 2, 0.5), [1, 2, 0.5]), (range(3), [0, 1, 2]),
+        (np.array([1, 2, 0.5]), [1, 2, 0.5]), (np.array(["1", "x", "0.5"]), [1, math.nan, 0.5]),
+        (np.ma.array([1, 2, 0.5], mask=[0, 1, 0]), [1, math.nan, 0.5]),
+        (pd.Series([1, "2", 0.5]), [1, 2, 0.5]), (Stubborn([1, 2, 0.5]), [1, 2, 0.5]),
+        (["1", np.ma.masked, np.float16(0.5)], [1, math.nan, 0.5]), ([1j, 10**400, 0.5],
+        [math.nan, math.inf, 0.5]),
+    ],
+)  # fmt: skip
+def test_records_of_a_list_are_read_each_by_itself(record: Any, values: list[float]) -> None:
+    """A record of another length is one of bad cells, whatever stands beside it."""
+    wanted = moments(np.array([[1.0, 2.0, 0.5], values]), np.array([1.0, 0.0]))
+    alone = moments(np.array([values]), np.array([0.0]))
+    for outer in (list, tuple):
+        assert moments(outer([[1.0, 2.0, 0.5], record]), [1.0, 0.0]) == wanted
+        assert moments(outer([record]), [0.0]) == alone
+
+
+def test_a_bare_cell_is_a_record_of_one() -> None:
+    schema = Schema.from_bounds({"a": (-5, 5)}, ("y", -2, 2))
+    values = np.array([[1.0], [2.0], [math.nan]])
+    wanted = moments(values, np.zeros(3), schema)
+    assert moments([1.0, [2.0], [3.0, 4.0]], [0, 0, 0], schema) == wanted
+
+
+@pytest.mark.parametrize("one", [lambda c: [c], lambda c: (c,), One, lambda c: np.array([c])])
+@pytest.mark.parametrize("odd", [None, [1.0, 2.0], [], "x", np.ma.masked, 1j, [[1.0]], Pair(1, 2)])
+def test_a_response_in_records_of_one_cell(one: Any, odd: Any) -> None:
+    x = np.array([[1.0, 2.0, 0.5]] * 4)
+    wanted = moments(x, np.array([1.0, math.nan, -1.0, 0.5]))
+    for y in ([one(1.0), odd, one(-1.0), one(0.5)], (one(1.0), odd, -1.0, one(0.5))):
+        assert moments(x, y) == wanted
+        assert moments(pd.DataFrame(x, columns=["a", "b", "c"]), y) == wanted
+
+
+def test_the_columns_of_a_list_are_those_of_most_records_unless_declared() -> None:
+    x, y = [[1.0, 0.0], [0.5], [0.0, 1.0]], [1.0, 0.0, 1.0]
+    one, each = dps.Bounds(x=1, y=1), dps.Bounds(x=[1, 1, 1], y=1)
+    assert len(dps.select(x, y=y, bounds=one, k=1, epsilon=1).schema.features) == 2
+    assert len(dps.select(x, y=y, bounds=each, k=1, epsilon=1).schema.features) == 3
+    assert len(dps.select([], y=[], bounds=each, k=1, epsilon=1, neighbours="add-remove")
+               .schema.features) == 3  # fmt: skip
+    for data, neighbours in (([], "replace-one"), (x, "add-remove"), ([], "add-remove")):
+        with pytest.raises(dps.DpsubsetError, match="columns"):
+            dps.select(data, y=y[: len(data)], bounds=one, k=1, epsilon=1, neighbours=neighbours)
+
+
+def test_masked_cells_are_missing() -> None:
+    x = np.ma.array([[1.0, 2.0, 0.5], [3.0, 4.0, 0.25]], mask=[[0, 1, 0], [0, 0, 0]])
+    y = np.ma.array([1, -1], mask=[0, 1])
+    wanted = moments(np.array([[1.0, math.nan, 0.5], [3.0, 4.0, 0.25]]), np.array([1, math.nan]))
+    assert moments(x, y) == wanted
+    assert moments(x.astype(object), y.reshape(-1, 1)) == wanted
+    assert moments(x.astype("U8"), y.astype("S8")) == wanted
+
+
+def test_a_signalling_nan_warns_of_nothing() -> None:
+    signals = np.array([[0x7F800001] * 3], dtype=np.uint32).view(np.float32)
+    big = np.full((1, 3), np.finfo(np.longdouble).max)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for x, value in ((signals, math.nan), (big, math.inf)):
+            wanted = moments(np.full((1, 3), value), np.zeros(1))
+            for data in (x, list(x), pd.DataFrame(x, columns=["a", "b", "c"]), x.astype(object)):
+                assert moments(data, np.zeros(1)) == wanted
+                blocks = open_table(data, SCHEMA, np.zeros(1)).blocks()
+                assert Gram.from_records(SCHEMA, blocks).n == 1
+            # Blocks of one's own may be of any type, too.
+            assert Gram.from_records(SCHEMA, [(x, x[:, 0])]).n == 1
+
+
+# -- columns with and without a type -----------------------------------------------------------
+
+
+def column_moments(column: Any) -> tuple[bytes, int]:
+    y = np.zeros(len(column))
+    if isinstance(column, pl.Series):
+        return moments(pl.DataFrame({"a": column, "b": y, "c": y, "y": y}))
+    if isinstance(column, pa.Array):
+        return moments(pa.table({"a": column, "b": y, "c": y, "y": y}))
+    return moments(pd.DataFrame({"a": column, "b": y, "c": y, "y": y}))
+
+
+def values_moments(values: list[float]) -> tuple[bytes, int]:
+    y = np.zeros(len(values))
+    return moments(np.array([values, y, y]).T, y)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [Decimal(1), Decimal("0.12345678901"), Decimal("0.5"), None],
+        [np.float16(0.5), 1, np.float16(0.1), None],
+        [np.longdouble(1) / 3, 1, None],
+        [0.5, datetime.date(2000, 1, 1), 1],
+        [0.5, 1j, np.complex64(2), 1],
+        [0.5, [1], (2,), {"x": 1}, "1", b"2", "word", "1" * 5000, True, pd.Timestamp(0)],
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("before", [0, 120])
+def test_columns_of_objects_have_no_type(cells: list[Any], before: int) -> None:
+    column = [None] * before + cells * 3
+    wanted = values_moments([from_objects([cell])[0] for cell in column])
+    assert column_moments(pd.Series(column, dtype=object)) == wanted
+    assert column_moments(pl.Series(column, dtype=pl.Object)) == wanted
+    with contextlib.suppress(TypeError):  # categories are hashed
+        assert column_moments(pd.Series(pd.Categorical(column))) == wanted
+
+
+@pytest.mark.parametrize("scale", [0, 1, 11, 30])
+@pytest.mark.parametrize("bits", [128, 256])
+def test_decimals_are_rounded_correctly(scale: int, bits: int, tmp_path: Path) -> None:
+    kind = (pa.decimal128 if bits == 128 else pa.decimal256)(38, scale)
+    cells = [Decimal(k).scaleb(-scale) for k in (1, 10**scale, 3, 7 * 10**scale, 2**60 + 1)]
+    column = pa.array([*cells, None], kind)
+    values = [*map(float, cells), math.nan]
+    np.testing.assert_array_equal(from_arrow(column), values)
+    assert column_moments(column) == values_moments(values)
+    labels = Schema.from_bounds({"a": (0, 1)}, "y", labels=(1, 3))
+    table = pa.table({"a": np.zeros(6), "y": column})
+    pq.write_table(table, tmp_path / "t.parquet")
+    wanted = moments(np.zeros((6, 1)), np.array(values), labels)
+    frames = [table, tmp_path / "t.parquet", table.to_pandas(types_mapper=pd.ArrowDtype)]
+    if bits == 128:
+        frames.append(pl.from_arrow(table))
+    for data in frames:
+        assert moments(data, schema=labels) == wanted
+
+
+def test_decimals_of_negative_scale() -> None:
+    cells = [Decimal("3E+5"), Decimal("1E+3"), None]
+    for kind in (pa.decimal32(5, -2), pa.decimal128(5, -2), pa.decimal256(60, -3)):
+        column = pa.array(cells, kind)
+        np.testing.assert_array_equal(from_arrow(column), [3e5, 1e3, math.nan])
+        assert column_moments(column) == values_moments([3e5, 1e3, math.nan])
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+def test_dictionaries_of_text_of_every_type(kind: pa.DataType) -> None:
+    values = pa.array(["0.5", "word", None, "1" * 5000, "0.25"], kind)
+    codes = pa.array([0, 1, 2, 3, 4, None, 0], pa.int8())
+    column = pa.DictionaryArray.from_arrays(codes, values)
+    wanted = [0.5, math.nan, math.nan, math.nan, 0.25, math.nan, 0.5]
+    np.testing.assert_array_equal(from_arrow(column), wanted)
+    np.testing.assert_array_equal(from_arrow(column.slice(4, 2)), wanted[4:6])
+    np.testing.assert_array_equal(from_arrow(values), wanted[:5])
+    beyond = pa.DictionaryArray.from_arrays(pa.array([0, 9, -3]), values, safe=False)
+    np.testing.assert_array_equal(from_arrow(beyond), [0.5, math.nan, math.nan])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series([1j, 2]), pd.Series(pd.to_datetime(["2000-01-01"] * 2)),
+        pd.Series(pd.timedelta_range(0, periods=2)), pd.Series(pd.period_range("2000", periods=2)),
+        pd.Series(pd.interval_range(0, periods=2)), pl.Series([datetime.date(2000, 1, 1)] * 2),
+        pl.Series([[1.0], [2.0]]),
+        pd.Series([[1.0]] * 2, dtype=pd.ArrowDtype(pa.list_(pa.float64()))),
+    ],
+    ids=lambda column: str(column.dtype),
+)  # fmt: skip
+def test_columns_of_frames_that_hold_no_numbers_are_refused_by_type(column: Any) -> None:
+    for part in (column, column[:0]):
+        with pytest.raises(TableError, match="'a'"):
+            column_moments(part)
+
+
+def test_lazy_frames_that_choose_columns_are_read() -> None:
+    frame = pl.DataFrame({"x": [1.0, 2.0], "b": ["3", "word"], "c": [0.5, 1.0], "y": [1, -1]})
+    wanted = moments(frame.rename({"x": "a"}))
+    lazy = frame.lazy().rename({"x": "a"})
+    for query in (lazy, lazy.select("y", "c", "b", "a"), lazy.select(pl.all()).drop([])):
+        assert moments(query) == wanted
+
+
+@pytest.mark.parametrize("cell", ["1", "word"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        lambda frame: frame.with_columns(pl.col("a").cast(pl.Float64)),
+        lambda frame: frame.select(pl.col("a").cast(pl.Float64), "b", "c", "y"),
+        lambda frame: frame.filter(pl.col("a").cast(pl.Float64) > 0),
+        lambda frame: frame.select(pl.all().str.to_integer()),
+        lambda frame: frame.map_batches(lambda batch: batch),
+        lambda frame: frame.select("a", "b", "no such column"),
+    ],
+)
+def test_lazy_frames_that_could_fail_are_refused_by_their_query(query: Any, cell: str) -> None:
+    """Whatever the cells hold: that a cast failed would be an answer about one record."""
+    frame = pl.LazyFrame({name: ["1", cell] for name in "abcy"})
+    with pytest.raises(TableError, match="collect it first"):
+        open_table(query(frame), SCHEMA)
 
 
 # -- cells of any kind -------------------------------------------------------------------------
@@ -490,10 +709,70 @@ def test_a_header_may_have_a_mark_quotes_and_spaces(tmp_path: Path) -> None:
     assert moments(tmp_path / "t.csv") == moments(np.array([[1, 2, 0.5]]), np.array([1]))
 
 
+@given(
+    st.lists(st.tuples(st.sampled_from([b"1,2,3,4,5", b"", b'"', b"x"]), st.integers(0, 9)),
+             max_size=6),
+    st.sampled_from([1, 4, 64]),
+)  # fmt: skip
+def test_lines_that_are_too_long_are_records_of_bad_cells(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[tuple[bytes, int]], piece: int
+) -> None:
+    """Wherever the pieces of the file are cut, and whether the line is sound or not."""
+    path = tmp_path_factory.getbasetemp() / "long.csv"
+    texts = [line + b" " * blanks for line, blanks in lines]
+    short = [text if len(text) <= 12 else b"bad" for text in texts]
+
+    def found(lines: list[bytes], longest: int) -> Moments:
+        path.write_bytes(HEADER + b"\n".join(lines))
+        table = DelimitedTable(
+            path, SCHEMA, delimiter=",", compression=None, piece=piece, longest=longest
+        )
+        return Moments.from_blocks(SCHEMA, table.blocks())
+
+    assert found(texts, 12) == found(short, 100)
+
+
+def test_fields_that_are_too_long_are_bad_cells(tmp_path: Path) -> None:
+    long, fits = b"0" * 4096 + b"1", b"0" * 4095 + b"1"
+    (tmp_path / "t.csv").write_bytes(HEADER + b",".join([long, b"", fits, fits, fits]))
+    wanted = moments(np.array([[math.nan, 1.0, 1.0]]), np.array([1.0]))
+    assert moments(tmp_path / "t.csv") == wanted
+    cells = [[long, fits, fits.decode()]]
+    assert moments(cells, [fits]) == wanted
+    assert moments(pa.table({"a": [long], "b": [fits], "c": [fits], "y": [fits]})) == wanted
+    assert math.isnan(from_objects(["\u0660" * 4000])[0])
+
+
+def test_a_file_of_very_short_lines_comes_in_bounded_blocks(tmp_path: Path) -> None:
+    names = [f"v{j}" for j in range(3000)]
+    schema = Schema.from_bounds(dict.fromkeys(names, (0, 1)), ("y", 0, 1))
+    (tmp_path / "t.csv").write_bytes(",".join([*names, "y"]).encode() + b"\n" + b"\n1" * 20_000)
+    sizes = [x.shape[0] for x, _ in open_table(tmp_path / "t.csv", schema).blocks()]
+    assert sum(sizes) == 20_000
+    assert max(sizes) <= 2**23 // 3000
+
+
+@pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", None])
+def test_parquet_text_of_every_encoding(encoding: str | None, tmp_path: Path) -> None:
+    cells = ["0.5", "word", None, "0.25" + "0" * 5000] * 700
+    kinds = pa.schema([("a", pa.string()), *((name, pa.float64()) for name in "bcy")])
+    how: dict[str, Any] = {"use_dictionary": True}
+    if encoding:
+        how = {"use_dictionary": False, "column_encoding": {"a": encoding}}
+    y = np.zeros(700)
+    with pq.ParquetWriter(tmp_path / "t.parquet", kinds, **how) as writer:
+        for i in range(4):
+            part = cells[700 * i : 700 * (i + 1)]
+            writer.write_table(pa.table([pa.array(part), y, y, y], schema=kinds))
+    wanted = [0.5, math.nan, math.nan, math.nan] * 700
+    assert moments(tmp_path / "t.parquet") == values_moments(wanted)
+
+
 @pytest.mark.parametrize(
     ("name", "content"),
     [
         ("t.csv", b""),
+        ("t.csv", b"a,b,c,y" + b"," * 2**24 + b"\n1,2,3,4\n"),
         ("t.csv", b"\n1,2,3,4\n"),
         ("t.csv", b"\x00\x01\x02,\xff"),
         ("t.csv", b"a,b,c\n1,2,3\n"),

@@ -48,6 +48,6 @@ def open_table(data: Any, schema: Schema, y: Any = None) -> Table:
 
     if is_frame(data):
         return FrameTable(data, schema, y)
-    from .arrays import ArrayTable
+    from .matrix import MatrixTable
 
-    return ArrayTable(data, schema, y)
+    return MatrixTable(data, schema, y)

@@ -1,50 +1,97 @@
-"""Arrays: X of shape (n, p), columns in the order of the schema, and y of shape (n,)."""
+"""Arrays and lists: X of shape (n, p), columns in the order of the schema, and y of shape (n,).
+
+An array has a type and a shape, and both are checked. A list has neither: it is a list of records,
+and each of them is read by itself. A record that has not p cells is one whose cells are all bad,
+as in a text file; a bare cell is a record of one. Nothing in a list is an error.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import TableError
-from ..moments import Block
-from ..schema import Schema
-from . import Progress, batch_rows
-from .cells import NUMBERS, Reader, reader
 
 
-def as_matrix(x: Any) -> NDArray[Any]:
-    """A real two-dimensional array, or a clear error; looks at type and shape only."""
+def is_list(x: Any) -> bool:
+    """Whether these are records or cells without a type, to be taken one by one."""
+    return isinstance(x, Sequence) and not isinstance(x, (str, bytes)) and not hasattr(x, "dtype")
+
+
+def as_matrix(x: Any, p: int | None = None) -> NDArray[Any]:
+    """A two-dimensional array; looks at type and shape only, and of lists at the length of records.
+
+    A list of records has p columns; if no p is declared, as many as most of its records have.
+    """
     if hasattr(x, "toarray"):
         raise TableError("sparse X is not supported: pass a dense array")
-    return _real(x, "X", 2)
+    if not is_list(x):
+        return _real(x, "X", 2)
+    records = _records(x)
+    if p is None:
+        p = max(Counter(map(len, records)).items(), key=lambda item: item[::-1], default=(0, 0))[0]
+    bad = [None] * p
+    cells = chain.from_iterable(cells if len(cells) == p else bad for cells in records)
+    return _numbers_or_objects(list(cells)).reshape(len(records), p)
+
+
+def is_ragged(x: Any) -> bool:
+    """Whether this is a list whose records are not all of one length."""
+    return is_list(x) and len(set(map(len, _records(x)))) > 1
 
 
 def as_vector(y: Any) -> NDArray[Any]:
-    """A real one-dimensional array, or a clear error; a single column will do."""
+    """A one-dimensional array; a single column will do, in a list a record of one cell."""
+    if is_list(y):
+        rows = ((_cells(cell), cell) for cell in y)
+        return _numbers_or_objects([row[0] if len(row) == 1 else cell for row, cell in rows])
     array = _array(y)
     if array is not None and array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
-    elif array is not None and array.ndim == 1 and array.dtype == object and isinstance(y, list):
-        # A single column of lists, one record of which is no such list: the others still are.
-        cells = (c[0] if type(c) in (list, tuple) and len(c) == 1 else c for c in array)
-        array = np.fromiter(cells, dtype=object, count=len(array))
     return _real(array, "y", 1)
 
 
+def _records(x: Sequence[Any]) -> list[Sequence[Any]]:
+    return [_cells(record) for record in x]
+
+
+def _cells(record: Any) -> Sequence[Any]:
+    """The cells of one record of a list, whatever it is; text is a bare cell."""
+    kind = type(record)
+    if issubclass(kind, (str, bytes, bytearray)):
+        return [record]
+    with suppress(Exception):  # an object's own methods may raise anything
+        if issubclass(kind, (list, tuple)):  # not by its own iterator, if it has one
+            return list((list if issubclass(kind, list) else tuple).__iter__(record))
+        if issubclass(kind, Sequence):
+            return list(record)
+        array = record if issubclass(kind, np.ndarray) else None
+        if array is None and hasattr(kind, "__array__"):
+            array = np.asarray(record)
+        if array is not None and array.ndim == 1:
+            return list(array)
+    return [record]
+
+
+def _numbers_or_objects(cells: list[Any]) -> NDArray[Any]:
+    """Cells as they are; plain numbers in less space, with the values that they are read as."""
+    if set(map(type, cells)) <= {float, int, bool}:
+        with suppress(OverflowError):
+            return np.array(cells, dtype=np.float64)
+    return np.fromiter(cells, dtype=object, count=len(cells))
+
+
 def _array(values: Any) -> NDArray[Any] | None:
-    # NumPy's errors are about cells: one that is a list, bytes that are no text, a huge integer.
+    if isinstance(values, np.ma.MaskedArray):
+        return values
     with suppress(Exception):
-        array = np.asarray(values)
-        if array.dtype.kind in "biuf" or hasattr(values, "dtype"):
-            return array
-    # A list of mixed cells: NumPy would turn all of them into text because one is, so that one
-    # record changes how the others are read. Cell by cell instead.
-    with suppress(Exception):
-        return np.array(values, dtype=object)
+        return np.asarray(values)
     return None
 
 
@@ -58,40 +105,3 @@ def _real(values: Any, what: str, dimensions: int) -> NDArray[Any]:
         reason = "Complex data not supported" if array.dtype.kind == "c" else array.dtype.name
         raise TableError(f"{what} must hold real numbers: {reason}")
     return array
-
-
-class ArrayTable:
-    """X and y in memory."""
-
-    def __init__(self, x: Any, schema: Schema, y: Any) -> None:
-        self._x = as_matrix(x)
-        if y is None:
-            raise TableError("an array X needs its response: pass y=")
-        self._y = as_vector(y)
-        p = len(schema.features)
-        if self._x.shape[1] != p:
-            raise TableError(f"X has {self._x.shape[1]} columns, the schema declares {p}")
-        if self._x.shape[0] != self._y.shape[0]:
-            raise TableError("X and y must have the same number of rows")
-        self._read = reader(schema.response)
-
-    @property
-    def rows(self) -> int:
-        """Number of records."""
-        return int(self._x.shape[0])
-
-    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
-        """Slices of X and y; numbers are not copied."""
-        n, step = self.rows, batch_rows(self._x.shape[1])
-        for start in range(0, n, step):
-            part = slice(start, start + step)
-            yield floats(self._x[part]), floats(self._y[part], self._read)
-            if progress:
-                progress(min(1.0, (start + step) / n))
-
-
-def floats(values: NDArray[Any], read: Reader = NUMBERS) -> NDArray[Any]:
-    """Numbers as they are, or as they count; anything else cell by cell."""
-    if values.dtype.kind in "biuf":
-        return read.from_numbers(values)
-    return read.from_objects(values.ravel().tolist()).reshape(values.shape)

@@ -1,8 +1,13 @@
-"""Cells to float64, each by itself: the value of one cell never depends on another.
+"""What a cell reads as: one function of one cell.
 
-Numbers stay numbers, booleans become 0 and 1, text is read as a decimal number; everything else
-(missing, words, dates, objects) is NaN. A response with labels has a reader of its own, in
-`labelled`.
+A cell becomes a float64, or NaN if it is missing or unreadable, and what it becomes depends on that
+cell and on what is declared: the schema, and the type of its column where the table has one. It
+never depends on another cell. Numbers of any type stay numbers, rounded to the nearest float64;
+booleans become 0 and 1; text is read as a decimal number; everything else (missing, words, dates,
+complex numbers, objects) is NaN. A response with labels has a reader of its own, in `labelled`.
+
+Columns that have a type are converted by that type (numbers here, Arrow's types in `arrow`). Cells
+without one, in lists and in columns of objects, are taken one by one, whatever stands beside them.
 """
 
 from __future__ import annotations
@@ -10,7 +15,8 @@ from __future__ import annotations
 import decimal
 import fractions
 import math
-from collections.abc import Iterable
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +26,13 @@ from numpy.typing import NDArray
 
 from ..labels import NUMBER
 from ..schema import Column
+
+#: In bytes. Longer text is unreadable: no number or label is that long, and it bounds the memory
+#: that a cell can take.
+LONGEST_TEXT = 2**12
+
+#: Objects whose text is gathered before it is read.
+_OBJECTS = 2**14
 
 #: Real numbers; NumPy counts time differences among its integers, and its float() refuses them.
 _NUMBERS = (
@@ -32,33 +45,28 @@ _NUMBER = f"^{NUMBER}$"
 class Reader(Protocol):
     """Makes float64 of the cells of one column, each by itself."""
 
-    def from_numbers(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Real numbers of any type."""
+    def numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers, NaN for cells that are missing or hold none; may return ``values`` itself."""
 
-    def from_arrow(self, column: pa.Array | pa.ChunkedArray) -> NDArray[np.float64]:
-        """An Arrow column of a readable type."""
-
-    def from_objects(self, cells: Iterable[Any]) -> NDArray[np.float64]:
-        """Python objects of any kind."""
+    def texts(self, column: pa.LargeBinaryArray) -> NDArray[np.float64]:
+        """Text of at most `LONGEST_TEXT` bytes, as bytes of any encoding, nulls among it."""
 
 
 class NumberReader:
     """Reads the cells of a column with bounds."""
 
     @staticmethod
-    def from_numbers(values: NDArray[Any]) -> NDArray[Any]:
-        """Real numbers of any type, as they are."""
+    def numbers(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers, as they are."""
         return values
 
     @staticmethod
-    def from_arrow(column: pa.Array | pa.ChunkedArray) -> NDArray[np.float64]:
-        """An Arrow column of a readable type."""
-        return from_arrow(column)
-
-    @staticmethod
-    def from_objects(cells: Iterable[Any]) -> NDArray[np.float64]:
-        """Python objects of any kind."""
-        return from_objects(cells)
+    def texts(column: pa.LargeBinaryArray) -> NDArray[np.float64]:
+        """Text that spells a decimal number, blanks around it allowed."""
+        is_number = pc.fill_null(pc.match_substring_regex(column, _NUMBER), False)
+        spelled = pc.if_else(is_number, column, None).cast(pa.large_string())
+        values = pc.ascii_trim_whitespace(spelled).cast(pa.float64())
+        return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 NUMBERS = NumberReader()
@@ -73,65 +81,61 @@ def reader(column: Column) -> Reader:
     return LabelReader(column.labels)
 
 
-def is_readable(kind: pa.DataType) -> bool:
-    """Whether a column of this Arrow type can hold numbers."""
-    if pa.types.is_dictionary(kind):
-        return is_readable(kind.value_type)
-    return (
-        pa.types.is_boolean(kind)
-        or pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_null(kind)
-        or is_text(kind)
-    )
+@contextmanager
+def quietly() -> Iterator[None]:
+    """No warning is about a cell: a long double beyond float64, a NaN that signals."""
+    with np.errstate(all="ignore"):
+        yield
 
 
-def from_arrow(column: pa.Array | pa.ChunkedArray) -> NDArray[np.float64]:
-    """An Arrow column of a readable type as float64."""
-    column = decoded(column)
-    if is_text(column.type):
-        column = _read_text(column)
-    elif not pa.types.is_float64(column.type):
-        # Unsafe casts round where safe ones raise (integers beyond 2**53).
-        column = column.cast(pa.float64(), safe=False)
-    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+def from_array(values: NDArray[Any], read: Reader = NUMBERS) -> NDArray[np.float64]:
+    """The cells of an array, of any shape: by its type, or one by one where it has objects or text.
+
+    A masked cell is missing.
+    """
+    mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+    cells = np.asarray(values)
+    if cells.dtype.kind not in "biuf":
+        objects = cells.ravel().tolist()
+        if mask is not None:
+            hidden = mask.ravel()
+            objects = [None if hidden[i] else cell for i, cell in enumerate(objects)]
+        return from_objects(objects, read).reshape(cells.shape)
+    with quietly():
+        numbers = cells.astype(np.float64, copy=mask is not None)
+    if mask is not None:
+        numbers[mask] = np.nan
+    return read.numbers(numbers)
 
 
-def decoded(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """A dictionary as the values that it stands for, and text as bytes of any encoding."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if not is_text(column.type):
-        return column
-    # As binary: bytes that are not UTF-8 are unreadable cells, not errors.
-    large = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
-    return column.cast(pa.large_binary() if large else pa.binary())
-
-
-def from_objects(cells: Iterable[Any]) -> NDArray[np.float64]:
-    """Python objects of any kind as float64."""
-    values, texts = sorted_out(cells)
-    if texts:
-        values[list(texts)] = from_arrow(pa.array(list(texts.values()), pa.large_binary()))
+def from_objects(cells: Sequence[Any], read: Reader = NUMBERS) -> NDArray[np.float64]:
+    """Python objects of any kind."""
+    values = np.empty(len(cells))
+    for start in range(0, len(cells), _OBJECTS):
+        part = slice(start, start + _OBJECTS)
+        numbers, texts = _sorted_out(cells[part])
+        values[part] = read.numbers(numbers)
+        if texts:
+            column = pa.array(list(texts.values()), pa.large_binary())
+            values[[start + i for i in texts]] = read.texts(column)
     return values
 
 
-def sorted_out(cells: Iterable[Any]) -> tuple[NDArray[np.float64], dict[int, bytes]]:
+def _sorted_out(cells: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, bytes]]:
     """Python objects that are numbers, NaN for all others; and by position, those that are text."""
-    values: list[float] = []
+    values = np.full(len(cells), np.nan)
     texts: dict[int, bytes] = {}
-    # A long double beyond float64 would warn, and the warning would be about a cell.
-    with np.errstate(all="ignore"):
+    with quietly():
         for i, cell in enumerate(cells):
             # By type(cell), not isinstance: an object may lie about, or choke on, its __class__.
             kind = type(cell)
-            values.append(_number(cell) if issubclass(kind, _NUMBERS) else math.nan)
-            if issubclass(kind, str):
-                texts[i] = str.encode(cell, "utf-8", "surrogatepass")
-            elif issubclass(kind, bytes):
-                texts[i] = cell
-    return np.array(values, dtype=np.float64), texts
+            if issubclass(kind, _NUMBERS):
+                values[i] = _number(cell)
+            elif issubclass(kind, (str, bytes)):
+                text = _text(cell, str if issubclass(kind, str) else bytes)
+                if text is not None:
+                    texts[i] = text
+    return values, texts
 
 
 def _number(cell: Any) -> float:
@@ -144,20 +148,9 @@ def _number(cell: Any) -> float:
         return math.nan
 
 
-def is_text(kind: pa.DataType) -> bool:
-    """Whether an Arrow type holds text, or bytes that may be text."""
-    return (
-        pa.types.is_string(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_binary(kind)
-        or kind in (pa.string_view(), pa.binary_view())
-    )
-
-
-def _read_text(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    large = pa.types.is_large_binary(column.type)
-    is_number = pc.fill_null(pc.match_substring_regex(column, _NUMBER), False)
-    kept = pc.if_else(is_number, column, None)
-    text = kept.cast(pa.large_string() if large else pa.string())
-    return pc.ascii_trim_whitespace(text).cast(pa.float64())
+def _text(cell: Any, kind: type[str] | type[bytes]) -> bytes | None:
+    """As bytes, None if it is too long; by the methods of ``kind``, which no subclass changes."""
+    if kind.__len__(cell) > LONGEST_TEXT:  # not even copied
+        return None
+    text = str.encode(cell, "utf-8", "surrogatepass") if kind is str else bytes.join(b"", [cell])
+    return text if len(text) <= LONGEST_TEXT else None

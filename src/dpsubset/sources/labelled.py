@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..labels import IMAGES, WORDS, Label, reading
-from .cells import decoded, from_arrow, is_text, sorted_out
+from .cells import NUMBERS
 
 
 class LabelReader:
@@ -25,37 +22,23 @@ class LabelReader:
         values = {number for number, _ in self._numbers}
         self._words = [(_word(w), value) for w, value in WORDS.items() if value in values]
 
-    def from_numbers(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Real numbers of any type."""
-        # As float64, as all sources have them; a long double beyond would warn of a cell.
-        with np.errstate(all="ignore"):
-            numbers = np.asarray(values, dtype=np.float64)
-        images = np.full(numbers.shape, np.nan)
+    def numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers that are a label."""
+        images = np.full(values.shape, np.nan)
         for number, image in self._numbers:
-            images[numbers == number] = image
+            images[values == number] = image
         return images
 
-    def from_arrow(self, column: pa.Array | pa.ChunkedArray) -> NDArray[np.float64]:
-        """An Arrow column of a readable type."""
-        column = decoded(column)
-        if not is_text(column.type):
-            return self.from_numbers(from_arrow(column))
+    def texts(self, column: pa.LargeBinaryArray) -> NDArray[np.float64]:
+        """Text that is a label, or spells one that is a number."""
         images = np.full(len(column), np.nan)
         if self._numbers:
-            numbers = from_arrow(column).copy()  # Arrow's own memory is read-only
+            numbers = NUMBERS.texts(column).copy()  # Arrow's own memory is read-only
             for pattern, value in self._words:
                 numbers[_matches(column, pattern)] = value
-            images = self.from_numbers(numbers)
+            images = self.numbers(numbers)
         for pattern, image in self._texts:
             images[_matches(column, pattern)] = image
-        return images
-
-    def from_objects(self, cells: Iterable[Any]) -> NDArray[np.float64]:
-        """Python objects of any kind."""
-        numbers, texts = sorted_out(cells)
-        images = self.from_numbers(numbers)
-        if texts:
-            images[list(texts)] = self.from_arrow(pa.array(list(texts.values()), pa.large_binary()))
         return images
 
 
@@ -68,7 +51,7 @@ def _word(text: str) -> str:
     return rf"^[ \t]*(?i:{text})[ \t]*$"
 
 
-def _matches(column: pa.Array | pa.ChunkedArray, pattern: str) -> NDArray[np.bool_]:
+def _matches(column: pa.LargeBinaryArray, pattern: str) -> NDArray[np.bool_]:
     # Text of any encoding is bytes here, so that no cell is an error.
     found = pc.fill_null(pc.match_substring_regex(column, pattern), False)
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)

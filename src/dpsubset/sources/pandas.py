@@ -1,0 +1,52 @@
+"""Columns of pandas, by their dtype."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from .cells import Reader, from_array, from_objects, quietly
+from .columns import Cells, Typed, arrow_cells, object_cells
+
+
+def pandas_cells(series: Any) -> Typed:
+    """A column of pandas."""
+    kind, name = series.dtype, str(series.dtype).partition("[")[0]
+    if isinstance(kind, pd.CategoricalDtype):
+        return _categorical(series), name
+    if isinstance(kind, pd.ArrowDtype):
+        return arrow_cells(series.array.__arrow_array__())
+    if isinstance(kind, pd.StringDtype) and kind.storage == "pyarrow":
+        return arrow_cells(series.array.__arrow_array__())
+    if kind.kind in "biuf":
+        return _numbers(series), name
+    if kind.kind in "cmM" or isinstance(kind, (pd.PeriodDtype, pd.IntervalDtype)):
+        return None, name
+    return object_cells(lambda start, stop: list(series.iloc[start:stop].array)), name
+
+
+def _numbers(series: Any) -> Cells:
+    def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
+        part = series.iloc[start:stop]
+        if isinstance(part.dtype, np.dtype):
+            return from_array(part.to_numpy(), read)
+        with quietly():  # nullable or sparse
+            return read.numbers(part.to_numpy(dtype=np.float64, na_value=np.nan))
+
+    return cells
+
+
+def _categorical(series: Any) -> Cells:
+    """Each category is a cell: it is read by itself, as an object, whatever type they share."""
+    categories, codes = list(series.cat.categories), series.cat.codes.to_numpy()
+
+    def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
+        used, places = np.unique(codes[start:stop], return_inverse=True)
+        # No category has the code -1: the cell is missing.
+        values = from_objects([None if code < 0 else categories[code] for code in used], read)
+        return values[places]
+
+    return cells

@@ -549,7 +549,8 @@ def test_objects_that_lie_about_their_class() -> None:
         ("1e400", math.inf), ("1e-400", 0.0), ("+1.e2", 100.0), (".5", 0.5), ("nan", math.nan),
         ("1_000", math.nan), ("0x10", math.nan), ("1e", math.nan), (".", math.nan), ("", math.nan),
         ("1 2", math.nan), ("1\n", math.nan), ("١", math.nan), ("1,5", math.nan), (None, math.nan),
-        (1 + 0j, math.nan), (datetime.date(2000, 1, 1), math.nan), ([1], math.nan),
+        (1 + 0j, 1.0), (1 + 1j, math.nan), (np.complex64(2), 2.0),
+        (np.timedelta64(5), math.nan), (datetime.date(2000, 1, 1), math.nan), ([1], math.nan),
         (pd.NA, math.nan), (decimal.Decimal("sNaN"), math.nan),
     ],
 )  # fmt: skip

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import TableError
+from .cells import quietly
 
 
 def is_list(x: Any) -> bool:
@@ -49,7 +50,7 @@ def is_ragged(x: Any) -> bool:
 def as_vector(y: Any) -> NDArray[Any]:
     """A one-dimensional array; a single column will do, in a list a record of one cell."""
     if is_list(y):
-        rows = ((_cells(cell), cell) for cell in y)
+        rows = zip(_records(y), y, strict=True)
         return _numbers_or_objects([row[0] if len(row) == 1 else cell for row, cell in rows])
     array = _array(y)
     if array is not None and array.ndim == 2 and array.shape[1] == 1:
@@ -58,7 +59,8 @@ def as_vector(y: Any) -> NDArray[Any]:
 
 
 def _records(x: Sequence[Any]) -> list[Sequence[Any]]:
-    return [_cells(record) for record in x]
+    with quietly():
+        return [_cells(record) for record in x]
 
 
 def _cells(record: Any) -> Sequence[Any]:

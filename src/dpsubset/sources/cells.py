@@ -4,7 +4,8 @@ A cell becomes a float64, or NaN if it is missing or unreadable, and what it bec
 cell and on what is declared: the schema, and the type of its column where the table has one. It
 never depends on another cell. Numbers of any type stay numbers, rounded to the nearest float64;
 booleans become 0 and 1; text is read as a decimal number; everything else (missing, words, dates,
-complex numbers, objects) is NaN. A response with labels has a reader of its own, in `labelled`.
+complex numbers off the real line, objects) is NaN. A response with labels has a reader of its own,
+in `labelled`.
 
 Columns that have a type are converted by that type (numbers here, Arrow's types in `arrow`). Cells
 without one, in lists and in columns of objects, are taken one by one, whatever stands beside them.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import decimal
 import fractions
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -34,7 +36,6 @@ LONGEST_TEXT = 2**12
 #: Objects whose text is gathered before it is read.
 _OBJECTS = 2**14
 
-#: Real numbers; NumPy counts time differences among its integers, and its float() refuses them.
 _NUMBERS = (
     bool, int, float, np.integer, np.floating, np.bool_, decimal.Decimal, fractions.Fraction
 )  # fmt: skip
@@ -83,8 +84,9 @@ def reader(column: Column) -> Reader:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """No warning is about a cell: a long double beyond float64, a NaN that signals."""
-    with np.errstate(all="ignore"):
+    """No warning is about a cell: a long double beyond float64, a NaN that signals, odd objects."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         yield
 
 
@@ -131,6 +133,8 @@ def _sorted_out(cells: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, by
             kind = type(cell)
             if issubclass(kind, _NUMBERS):
                 values[i] = _number(cell)
+            elif issubclass(kind, (complex, np.complexfloating)):
+                values[i] = _real(cell)
             elif issubclass(kind, (str, bytes)):
                 text = _text(cell, str if issubclass(kind, str) else bytes)
                 if text is not None:
@@ -139,12 +143,25 @@ def _sorted_out(cells: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, by
 
 
 def _number(cell: Any) -> float:
+    if isinstance(cell, np.timedelta64):  # which NumPy counts among its integers
+        return math.nan
     try:
         try:
             return float(cell)
         except OverflowError:  # an integer or a fraction beyond float64
             return math.inf if cell > 0 else -math.inf
     except Exception:  # a subclass's own __float__ may raise anything
+        return math.nan
+
+
+def _real(cell: Any) -> float:
+    """A complex number on the real line is that real number.
+
+    pandas makes all categories of a column complex if one of them is: 1 has to stay 1.
+    """
+    try:
+        return float(cell.real) if cell.imag == 0 else math.nan
+    except Exception:
         return math.nan
 
 

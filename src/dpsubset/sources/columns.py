@@ -47,7 +47,9 @@ def _typed(series: nw.Series[Any]) -> Typed:
 
         return pandas_cells(series.to_native())
     if series.implementation.is_polars():
-        return _polars_cells(series.to_native())
+        from .polars import polars_cells
+
+        return polars_cells(series.to_native())
     if series.implementation.is_pyarrow():
         return arrow_cells(series.to_native())
     return _other_cells(series)
@@ -69,20 +71,6 @@ def object_cells(part: Callable[[int, int], Sequence[Any]]) -> Cells:
         return from_objects(part(start, stop), read)
 
     return cells
-
-
-def _polars_cells(series: Any) -> Typed:
-    kind = type(series.dtype).__name__
-    if kind not in ("Object", "Unknown"):
-        with suppress(pa.ArrowException):
-            typed = series.slice(0, 0).to_arrow().type  # of no cell
-
-            def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
-                return from_arrow(series.slice(start, stop - start).to_arrow(), read)
-
-            return (cells if is_readable(typed) else None), kind
-    # Objects, and numbers that Arrow has no type for (of 128 bits).
-    return object_cells(lambda start, stop: series.slice(start, stop - start).to_list()), kind
 
 
 def _other_cells(series: nw.Series[Any]) -> Typed:

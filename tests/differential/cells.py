@@ -126,6 +126,12 @@ HASHABLE = st.one_of(FLOATS, INTEGERS, DECIMALS, TEXTS, BYTES, TIMES, COMPLEX, S
 #: Anything.
 ANY = st.one_of(FLOATS, INTEGERS, DECIMALS, TEXTS, BYTES, TIMES, COMPLEX, SCALARS, ODD, UNHASHABLE)
 
+#: Cells of one kind, and some that are missing: a library may take such a column for a typed one.
+FAMILIES = [
+    st.none() | family
+    for family in (FLOATS, INTEGERS, DECIMALS, TEXTS, BYTES, TIMES, COMPLEX, SCALARS, ODD)
+]
+
 #: A cell of a response, bare or as a row of its own.
 ROWS_OF_ONE = st.one_of(
     FLOATS, ANY, ANY.map(One), ANY.map(lambda cell: [cell]), ANY.map(lambda cell: (cell,)),

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from differential.cells import (
     ANY,
     BYTES,
+    FAMILIES,
     FLOATS,
     HASHABLE,
     INTEGERS,
@@ -33,6 +34,8 @@ from differential.cells import (
     RECORDS,
     ROWS_OF_ONE,
     TEXTS,
+    One,
+    is_hashable,
     signalling,
     spelled_out,
 )
@@ -53,6 +56,10 @@ class Container:
     how: st.SearchStrategy[Any] = field(default_factory=lambda: st.just(None))
     #: Whether many equal rows cost little.
     tall: bool = False
+    #: A row of missing cells, where it can hold one.
+    missing: Any = None
+    #: Rows of cells of one kind, for columns that would hold any.
+    families: tuple[st.SearchStrategy[Any], ...] = ()
 
     def __str__(self) -> str:
         return self.name
@@ -71,6 +78,14 @@ def objects(cells: Sequence[Any]) -> np.ndarray:
 
 def three(cell: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.tuples(cell, cell, cell)
+
+
+#: For columns of objects, and of objects that can be keys.
+NONE: dict[str, Any] = {
+    "missing": (None, None, None),
+    "families": tuple(map(three, FAMILIES)),
+}
+KEYS = NONE | {"families": tuple(three(family.filter(is_hashable)) for family in FAMILIES)}
 
 
 def nullable(cell: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -130,10 +145,15 @@ DTYPES = [
 ]  # fmt: skip
 
 ARRAYS = [
-    Container("list", st.tuples(RECORDS, ROWS_OF_ONE), listed, st.sampled_from([list, tuple])),
+    Container(
+        "list", st.tuples(RECORDS, ROWS_OF_ONE), listed, st.sampled_from([list, tuple]),
+        missing=((None, None), None),
+        families=tuple(st.tuples(st.tuples(cell, cell), wrap(cell)) for cell in FAMILIES
+                       for wrap in (lambda cell: cell, lambda cell: st.builds(One, cell))),
+    ),
     *(Container(f"numpy {kind}", three(numpy_cells(kind)), array_of(kind), LAYOUT)
       for kind in DTYPES),
-    Container("numpy object", three(ANY), array_of(object), LAYOUT),
+    Container("numpy object", three(ANY), array_of(object), LAYOUT, **NONE),
     Container("numpy masked", three(st.tuples(FLOATS, st.booleans())), masked,
               st.sampled_from(["f8", "f4", object, "U8"])),
     Container("numpy complex", three(st.sampled_from([0j, 1j])), array_of(complex), LAYOUT),
@@ -322,8 +342,6 @@ def arrow_backed(kind: pa.DataType) -> Callable[[Sequence[Any], Any, Path], Buil
 
 BESIDE = st.sampled_from([None, "series", "frame"])
 PANDAS: list[tuple[Any, st.SearchStrategy[Any]]] = [
-    (object, ANY),
-    ("category", HASHABLE | st.none()),
     ("float64", FLOATS), ("float32", FLOATS), ("int64", st.integers(-(2**63), 2**63 - 1)),
     ("uint64", st.integers(0, 2**64 - 1)), ("bool", st.booleans()),
     ("Float64", nullable(FLOATS)), ("Float32", nullable(FLOATS)),
@@ -336,7 +354,9 @@ PANDAS: list[tuple[Any, st.SearchStrategy[Any]]] = [
 ]  # fmt: skip
 
 PANDAS_CONTAINERS = [
-    *(Container(f"pandas {dtype!r}", three(cells), in_pandas(dtype), BESIDE, dtype == "category")
+    Container("pandas object", three(ANY), in_pandas(object), BESIDE, **NONE),
+    Container("pandas category", three(HASHABLE), in_pandas("category"), BESIDE, True, **KEYS),
+    *(Container(f"pandas {dtype!r}", three(cells), in_pandas(dtype), BESIDE)
       for dtype, cells in PANDAS),
     *(Container(f"pandas arrow {kind}", three(ARROW[kind]), arrow_backed(kind))
       for kind in (pa.int64(), pa.float32(), pa.bool_(), pa.decimal128(38, 11), pa.string(),
@@ -372,7 +392,6 @@ COLLECTED = ("eager", "beside")
 LAZY = (*COLLECTED, "lazy", "strict", "filter")
 SCANNED = (*LAZY, "scan")
 POLARS: list[tuple[Any, st.SearchStrategy[Any], tuple[str, ...]]] = [
-    (pl.Object, ANY, COLLECTED),
     (pl.Null, st.none(), LAZY),
     (pl.Boolean, nullable(st.booleans()), SCANNED),
     (pl.Int8, whole(-128, 127), SCANNED), (pl.Int64, whole(-(2**63), 2**63 - 1), SCANNED),
@@ -387,8 +406,13 @@ POLARS: list[tuple[Any, st.SearchStrategy[Any], tuple[str, ...]]] = [
 ]  # fmt: skip
 
 POLARS_CONTAINERS = [
-    Container(f"polars {dtype}", three(cells), in_polars(dtype), st.sampled_from(hows))
-    for dtype, cells, hows in POLARS
+    Container(
+        "polars Object", three(ANY), in_polars(pl.Object), st.sampled_from(COLLECTED), **NONE
+    ),
+    *(
+        Container(f"polars {dtype}", three(cells), in_polars(dtype), st.sampled_from(hows))
+        for dtype, cells, hows in POLARS
+    ),
 ]
 
 # -- text files --------------------------------------------------------------------------------

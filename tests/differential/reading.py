@@ -9,11 +9,36 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from hypothesis import strategies as st
 
 from differential.containers import Container
 from dpsubset import Schema, TableError
 from dpsubset.gram import Gram
 from dpsubset.sources import open_table
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Rows of one table, one to stand in for another, and rows that stand in front."""
+
+    rows: list[Any]
+    other: Any
+    place: int
+    pad: Any
+    how: Any
+    schema: Schema
+
+
+@st.composite
+def tables(draw: st.DrawFn, container: Container) -> Drawn:
+    """Rows of all kinds, or in columns that have no type of one kind, as some library expects."""
+    row = draw(st.sampled_from([container.row, *container.families]))
+    rows = draw(st.lists(row, min_size=1, max_size=4))
+    other = draw(row | container.row)
+    pad = draw(row if container.missing is None else row | st.just(container.missing))
+    place = draw(st.integers(0, len(rows) - 1))
+    return Drawn(rows, other, place, pad, draw(container.how), draw(st.sampled_from(SCHEMAS)))
+
 
 COLUMNS = {"a": (-5, 5), "b": (0, 1)}
 SCHEMAS = [
@@ -62,26 +87,23 @@ def read(
     return Reading(np.vstack([np.empty((0, 3)), *values]), records)
 
 
-def check(
-    container: Container, rows: Sequence[Any], before: tuple[int, Any], place: int, other: Any,
-    how: Any, schema: Schema, folder: Path,
-) -> None:  # fmt: skip
-    """Each row reads as it does alone, and replacing one changes no other; ``before`` are more."""
-    count, pad = before
-    table = [*[pad] * count, *rows]
-    changed = [*table]
-    changed[count + place] = other
+def check(container: Container, drawn: Drawn, count: int, folder: Path) -> None:
+    """Each row reads as it does alone, and replacing one changes no other."""
+    table = [*[drawn.pad] * count, *drawn.rows]
+    at = count + drawn.place
+    changed = [*table[:at], drawn.other, *table[at + 1 :]]
     whole, swapped, *alone = (
-        read(container, part, how, schema, folder)
-        for part in (table, changed, [pad], *([row] for row in rows))
+        read(container, part, drawn.how, drawn.schema, folder)
+        for part in (table, changed, [drawn.pad], *([row] for row in drawn.rows))
     )
-    if any(isinstance(reading, str) for reading in (whole, swapped, *alone)):
-        # Refused: by its type alone, so whatever it holds.
-        assert all(reading == whole for reading in (swapped, *alone))
+    refusals = {reading if isinstance(reading, str) else None
+                for reading in (whole, swapped, *alone)}  # fmt: skip
+    assert len(refusals) == 1, "refused or not, by its type alone and whatever it holds"
+    if isinstance(whole, str):
         return
     assert len(whole.values) == len(whole.records) == len(table)
     assert whole[:count].same(alone[0][[0] * count])
     for i, reading in enumerate(alone[1:]):
         assert whole[count + i : count + i + 1].same(reading), f"row {i}"
-    others = np.arange(len(table)) != count + place
-    assert whole[others].same(swapped[others]), f"replacing row {place}"
+    others = np.arange(len(table)) != at
+    assert whole[others].same(swapped[others]), f"replacing row {drawn.place}"

@@ -19,7 +19,7 @@ from scipy.stats import binom, binomtest
 
 import dpsubset as dps
 from differential.containers import CONTAINERS, Container
-from differential.reading import SCHEMAS
+from differential.reading import Drawn, tables
 from dpsubset.audit.exact import SLACK
 from dpsubset.gram import Gram
 from dpsubset.mechanisms import Data, Setting, mechanism
@@ -70,27 +70,23 @@ def neighbours(container: Container, folder: Path, pairs: int) -> None:
         phases=[Phase.generate, Phase.shrink],
     )
     @given(
-        st.lists(container.row, min_size=1, max_size=3), container.row, st.integers(0, 2),
-        container.how, st.sampled_from(SCHEMAS), st.sampled_from(["replace-one", "add-remove"]),
-        st.sampled_from([0, 120]), container.row,
-    )  # fmt: skip
-    def one_row_moves_the_answer_by_epsilon(
-        rows: Any, other: Any, place: int, how: Any, schema: Any, relation: str, more: int, pad: Any
-    ) -> None:
-        table = [*[pad] * more, *rows * COPIES]
-        place %= len(rows)
-        swapped = [other] if relation == "replace-one" else []
-        changed = [*table[: more + place], *swapped, *table[more + place + 1 :]]
+        tables(container), st.sampled_from(["replace-one", "add-remove"]), st.sampled_from([0, 120])
+    )
+    def one_row_moves_the_answer_by_epsilon(drawn: Drawn, relation: str, count: int) -> None:
+        table = [*[drawn.pad] * count, *drawn.rows * COPIES]
+        at = count + drawn.place
+        swapped = [drawn.other] if relation == "replace-one" else []
+        changed = [*table[:at], *swapped, *table[at + 1 :]]
         logs = []
         for part in (table, changed):
-            data, y = container.build(part, how, folder)
+            data, y = container.build(part, drawn.how, folder)
             try:
-                supports, found = exact(data, y, schema, relation)
+                supports, found = exact(data, y, drawn.schema, relation)
             except dps.TableError:
                 # By its type, so whatever it holds; `test_reading` sees to that.
                 return
             counts = dps.simulate(
-                data, schema, y=y, k=1, epsilon=EPSILON, draws=DRAWS, loss="least-squares",
+                data, drawn.schema, y=y, k=1, epsilon=EPSILON, draws=DRAWS, loss="least-squares",
                 neighbours=relation,
             )  # fmt: skip
             assert agree(counts[supports[0]], float(np.exp(found[0])))

@@ -9,14 +9,13 @@ many that text would overflow.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from differential.containers import CONTAINERS, Container
-from differential.reading import SCHEMAS, check
+from differential.reading import Drawn, check, tables
 
 #: Tables a container: a sample, and all.
 SAMPLE, ALL = 6, 160
@@ -27,23 +26,18 @@ def test_there_are_at_least_20000_tables() -> None:
     assert len({container.name for container in CONTAINERS}) == len(CONTAINERS)
 
 
-def differential(container: Container, folder: Path, tables: int) -> None:
+def differential(container: Container, folder: Path, examples: int) -> None:
     counts = [0, 0, 0, 120] + ([2**16] if container.tall else [])
 
     @settings(
-        max_examples=tables,
+        max_examples=examples,
         deadline=None,
         suppress_health_check=list(HealthCheck),
         phases=[Phase.generate, Phase.shrink],
     )
-    @given(
-        st.lists(container.row, min_size=1, max_size=4), st.sampled_from(counts), container.row,
-        st.integers(0, 3), container.row, container.how, st.sampled_from(SCHEMAS),
-    )  # fmt: skip
-    def rows_are_read_each_by_itself(
-        rows: Any, count: int, pad: Any, place: int, other: Any, how: Any, schema: Any
-    ) -> None:
-        check(container, rows, (count, pad), place % len(rows), other, how, schema, folder)
+    @given(tables(container), st.sampled_from(counts))
+    def rows_are_read_each_by_itself(drawn: Drawn, count: int) -> None:
+        check(container, drawn, count, folder)
 
     rows_are_read_each_by_itself()
 

@@ -34,7 +34,7 @@ _PIECE = 2**23
 LONGEST_LINE = 2**26
 
 #: A first line longer than this is no header: the file is something else than a table.
-_LONGEST_HEADER = 2**24
+LONGEST_HEADER = 2**24
 
 #: A line that is none: its quote stays open.
 _BAD_LINE = b'"\n'
@@ -64,14 +64,14 @@ class DelimitedTable:
         with open(path, "rb") as raw:
             stream = _decompress(raw, compression, path)
             line = b""
-            while b"\n" not in line and len(line) < _LONGEST_HEADER:
+            while b"\n" not in line and len(line) < LONGEST_HEADER:
                 if not (piece := _read(stream, 2**16, path)):
                     break
                 line += piece
         line = line.split(b"\n")[0]
         text = ""
         try:
-            if len(line) >= _LONGEST_HEADER:
+            if len(line) >= LONGEST_HEADER:
                 raise csv.Error
             text = line.decode("utf-8-sig").rstrip("\r")
             names = next(csv.reader([text], delimiter=delimiter), [])

@@ -1,0 +1,62 @@
+"""The tables of docs/reading.md, run."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from dpsubset.moments import LARGEST_N
+from dpsubset.sources.arrow import is_readable
+from dpsubset.sources.cells import LONGEST_TEXT, from_objects
+from dpsubset.sources.delimited import LONGEST_HEADER, LONGEST_LINE
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reading.md").read_text(encoding="utf-8")
+NAMES = {
+    "Decimal": Decimal, "Fraction": Fraction, "datetime": datetime, "np": np, "pa": pa, "pd": pd,
+    "inf": math.inf,
+}  # fmt: skip
+
+
+def table(heading: str) -> list[tuple[str, str]]:
+    """The rows of the table of two columns with this heading."""
+    rows = PAGE[PAGE.index(heading) :].split("\n\n")[0].splitlines()[2:]
+    return [(first, second) for _, first, second, _ in (re.split(r" ?\| ?", row) for row in rows)]
+
+
+def code(text: str) -> Any:
+    found = re.fullmatch(r"`(.*)`", text)
+    assert found is not None, text
+    return eval(found[1], dict(NAMES))
+
+
+@pytest.mark.parametrize(("cell", "value"), table("| cell | reads as |"))
+def test_cells_without_a_type(cell: str, value: str) -> None:
+    wanted = math.nan if value == "bad" else code(value)
+    np.testing.assert_array_equal(from_objects([code(cell)]), [wanted])
+
+
+@pytest.mark.parametrize(("kind", "cells"), table("| Arrow type | cells |"))
+def test_types(kind: str, cells: str) -> None:
+    assert is_readable(code(kind)) == (cells != "refused")
+
+
+def test_limits() -> None:
+    limits = {
+        "text of a cell": f"{LONGEST_TEXT:,} bytes",
+        "line of a text file": f"{LONGEST_LINE // 2**20} MiB",
+        "header line of a text file": f"{LONGEST_HEADER // 2**20} MiB",
+        "records": "2^33 - 1",
+    }
+    assert LARGEST_N == 2**33 - 1
+    for what, limit in limits.items():
+        assert f"| {what} | {limit} |" in PAGE

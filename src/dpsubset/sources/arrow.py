@@ -7,9 +7,11 @@ correctly, so that 1 in a column of `decimal128(38, 11)` would not be 1.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numba
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from .cells import LONGEST_TEXT, NUMBERS, Reader
@@ -59,6 +61,32 @@ def from_arrow(column: pa.Array | pa.ChunkedArray, read: Reader = NUMBERS) -> ND
     return read.numbers(np.asarray(numbers, dtype=np.float64))
 
 
+def packed(
+    data: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> pa.LargeBinaryArray:
+    """Pieces of a buffer as an array of text."""
+    offsets = np.zeros(len(starts) + 1, dtype=np.int64)
+    np.cumsum(ends - starts, out=offsets[1:])
+    text = np.empty(offsets[-1], dtype=np.uint8)
+    _pack(data, starts, ends, text)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
+    return pa.Array.from_buffers(pa.large_binary(), len(starts), buffers)
+
+
+@numba.njit(cache=True)
+def _pack(
+    data: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    text: NDArray[np.uint8],
+) -> None:
+    at = 0
+    for row in range(starts.shape[0]):
+        for i in range(starts[row], ends[row]):
+            text[at] = data[i]
+            at += 1
+
+
 def _from_dictionary(column: pa.DictionaryArray, read: Reader) -> NDArray[np.float64]:
     """Each value that occurs is read once."""
     values = column.dictionary
@@ -66,70 +94,81 @@ def _from_dictionary(column: pa.DictionaryArray, read: Reader) -> NDArray[np.flo
     # A code beyond the dictionary, in a column that somebody put together, is a missing cell.
     codes = np.where(codes < len(values), codes, -1)
     used, places = np.unique(codes, return_inverse=True)
-    readable = used >= 0
-    if is_text(values.type):  # what is too long is not even copied
-        readable[readable] = _is_short(values)[used[readable]]
+    known = used >= 0
     cells = np.full(len(used), np.nan)
-    if _is_view(values.type):
-        cells[readable] = read.texts(_unfolded(values, used[readable]))
+    if is_text(values.type):
+        cells[known] = _from_text(values, read, used[known])
     else:
-        cells[readable] = from_arrow(values.take(pa.array(used[readable], pa.int64())), read)
+        cells[known] = from_arrow(values.take(pa.array(used[known], pa.int64())), read)
     return cells[places]
 
 
-def _from_text(column: pa.Array, read: Reader) -> NDArray[np.float64]:
-    lengths, values, start = _lengths(column), np.empty(len(column)), 0
-    lengths[lengths > LONGEST_TEXT] = 0
-    ends = np.cumsum(lengths)
-    while start < len(column):
+def _from_text(
+    column: pa.Array, read: Reader, places: NDArray[np.int64] | None = None
+) -> NDArray[np.float64]:
+    """The cells at some places, or all; what is too long is not even copied."""
+    if places is None:
+        places = np.arange(len(column))
+    lengths = _lengths(column)[places]
+    values, start, ends = np.empty(len(places)), 0, np.cumsum(lengths)
+    while start < len(places):
         room = _TEXT + (ends[start - 1] if start else 0)
         stop = max(start + 1, int(np.searchsorted(ends, room, side="right")))
-        values[start:stop] = read.texts(_bytes(column.slice(start, stop - start)))
+        part = slice(start, stop)
+        bytes_of = _viewed if _is_view(column.type) else _plain
+        values[part] = read.texts(bytes_of(column, places[part], lengths[part]))
         start = stop
     return values
 
 
-def _bytes(column: pa.Array) -> pa.LargeBinaryArray:
-    """Text as bytes, null where it is too long: bytes that are not UTF-8 are cells, not errors."""
+def _lengths(column: pa.Array) -> NDArray[np.int64]:
+    """In bytes; 0 where a cell is null or too long, since empty text is as unreadable."""
     if _is_view(column.type):
-        return _unfolded(column, np.arange(len(column)))
-    return pc.if_else(pa.array(_is_short(column)), column, None).cast(pa.large_binary())
+        lengths = _views(column)[:, 0].astype(np.int64)
+    else:
+        lengths = np.diff(_offsets(column)).astype(np.int64)
+    lengths[lengths > LONGEST_TEXT] = 0
+    lengths[~np.asarray(column.is_valid(), dtype=bool)] = 0
+    return lengths
 
 
-def _unfolded(column: pa.Array, places: NDArray[np.int64]) -> pa.LargeBinaryArray:
-    """Views at some places as bytes; empty, which is as unreadable, if too long or null.
+# By their buffers: of Arrow's own functions some lose text of slices and others refuse views.
 
-    Arrow has next to no functions for views, so these are changed by hand: 16 bytes each, of which
-    the first four are the length.
-    """
-    _, views, *texts = column.buffers()
-    if views is None:
-        return pa.nulls(len(places), pa.large_binary())
+
+def _plain(
+    column: pa.Array, places: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> pa.LargeBinaryArray:
+    starts = _offsets(column)[places].astype(np.int64)
+    held = column.buffers()[2]
+    data = np.empty(0, np.uint8) if held is None else np.frombuffer(held, dtype=np.uint8)
+    return packed(data, starts, starts + lengths)
+
+
+def _offsets(column: pa.Array) -> NDArray[Any]:
+    held = column.buffers()[1]
+    if held is None or not held.size:  # of an empty array
+        return np.zeros(len(column) + 1, dtype=np.int64)
+    wide = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
+    offsets = np.frombuffer(held, dtype=np.int64 if wide else np.int32)
+    return offsets[column.offset : column.offset + len(column) + 1]
+
+
+def _viewed(
+    column: pa.Array, places: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> pa.LargeBinaryArray:
+    """Views are 16 bytes each, of which the first four are the length."""
     kept = _views(column)[places]
-    kept[kept[:, 0] > LONGEST_TEXT] = 0
-    kept[~np.asarray(column.is_valid())[places]] = 0
-    buffers = [None, pa.py_buffer(np.ascontiguousarray(kept)), *texts]
+    kept[lengths == 0] = 0
+    buffers = [None, pa.py_buffer(np.ascontiguousarray(kept)), *column.buffers()[2:]]
     return pa.Array.from_buffers(pa.binary_view(), len(places), buffers).cast(pa.large_binary())
 
 
 def _views(column: pa.Array) -> NDArray[np.int32]:
-    views = np.frombuffer(column.buffers()[1], dtype=np.int32).reshape(-1, 4)
+    held = column.buffers()[1]
+    if held is None:
+        return np.zeros((len(column), 4), dtype=np.int32)
+    views = np.frombuffer(held, dtype=np.int32).reshape(-1, 4)
     return views[column.offset : column.offset + len(column)]
-
-
-def _is_short(column: pa.Array) -> NDArray[np.bool_]:
-    return _lengths(column) <= LONGEST_TEXT
-
-
-def _lengths(column: pa.Array) -> NDArray[np.int64]:
-    """In bytes; any number where a cell is null."""
-    if not _is_view(column.type):
-        lengths = pc.binary_length(column).fill_null(0).to_numpy(zero_copy_only=False)
-    elif column.buffers()[1] is None:
-        lengths = np.zeros(len(column))
-    else:
-        lengths = _views(column)[:, 0]
-    return np.array(lengths, dtype=np.int64)
 
 
 def _is_view(kind: pa.DataType) -> bool:

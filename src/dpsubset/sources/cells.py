@@ -143,14 +143,17 @@ def _sorted_out(cells: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, by
 
 
 def _number(cell: Any) -> float:
-    if isinstance(cell, np.timedelta64):  # which NumPy counts among its integers
+    kind = type(cell)
+    if issubclass(kind, np.timedelta64):  # which NumPy counts among its integers
         return math.nan
+    # A subclass's own __float__ may say anything; libraries that type a column do not ask it.
+    convert = next((base.__float__ for base in (float, int) if issubclass(kind, base)), float)
     try:
         try:
-            return float(cell)
+            return convert(cell)
         except OverflowError:  # an integer or a fraction beyond float64
             return math.inf if cell > 0 else -math.inf
-    except Exception:  # a subclass's own __float__ may raise anything
+    except Exception:
         return math.nan
 
 

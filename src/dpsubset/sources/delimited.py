@@ -23,7 +23,7 @@ from ..errors import TableError
 from ..moments import Block
 from ..schema import Schema
 from . import Progress, batch_rows
-from .arrow import from_arrow
+from .arrow import from_arrow, packed
 from .cells import LONGEST_TEXT, NUMBERS, reader
 from .header import check_columns
 
@@ -131,23 +131,11 @@ class DelimitedTable:
             )  # fmt: skip
             values = []
             for w, read in enumerate(self._readers):
-                column = _column(data, starts[w, :rows], ends[w, :rows])
+                column = packed(data, starts[w, :rows], ends[w, :rows])
                 if self._quotes and w == width - 1:  # a quote within quotes is doubled
                     column = pc.replace_substring(column, '""', '"')
                 values.append(from_arrow(column, read))
             yield np.column_stack(values[:-1]), values[-1]
-
-
-def _column(
-    data: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
-) -> pa.Array:
-    """The text of a column's fields."""
-    offsets = np.zeros(len(starts) + 1, dtype=np.int64)
-    np.cumsum(ends - starts, out=offsets[1:])
-    packed = np.empty(offsets[-1], dtype=np.uint8)
-    _pack(data, starts, ends, packed)
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(packed)]
-    return pa.Array.from_buffers(pa.large_binary(), len(starts), buffers)
 
 
 def _decompress(raw: IO[bytes], compression: str | None, path: Path) -> Any:
@@ -230,17 +218,3 @@ def _split(
         row += 1
         at = following
     return row, min(at, n)
-
-
-@numba.njit(cache=True)
-def _pack(
-    data: NDArray[np.uint8],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    out: NDArray[np.uint8],
-) -> None:
-    at = 0
-    for row in range(starts.shape[0]):
-        for i in range(starts[row], ends[row]):
-            out[at] = data[i]
-            at += 1

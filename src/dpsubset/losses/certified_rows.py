@@ -18,7 +18,9 @@ import flint
 
 from ..problem import sqrt_up
 from .base import HINGE, LOGISTIC
-from .certified import _arb, _fraction, _newton
+from .barrier import arb as _arb
+from .barrier import fraction as _fraction
+from .barrier import newton as _newton
 
 _Vector = list[flint.arb]
 

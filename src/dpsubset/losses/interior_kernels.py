@@ -36,7 +36,7 @@ def sphere(h: Array, g: Array, z: Array, room: float, push: float, d: Array) -> 
     """
     k = g.shape[0]
     m, w = np.empty((k, k)), np.empty(k)
-    nudge = _nudge(h)
+    nudge, before = _nudge(h), np.inf
     for _ in range(100):
         _copy(h, m)
         for i in range(k):
@@ -49,8 +49,11 @@ def sphere(h: Array, g: Array, z: Array, room: float, push: float, d: Array) -> 
         for i in range(k):
             beyond += d[i] * (2.0 * z[i] + d[i])
             w[i] = z[i] + d[i]
-        if abs(beyond) <= 2.0**-52 or (push == 0.0 and beyond < 0.0):
+        # At the end rounding has the last word, and nothing gets smaller.
+        done = abs(beyond) < 2.0**-40 and abs(beyond) > before / 2
+        if done or beyond == 0.0 or (push == 0.0 and beyond < 0.0):
             break
+        before = abs(beyond)
         _solve(m, w)
         slope = 0.0
         for i in range(k):
@@ -58,10 +61,7 @@ def sphere(h: Array, g: Array, z: Array, room: float, push: float, d: Array) -> 
         if not slope > 0.0:
             break
         size = np.sqrt(1.0 + beyond)
-        after = max(push + beyond / (1.0 + size) * size * size / slope, 0.0)
-        if abs(after - push) <= 2.0**-52 * push:
-            break
-        push = after
+        push = max(push + beyond / (1.0 + size) * size * size / slope, 0.0)
     return push
 
 

@@ -87,7 +87,6 @@ def _barrier(
         for j, row in enumerate(h):
             row[j] += arb(q.ridge * radius**2)
         c = [arb(x * per) for x in q.c]
-        # The barrier of the l1 ball has the parameter 2k + 1, the largest. It leaves a gap of about
-        # that over t.
-        goal = arb(Fraction(8 * (4 * len(c) + 1)) / tolerance)
+        # The gap is the barrier's parameter, at most 2k + 1 (of the l1 ball), over t.
+        goal = arb(Fraction(8 * (2 * len(c) + 1)) / tolerance)
         return [fraction(x) * radius for x in minimise(h, c, constraint, goal, bits)]

@@ -28,9 +28,8 @@ def points(
 ) -> Iterator[list[Fraction]]:
     """A few points, in C or nearly so, each nearer to the minimum if all goes well."""
     try:
-        with np.errstate(all="ignore"):
-            for z in _rounds(q, constraint, radius, tolerance):
-                yield [Fraction(x, 1 << _BITS) * radius for x in z]
+        for z in _rounds(q, constraint, radius, tolerance):
+            yield [Fraction(x, 1 << _BITS) * radius for x in z]
     except (ArithmeticError, ValueError):
         return  # float64 has no such number: somebody else's turn
 
@@ -41,19 +40,20 @@ def _rounds(
     from .interior_kernels import descend, sphere
 
     k, one = len(q.c), 1 << _BITS
-    h = np.array(q.g.tolist(), dtype=np.float64) * float(2 * radius**2 / q.scale)
-    h[np.diag_indices(k)] += float(2 * radius**2 * q.ridge)
     z, u = [0] * k, [one // (2 * k) if constraint == "l1" else one] * k
     g = _gradient(q, z, radius)
     size = float(np.abs(g).max())
     if not size:  # 0 is a minimum
         yield z
         return
-    # Multipliers that satisfy the equations of the method, if not yet its products.
-    push, over = 0.0, 2 * size
-    up, down = size + np.maximum(-g, 0.0), size + np.maximum(g, 0.0)
-    if constraint == "l1":
-        up, down = size - g / 2, size + g / 2
+    with np.errstate(all="ignore"):  # what overflows is of no use, and nobody's business
+        h = np.array(q.g.tolist(), dtype=np.float64) * float(2 * radius**2 / q.scale)
+        h[np.diag_indices(k)] += float(2 * radius**2 * q.ridge)
+        # Multipliers that satisfy the equations of the method, if not yet its products.
+        push, over = 0.0, 2 * size
+        up, down = size + np.maximum(-g, 0.0), size + np.maximum(g, 0.0)
+        if constraint == "l1":
+            up, down = size - g / 2, size + g / 2
     for _ in range(_ROUNDS):
         d, e = np.zeros(k), np.zeros(k)
         if constraint == "ball":

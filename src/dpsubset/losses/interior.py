@@ -15,7 +15,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels import BOX, L1
 from .quadratic import Quadratic
 
 _ROUNDS = 8
@@ -38,6 +37,7 @@ def _rounds(
     q: Quadratic, constraint: str, radius: Fraction, tolerance: Fraction
 ) -> Iterator[list[int]]:
     from .interior_kernels import descend, sphere
+    from .kernels import BOX, L1
 
     k, one = len(q.c), 1 << _BITS
     z, u = [0] * k, [one // (2 * k) if constraint == "l1" else one] * k

@@ -84,7 +84,7 @@ class Metropolis(Mechanism):
             return _exact((ball(setting.delta) / (1 + ball(setting.epsilon).exp())).lower())
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """Epsilon and delta under either relation, if on every table it is as near as `distance`."""
+        """Epsilon and delta under either relation, if as near as `distance` on every table."""
         eta, distance = self.eta(setting), self.distance(setting)
         costs = {}
         for relation in RELATIONS:

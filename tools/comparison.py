@@ -37,7 +37,8 @@ How to choose one:
 5. If each of many parts of the table would find the variables by itself, `sample-aggregate` counts
    their votes and `stability` names the winner or nothing; neither needs bounds on coefficients.
 6. `exponential`, `top-r` and `metropolis` are there to compare with published results.
-   `metropolis` is private only as far as its chain has mixed, which cannot be seen on a table.
+   `metropolis` is private only as far as its chain mixes on every table, which cannot be seen on
+   one; there are tables on which it does not.
 
 `dpsubset audit NAME` tries to contradict a guarantee on made-up data, `dpsubset audit --all` all of
 them.

@@ -26,6 +26,9 @@ from .errors import ArgumentError
 Constraint = Literal["box", "ball", "l1"]
 Neighbours = Literal["replace-one", "add-remove"]
 
+#: Most variables: sums of their integer weights must fit in int64 (see proofs/bounds.md).
+LARGEST_P = 2**22 - 1
+
 #: Of the Huber loss, in units of the response's half-range.
 DEFAULT_THRESHOLD = 0.25
 
@@ -74,6 +77,8 @@ class Problem:
         p, k = whole(p, "p"), whole(k, "k")
         if k < 1:
             raise ArgumentError("k must be at least 1: the number of variables to select")
+        if p > LARGEST_P:
+            raise ArgumentError(f"there may be at most {LARGEST_P} variables")
         if k > p:
             raise ArgumentError(f"k must be at most p, the number of variables, which is {p}")
         if constraint not in get_args(Constraint):

@@ -28,6 +28,7 @@ CONSTRAINTS = ["box", "ball", "l1"]
         ({"k": "2"}, "k must be a whole number"),
         ({"k": None}, "k must be a whole number"),
         ({"p": 5.5}, "p must be a whole number"),
+        ({"p": 2**22}, "at most 4194303 variables"),
         ({"constraint": "cube"}, "constraint must be one of box, ball, l1"),
         ({"neighbours": "add"}, "neighbours must be one of"),
         ({"loss": "absolute"}, "loss must be one of"),
@@ -72,6 +73,7 @@ def test_the_edges_are_ordinary() -> None:
     assert Problem.state(1, 1).supports == 1
     assert Problem.state(5, 5).supports == 1
     assert Problem.state(5, 1).supports == 5
+    assert Problem.state(2**22 - 1, 1).supports == 2**22 - 1
     assert Problem.state(5, 3, always_include=[4, 0, 4]).always_include == (0, 4)
     assert Problem.state(5, 2, always_include=[4, 0]).supports == 1
 

@@ -16,9 +16,10 @@ from dpsubset.audit.exact import moments_of_records
 from dpsubset.door import STEPS
 from dpsubset.gram import Gram
 from dpsubset.losses import least_squares
-from dpsubset.losses.certified import Quadratic, bracket, minimum
+from dpsubset.losses.certified import bracket, minimum
 from dpsubset.losses.kernels import score_all
 from dpsubset.losses.least_squares import Scorer
+from dpsubset.losses.quadratic import Quadratic
 from dpsubset.moments import Moments
 from dpsubset.problem import Problem
 from dpsubset.search.enumerate import list_supports
@@ -279,7 +280,7 @@ def test_a_bracket_holds_the_minimum_from_any_point(
 ) -> None:  # fmt: skip
     """Any point gives a bracket; brackets from different points must overlap."""
     h = [[sum(row[i] * row[j] for row in factor) for j in range(3)] for i in range(3)]
-    q = Quadratic(h, c, Fraction(10))
+    q = Quadratic.of(h, c, Fraction(10))
     low, high = bracket(q, constraint, Fraction(radius), b)
     tight_low, tight_high = minimum(q, constraint, radius, Fraction(1, 10**12))
     assert low <= tight_high
@@ -291,7 +292,7 @@ def test_a_bracket_holds_the_minimum_from_any_point(
 def test_minimum_at_any_precision(constraint: str) -> None:
     # A singular H with a minimum known in closed form: (1 - b_0 - b_1)^2 over sum |b| <= 1/2 etc.
     one = Fraction(1)
-    q = Quadratic([[one, one], [one, one]], [one, one], one)
+    q = Quadratic.of([[one, one], [one, one]], [one, one], one)
     reach = {"box": Fraction(1, 2), "l1": Fraction(1, 4)}.get(constraint)
     for digits in (3, 30, 90):
         tolerance = Fraction(1, 10**digits)

@@ -17,8 +17,10 @@ from fractions import Fraction
 import flint
 
 from ..problem import sqrt_up
+from .barrier import arb as _arb
+from .barrier import fraction as _fraction
+from .barrier import newton as _newton
 from .base import HINGE, LOGISTIC
-from .certified import _arb, _fraction, _newton
 
 _Vector = list[flint.arb]
 

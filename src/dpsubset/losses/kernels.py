@@ -46,6 +46,20 @@ def gram_entry(
 
 
 @numba.njit(cache=True)
+def gram_block(
+    columns: Ints, slot: Ints, diagonal: Ints, records: NDArray[np.int16], support: Ints
+) -> Ints:
+    """X'X on the columns of a support."""
+    k = support.shape[0]
+    block = np.empty((k, k), dtype=np.int64)
+    for i in range(k):
+        for j in range(i + 1):
+            block[i, j] = gram_entry(columns, slot, diagonal, records, support[i], support[j])
+            block[j, i] = block[i, j]
+    return block
+
+
+@numba.njit(cache=True)
 def score_all(
     columns: Ints,
     slot: Ints,

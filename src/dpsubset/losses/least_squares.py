@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+import flint
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,7 +22,8 @@ from ..gram import Gram
 from ..moments import Moments
 from ..problem import Problem
 from .base import Loss
-from .certified import Quadratic, minimum
+from .certified import minimum
+from .quadratic import Quadratic
 
 
 def _sharp(reach: Fraction) -> Fraction:
@@ -95,16 +97,14 @@ class Scorer:
 
     def quadratic(self, support: Sequence[int] | NDArray[np.int64]) -> Quadratic:
         """The exact rational objective b'Hb - 2c'b + yy on a support."""
-        from .kernels import gram_entry
+        from .kernels import gram_block
 
-        gram, columns = self._gram, [int(j) for j in support]
-        scale = STEPS**2
-        ridge = Fraction(self._problem.ridge)
-
-        def entry(i: int, j: int) -> Fraction:
-            product = gram_entry(gram.columns, gram.slot, gram.diagonal, gram.records, i, j)
-            return Fraction(int(product), scale) + (ridge if i == j else 0)
-
-        h = [[entry(i, j) for j in columns] for i in columns]
-        c = [Fraction(int(gram.c[i]), scale) for i in columns]
-        return Quadratic(h, c, Fraction(gram.yy, scale))
+        gram, columns = self._gram, np.asarray(support, dtype=np.int64)
+        products = gram_block(gram.columns, gram.slot, gram.diagonal, gram.records, columns)
+        return Quadratic(
+            flint.fmpz_mat(products.tolist()),
+            gram.c[columns].tolist(),
+            gram.yy,
+            STEPS**2,
+            Fraction(self._problem.ridge),
+        )

@@ -55,8 +55,11 @@ class Metropolis(Mechanism):
         "min(1, exp(-eta * (f(S') - f(S)))). The support after the last step is released."
     )
     source = "Roy, Wang and Tewari 2024; exact proposals, acceptances and scores are ours"
-    promises = "epsilon and delta, if the chain has mixed"
-    assumes = "that the chain has mixed to within delta / (1 + e^epsilon) of its target"
+    promises = "epsilon and delta, if the chain mixes on every table"
+    assumes = (
+        "that on every table, not only on this one, the chain ends within delta / (1 + e^epsilon) "
+        "of its target"
+    )
     costs = "microseconds a step; nobody knows how many steps are enough"
     use_when = "published figures are to be reproduced; exponential draws its target exactly"
     takes_delta = "must"
@@ -81,7 +84,7 @@ class Metropolis(Mechanism):
             return _exact((ball(setting.delta) / (1 + ball(setting.epsilon).exp())).lower())
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """Epsilon and delta under either relation, if the chain is as near as `distance`."""
+        """Epsilon and delta under either relation, if as near as `distance` on every table."""
         eta, distance = self.eta(setting), self.distance(setting)
         costs = {}
         for relation in RELATIONS:
@@ -94,9 +97,10 @@ class Metropolis(Mechanism):
             costs[relation] = Cost(epsilon, min(most, delta))
         assumes = (
             f"after {self.steps} steps from a uniformly random support the chain is within "
-            f"{_shown_down(distance)} of its stationary distribution in total variation, on this "
-            f"table and on every neighbour of it ({_shown_down(distance)} is delta / "
-            "(1 + e^epsilon), Lemma 4 of Roy, Wang and Tewari 2024)"
+            f"{_shown_down(distance)} of its stationary distribution in total variation, on every "
+            "table: on this one, on its neighbours and on all others "
+            f"({_shown_down(distance)} is delta / (1 + e^epsilon), Lemma 4 of Roy, Wang and Tewari "
+            "2024)"
         )
         return Guarantee(setting.problem.neighbours, costs, seeded, assumes)
 

@@ -175,7 +175,7 @@ def _warnings(g: Guarantee) -> list[str]:
     if not g.proven:
         found.append(UNPROVEN_WARNING)
     if g.assumes:
-        found.append(f"The guarantee holds only if {g.assumes}. Nobody has checked that.")
+        found.append(f"The guarantee holds only if {g.assumes}. Nobody has checked that, and it may be false.")
     return found
 
 
@@ -214,7 +214,7 @@ def _guarantee_lines(g: Guarantee, unit: str) -> list[str]:
         if len(other) > 1
         else "- Under other neighbours nothing is promised: what was done depends on the number of "
         "rows.",
-        f"- It holds only if {g.assumes}. Nobody has checked that; without it there is no "
+        f"- It holds only if {g.assumes}. Nobody has checked that, and it may be false; without it there is no "
         "guarantee."
         if g.assumes
         else "- It holds for any two neighbouring tables and whatever else is known to an "

@@ -468,7 +468,7 @@ def test_lists_of_records_of_any_shape(watch: Watch) -> None:
     rows = [[NUMBER, 1, 2], [NUMBER], NUMBER, WORD, [WORD, NUMBER, 1j], np.full(3, NUMBER), None]
     y = [NUMBER, [NUMBER], (WORD,), [NUMBER, 1], None, WORD, NUMBER * 1j]
     check_release(watch, watch.run(lambda: dps.select(rows, SCHEMA, y=y, **ASKED)))
-    bounds = dps.Bounds(x=1, y=1)
+    bounds = dps.Bounds(x=[1, 1, 1], y=1)
     selector = watch.run(lambda: dps.PrivateSubsetSelector(**ASKED, bounds=bounds).fit(rows, y))
     check_release(watch, selector.release_)
 

@@ -175,7 +175,9 @@ def _warnings(g: Guarantee) -> list[str]:
     if not g.proven:
         found.append(UNPROVEN_WARNING)
     if g.assumes:
-        found.append(f"The guarantee holds only if {g.assumes}. Nobody has checked that, and it may be false.")
+        found.append(
+            f"The guarantee holds only if {g.assumes}. Nobody has checked that, and it may be false."
+        )
     return found
 
 

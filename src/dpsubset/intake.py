@@ -61,12 +61,6 @@ class Intake:
         gram = self._gram(table, progress, records)
         if gram.fingerprint != self.schema.fingerprint():
             raise ArgumentError("these moments come from another schema")
-        if gram.n == 0 and self.problem.neighbours == "replace-one":
-            # n is public under replace-one, so this may be said.
-            raise TableError(
-                "the table has no rows. (With neighbours='add-remove' the number of rows is "
-                "private and an empty table is an ordinary one)"
-            )
         return gram
 
     def _gram(self, table: Table | Moments, progress: Progress | None, records: bool) -> Gram:
@@ -93,7 +87,7 @@ def take_in(
     """Check the arguments of a problem and its schema."""
     if isinstance(always_include, str):
         always_include = (always_include,)
-    schema = _settle_schema(data, y, schema, bounds, stated.get("neighbours"))
+    schema = _settle_schema(data, y, schema, bounds)
     if schema is None:
         raise ArgumentError("pass a schema (or, for arrays, bounds): bounds are public knowledge "
                             "and are never read from the data")  # fmt: skip
@@ -119,7 +113,6 @@ def _settle_schema(
     y: Any,
     schema: Schema | str | Path | None,
     bounds: Bounds | None,
-    neighbours: Any,
 ) -> Schema | None:
     if isinstance(schema, (str, Path)):
         schema = Schema.read(schema)
@@ -144,16 +137,18 @@ def _settle_schema(
         while response in names:
             response += "_"
         return bounds.schema(names, response)
-    width = bounds.width if is_list(data) else None
-    if is_list(data) and width is None and neighbours == "add-remove":
-        raise ArgumentError(
-            "under add-remove a list of records needs a declared number of columns: pass a schema, "
-            "or bounds with one entry a column"
-        )
-    # The number of columns is public, so the records of a list may tell it, if there are any.
-    width = width or as_matrix(data).shape[1]
+    if is_list(data):
+        # Its records have lengths of their own, and one of them could change what they tell.
+        width = bounds.width
+        if width is None:
+            raise ArgumentError(
+                "a list of records does not declare how many columns it has: pass a NumPy array, "
+                "or bounds with one entry a column, or a schema"
+            )
+    else:
+        width = as_matrix(data).shape[1]
     if not width:
-        raise TableError("X has no columns: pass an array, or bounds with one entry a column")
+        raise TableError("X has no columns: there is nothing to select from")
     return bounds.schema([f"x{j}" for j in range(width)])
 
 

@@ -44,8 +44,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "audit": BASE | MODEL | ENGINE | {"mechanisms"},
     "proofs": set(),
 }
-TOP = {*MAY_IMPORT, "outputs"}
-MAY_IMPORT |= {"outputs": TOP, "cli_audit": TOP, "cli": TOP | {"cli_audit"}, "estimators": TOP}
+TOP = {*MAY_IMPORT, "outputs", "signals"}
+MAY_IMPORT |= {
+    "signals": set(),
+    "outputs": TOP,
+    "cli_audit": TOP,
+    "cli": TOP | {"cli_audit"},
+    "estimators": TOP,
+}
 #: The version is a fact, not a layer.
 HARMLESS = {"__version__"}
 

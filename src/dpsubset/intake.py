@@ -87,6 +87,8 @@ def take_in(
     """Check the arguments of a problem and its schema."""
     if isinstance(always_include, str):
         always_include = (always_include,)
+    if not isinstance(always_include, Iterable) or getattr(always_include, "ndim", 1) != 1:
+        raise ArgumentError("always_include must list names or positions of columns")
     schema = _settle_schema(data, y, schema, bounds)
     if schema is None:
         raise ArgumentError("pass a schema (or, for arrays, bounds): bounds are public knowledge "

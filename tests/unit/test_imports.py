@@ -13,13 +13,14 @@ ROOT = Path(dpsubset.__file__).parent
 
 #: What a layer may import of the package, besides itself and `errors`. A layer is a module or
 #: a folder of this name. Nothing may import the package's own __init__, which imports lazily.
-BASE = {"labels", "schema", "door", "moments", "gram"}
+BASE = {"arguments", "labels", "schema", "door", "moments", "gram"}
 MODEL = {"problem", "losses", "sensitivity"}
 ENGINE = {"search", "random"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "labels": set(),
-    "schema": {"labels"},
+    "arguments": set(),
+    "labels": {"arguments"},
+    "schema": {"labels", "arguments"},
     "door": {"schema"},
     "moments": {"schema", "door"},
     "gram": {"schema", "door", "moments"},

@@ -47,8 +47,10 @@ class Limits:
     @classmethod
     def of(cls, nodes: int | None, seconds: float | None) -> Limits:
         """Check what a user gave; None is no limit."""
-        if nodes is not None and whole(nodes, "node_limit") < 1:
-            raise ArgumentError("node_limit must be at least 1")
+        if nodes is not None:
+            nodes = whole(nodes, "node_limit")
+            if nodes < 1:
+                raise ArgumentError("node_limit must be at least 1")
         if seconds is not None:
             seconds = positive(seconds, "time_limit")
         return cls(math.inf if nodes is None else nodes, math.inf if seconds is None else seconds)

@@ -41,7 +41,12 @@ class Intake:
     def open(self) -> Table | Moments:
         """Look at names and types of the table's columns."""
         if isinstance(self.data, Moments):
-            return self.data
+            moments = self.data.checked()
+            if moments.fingerprint != self.schema.fingerprint():
+                raise ArgumentError("these moments come from another schema")
+            if moments.p != self.problem.p:
+                raise TableError("these moments have another number of columns than their schema")
+            return moments
         return open_table(self.data, self.schema, self.y)
 
     def check_records(self) -> None:
@@ -58,10 +63,7 @@ class Intake:
     ) -> Gram:
         """Send the table through the door; with ``records``, or for such a loss, keep them."""
         records = records or LOSSES[self.problem.loss].needs_records
-        gram = self._gram(table, progress, records)
-        if gram.fingerprint != self.schema.fingerprint():
-            raise ArgumentError("these moments come from another schema")
-        return gram
+        return self._gram(table, progress, records)
 
     def _gram(self, table: Table | Moments, progress: Progress | None, records: bool) -> Gram:
         if isinstance(table, Moments):

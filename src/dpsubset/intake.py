@@ -7,7 +7,7 @@ touches values, and it does not fail because of one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,8 @@ class Intake:
 
     schema: Schema
     problem: Problem
-    data: Any
-    y: Any
+    data: Any = field(repr=False)  # private, and so is y
+    y: Any = field(repr=False)
 
     def position(self, name: int | str) -> int:
         """Of a feature, by its name or its position."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -34,7 +34,7 @@ class _Plan:
     """Everything about a selection that is public and settled before values are read."""
 
     intake: Intake
-    table: Table | Moments
+    table: Table | Moments = field(repr=False)
     mechanism: Mechanism
     setting: Setting
     seed: int | None

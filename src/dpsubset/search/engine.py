@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
@@ -60,8 +60,8 @@ class Limits:
 class Listed:
     """A leaf whose supports are listed with their scores, in lexicographic order."""
 
-    supports: list[Support]
-    scores: list[int]
+    supports: list[Support] = field(repr=False)  # which are listed depends on the data
+    scores: list[int] = field(repr=False)
 
 
 class Narrowing(Protocol):
@@ -90,10 +90,10 @@ class Flat:
     The score is ``score``, or what a search will find that has come to bounds only so far.
     """
 
-    region: Region
-    score: int = 0
-    without: frozenset[Support] = frozenset()
-    search: Narrowing | None = None
+    region: Region = field(repr=False)
+    score: int = field(default=0, repr=False)
+    without: frozenset[Support] = field(default=frozenset(), repr=False)
+    search: Narrowing | None = field(default=None, repr=False)
 
     @property
     def low(self) -> int:

@@ -22,7 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "labels": {"arguments"},
     "schema": {"labels", "arguments"},
     "door": {"schema"},
-    "moments": {"schema", "door"},
+    "moments": {"arguments", "schema", "door"},
     "gram": {"schema", "door", "moments"},
     # Sources stand beside the moments: they make blocks for them and know nothing of what follows.
     "sources": {"labels", "schema", "moments"},

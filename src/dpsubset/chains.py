@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .arguments import seed_number
 from .door import STEPS
 from .errors import ArgumentError
 from .gram import Gram
@@ -106,7 +107,7 @@ def traces_not_private(
     settled = Sensitivity.of(problem, sensitivity)
     true = None if truth is None else _positions(truth, intake, "truth")
     good = None if best is None else _positions(best, intake, "best")
-    source = SystemSource() if seed is None else SeededSource(whole(seed, "seed"))
+    source = SystemSource() if seed is None else SeededSource(seed_number(seed))
 
     gram = intake.read(intake.open())
     eta = settled.eta(budget, problem.neighbours)

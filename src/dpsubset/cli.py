@@ -6,16 +6,17 @@ that are slow to import are imported by the command that needs them, so that ``-
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
 
 import typer
 
-from . import __version__
+from . import __version__, signals
 from .cli_audit import audit_command
 from .errors import ArgumentError, DpsubsetError
 
@@ -37,11 +38,21 @@ app.add_typer(schema_app, name="schema", help="Write or check a schema: the publ
 
 def main() -> None:
     """Entry point of the ``dpsubset`` command."""
+    _occupy_streams()
+    code = 0
     try:
         with _guarded():
+            signals.catch()
             app()
     except typer.Exit as end:
-        sys.exit(end.exit_code)
+        code = end.exit_code
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    # Nothing is left for the interpreter to flush, whose own way to fail is a traceback.
+    for stream in (sys.stdout, sys.stderr):
+        if _trouble(stream, "") and stream is sys.stdout:
+            code = code or 1
+    sys.exit(code)
 
 
 def _print_version(wanted: bool) -> None:
@@ -197,14 +208,19 @@ def select_command(
                 time_limit=time_limit,
                 progress=progress,
             )
-        lost = [
-            *_write(release_file, release.to_json() + "\n"),
-            *_write(statement_file, release.statement()),
-        ]
-        _show(release, release_file, statement_file, quiet)
+        # From here on the budget is spent: files come first, and what cannot be written is printed.
+        written = release.to_json() + "\n"
+        with signals.held():
+            unwritten = _write(release_file, written)
+            lost = [*unwritten, *_write(statement_file, release.statement())]
+        unprinted = _show(release, release_file, statement_file, quiet)
+        if unprinted and (release_file is None or unwritten):
+            # The last resort; it is public. If this fails too, the exit code says so.
+            _trouble(sys.stderr, written)
+        if unprinted:
+            lost.insert(0, f"standard output: {unprinted}")
         if lost:
-            # The budget is spent, so what was released is printed before the failure is reported.
-            _fail(f"the release was made and is printed, but not written: {'; '.join(lost)}", 1)
+            _fail(f"the release was made, but not all of it was written: {'; '.join(lost)}", 1)
 
 
 @app.command("mechanisms")
@@ -313,13 +329,15 @@ def _write(output: Output | None, text: str) -> list[str]:
     return []
 
 
-def _show(release: Release, out: Output | None, statement: Output | None, quiet: bool) -> None:
+def _show(
+    release: Release, out: Output | None, statement: Output | None, quiet: bool
+) -> str | None:
+    """Print the release; returns what went wrong."""
     guarantee, schema = release.guarantee, release.schema
     if guarantee.seeded:
-        typer.secho("NOT PRIVATE: this draw was made with a fixed seed.", fg="red", err=True)
+        _trouble(sys.stderr, _red("NOT PRIVATE: this draw was made with a fixed seed.\n"))
     if quiet:
-        typer.echo("\n".join(release.features))
-        return
+        return _trouble(sys.stdout, "\n".join(release.features) + "\n")
     from .mechanisms.base import shown_cost
 
     costs = [f"{shown_cost(cost)} under {relation}" for relation, cost in guarantee.costs.items()]
@@ -337,7 +355,36 @@ def _show(release: Release, out: Output | None, statement: Output | None, quiet:
         f"Privacy statement: {statement.path if statement else 'below'}",
         *([] if statement else ["", release.statement().rstrip("\n")]),
     ]
-    typer.echo("\n".join(lines))
+    return _trouble(sys.stdout, "\n".join(lines) + "\n")
+
+
+def _occupy_streams() -> None:
+    """Have 0, 1 and 2 open: an output file must not get the number of a closed stream."""
+    with suppress(OSError):
+        while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+            pass
+        os.close(number)
+
+
+def _trouble(stream: TextIO | None, text: str) -> str | None:
+    """Print and flush; returns what went wrong. After that the stream takes everything."""
+    if stream is None:
+        return "it is closed" if text else None
+    try:
+        if text:
+            typer.echo(text, file=stream, nl=False)
+        stream.flush()
+    except (OSError, ValueError) as error:  # also text that the stream's encoding does not have
+        with suppress(OSError, ValueError):
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, stream.fileno())
+            os.close(null)
+        return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+    return None
+
+
+def _red(text: str) -> str:
+    return typer.style(text, fg="red")
 
 
 @contextmanager
@@ -356,29 +403,44 @@ def _progress_bar(quiet: bool) -> Iterator[Callable[[float], None] | None]:
         TaskProgressColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console, transient=True) as bar:
+    bar = Progress(*columns, console=console, transient=True)
+    try:
+        bar.start()
         reading = bar.add_task("Reading", total=1.0)
 
         def report(fraction: float) -> None:
-            bar.update(reading, completed=fraction)
-            if fraction >= 1 and len(bar.tasks) == 1:
-                bar.add_task("Selecting", total=None)
+            with suppress(OSError):
+                bar.update(reading, completed=fraction)
+                if fraction >= 1 and len(bar.tasks) == 1:
+                    bar.add_task("Selecting", total=None)
 
         yield report
+    finally:
+        # A terminal that is gone by then must not take the release with it.
+        with suppress(OSError):
+            bar.stop()
 
 
 @contextmanager
 def _guarded() -> Iterator[None]:
-    """End with one line and an exit code: 2 for a clear error, 130 for Ctrl-C, 1 for the rest."""
+    """End with one line and an exit code.
+
+    2 for a clear error, 128 and its number for a signal, 1 for the rest.
+    """
     try:
         yield
-    except (typer.Exit, typer.Abort, BrokenPipeError):
+    except (typer.Exit, typer.Abort):
         raise
     except DpsubsetError as error:
         _fail(str(error), 2)
+    except signals.Ended as end:
+        _fail("interrupted" if end.number == 2 else f"ended by {end}", 128 + end.number)
     except KeyboardInterrupt:
         _fail("interrupted", 130)
     except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            # By its number: the text of another library might quote a cell.
+            _fail(f"the system refused to read or write: {os.strerror(error.errno)}", 1)
         _fail(
             f"stopped by an unexpected {type(error).__name__}. Its text is withheld, because it "
             "could quote the table. To see it, run dpsubset.select from Python on made-up data",
@@ -387,7 +449,7 @@ def _guarded() -> Iterator[None]:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    typer.secho("Error: " + " ".join(message.splitlines()), fg="red", err=True)
+    _trouble(sys.stderr, _red("Error: " + " ".join(message.splitlines())) + "\n")
     raise typer.Exit(code) from None
 
 

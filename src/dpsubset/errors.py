@@ -1,7 +1,8 @@
 """The errors a user meets.
 
 All of them depend on public facts only (arguments, the schema, a table's header), quote no cell of
-a table, and are raised before any private value is used.
+a table, and are raised before any private value is used. The one exception: moments that no table
+can have are refused for their values, which never happens to moments of a table.
 """
 
 from __future__ import annotations

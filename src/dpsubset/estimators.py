@@ -24,7 +24,7 @@ from .intake import declared_columns
 from .mechanisms import Mechanism
 from .schema import Bounds, Schema
 from .selection import select
-from .sources.arrays import as_matrix, is_ragged
+from .sources.arrays import as_matrix, is_list, is_ragged
 from .sources.frames import column_names, is_frame
 
 
@@ -114,7 +114,9 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
         Parameters
         ----------
         X : array or data frame of shape (n, p)
-            The columns to choose from.
+            The columns to choose from. Their number is public. Of a list of records it is the
+            length that most of them have, which one record may change: bounds with one entry a
+            column, or a schema, fix it.
         y : array of shape (n,)
             The response: numbers, or cells of any kind where labels were declared.
 
@@ -151,17 +153,18 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
     def transform(self, X: Any) -> Any:
         """Keep the selected columns of X, whatever their cells hold."""
         check_is_fitted(self)
-        X = _rectangle(X)
+        X = _rectangle(X, self.n_features_in_)
         validate_data(self, X, reset=False, skip_check_array=True)
         with suppress(ValueError, TypeError):
-            return super().transform(X)
+            # scikit-learn refuses an array without rows; here it is an ordinary one.
+            return super().transform(X) if X.shape[0] else self._transform(np.asarray(X))
         # scikit-learn's message would quote cells.
-        raise TableError("X must be a data frame or an array of real numbers, with some rows")
+        raise TableError("X must be a data frame or an array of real numbers")
 
     def inverse_transform(self, X: Any) -> Any:
         """Put the selected columns back in their places, with zeros in all others."""
         check_is_fitted(self)
-        X = as_matrix(_rectangle(X))
+        X = as_matrix(_rectangle(X, int(self.support_.sum())))
         if X.shape[1] != self.support_.sum():
             raise TableError("X has a different shape than during fitting.")
         full = np.zeros((X.shape[0], self.support_.size), dtype=X.dtype)
@@ -192,8 +195,11 @@ def _table(X: Any, columns: int | None = None) -> Any:
     return X
 
 
-def _rectangle(X: Any) -> Any:
-    """The same, for what is not private: a record left out for its length would go unnoticed."""
+def _rectangle(X: Any, columns: int) -> Any:
+    """The same, for what is not private: a record left out for its length would go unnoticed.
+
+    A list without records has as many columns as are expected.
+    """
     if is_ragged(X):
         raise TableError("X must be two-dimensional: its rows differ in length")
-    return _table(X)
+    return _table(X, columns if is_list(X) and not len(X) else None)

@@ -69,6 +69,9 @@ class Gram:
         self.whole = bool((slot >= 0).all())
         self.p = len(c)
 
+    def __repr__(self) -> str:
+        return f"Gram(p={self.p}, private values hidden)"
+
     @classmethod
     def from_moments(cls, moments: Moments) -> Gram:
         """All of X'X at hand."""

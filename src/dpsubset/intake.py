@@ -7,7 +7,7 @@ touches values, and it does not fail because of one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +31,8 @@ class Intake:
 
     schema: Schema
     problem: Problem
-    data: Any
-    y: Any
+    data: Any = field(repr=False)  # private, and so is y
+    y: Any = field(repr=False)
 
     def position(self, name: int | str) -> int:
         """Of a feature, by its name or its position."""
@@ -41,7 +41,12 @@ class Intake:
     def open(self) -> Table | Moments:
         """Look at names and types of the table's columns."""
         if isinstance(self.data, Moments):
-            return self.data
+            moments = self.data.checked()
+            if moments.fingerprint != self.schema.fingerprint():
+                raise ArgumentError("these moments come from another schema")
+            if moments.p != self.problem.p:
+                raise TableError("these moments have another number of columns than their schema")
+            return moments
         return open_table(self.data, self.schema, self.y)
 
     def check_records(self) -> None:
@@ -58,16 +63,7 @@ class Intake:
     ) -> Gram:
         """Send the table through the door; with ``records``, or for such a loss, keep them."""
         records = records or LOSSES[self.problem.loss].needs_records
-        gram = self._gram(table, progress, records)
-        if gram.fingerprint != self.schema.fingerprint():
-            raise ArgumentError("these moments come from another schema")
-        if gram.n == 0 and self.problem.neighbours == "replace-one":
-            # n is public under replace-one, so this may be said.
-            raise TableError(
-                "the table has no rows. (With neighbours='add-remove' the number of rows is "
-                "private and an empty table is an ordinary one)"
-            )
-        return gram
+        return self._gram(table, progress, records)
 
     def _gram(self, table: Table | Moments, progress: Progress | None, records: bool) -> Gram:
         if isinstance(table, Moments):
@@ -93,7 +89,9 @@ def take_in(
     """Check the arguments of a problem and its schema."""
     if isinstance(always_include, str):
         always_include = (always_include,)
-    schema = _settle_schema(data, y, schema, bounds, stated.get("neighbours"))
+    if not isinstance(always_include, Iterable) or getattr(always_include, "ndim", 1) != 1:
+        raise ArgumentError("always_include must list names or positions of columns")
+    schema = _settle_schema(data, y, schema, bounds)
     if schema is None:
         raise ArgumentError("pass a schema (or, for arrays, bounds): bounds are public knowledge "
                             "and are never read from the data")  # fmt: skip
@@ -119,7 +117,6 @@ def _settle_schema(
     y: Any,
     schema: Schema | str | Path | None,
     bounds: Bounds | None,
-    neighbours: Any,
 ) -> Schema | None:
     if isinstance(schema, (str, Path)):
         schema = Schema.read(schema)
@@ -144,16 +141,18 @@ def _settle_schema(
         while response in names:
             response += "_"
         return bounds.schema(names, response)
-    width = bounds.width if is_list(data) else None
-    if is_list(data) and width is None and neighbours == "add-remove":
-        raise ArgumentError(
-            "under add-remove a list of records needs a declared number of columns: pass a schema, "
-            "or bounds with one entry a column"
-        )
-    # The number of columns is public, so the records of a list may tell it, if there are any.
-    width = width or as_matrix(data).shape[1]
+    if is_list(data):
+        # Its records have lengths of their own, and one of them could change what they tell.
+        width = bounds.width
+        if width is None:
+            raise ArgumentError(
+                "a list of records does not declare how many columns it has: pass a NumPy array, "
+                "or bounds with one entry a column, or a schema"
+            )
+    else:
+        width = as_matrix(data).shape[1]
     if not width:
-        raise TableError("X has no columns: pass an array, or bounds with one entry a column")
+        raise TableError("X has no columns: there is nothing to select from")
     return bounds.schema([f"x{j}" for j in range(width)])
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import approximate
 from .errors import SchemaError
 
 Label = str | int | float
@@ -39,6 +40,7 @@ def settle(labels: Any, what: str) -> tuple[Label, Label]:
     if (
         isinstance(labels, (str, bytes))
         or not isinstance(labels, (Sequence, np.ndarray))
+        or getattr(labels, "ndim", 1) != 1
         or len(labels) != 2
     ):
         raise SchemaError(
@@ -73,21 +75,14 @@ def _settled(label: Any, what: str) -> Label:
         if 0 < len(text) <= LONGEST and _is_unicode(text) and not _is_infinite(text):
             return text
     elif isinstance(label, (int, float, np.integer, np.floating)):
-        number = _float(label)
-        if math.isfinite(number):
+        number = approximate(label)
+        if number is not None:
             # One form for 1 and 1.0; floats hold larger integers only in part.
             return int(number) if number.is_integer() and abs(number) <= 2**53 else number
     raise SchemaError(
         f"{what}: a label must be a text of 1 to {LONGEST} characters, a finite number, True or "
         "False"
     )
-
-
-def _float(number: Any) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf
 
 
 def _is_infinite(text: str) -> bool:

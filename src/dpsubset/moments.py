@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
+import flint
 import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from .door import Door
+from .arguments import whole
+from .door import STEPS, Door
 from .errors import ArgumentError, TableError
 from .schema import Schema
 
@@ -31,6 +33,9 @@ _EXACT_ROWS = 2**22
 
 #: Entries of the moments are at most n * 2**30; int64 holds them below this many records.
 LARGEST_N = 2**33 - 1
+
+#: Up to this width it takes about a second to decide in integers whether a matrix is semidefinite.
+_EXACT_WIDTH = 160
 
 #: Size of the float64 work block, in bytes: large enough for a fast matrix product.
 _WORK_BYTES = 2**26
@@ -71,9 +76,33 @@ class Moments:
         """Number of variables."""
         return int(self.products.shape[0]) - 1
 
+    def checked(self) -> Moments:
+        """The same, if a table can have such moments; an error if they were made up or damaged.
+
+        For moments that come from outside. Whether there is an error depends on private values,
+        but moments of a table never lead to one.
+        """
+        products, n = self.products, self.n
+        if (
+            type(products) is not np.ndarray
+            or products.dtype != np.int64
+            or products.ndim != 2
+            or not products.shape[0] == products.shape[1] >= 2
+            or not isinstance(self.fingerprint, str)
+        ):
+            raise TableError("these are no moments: products must be a square matrix of int64")
+        n = whole(n, "n of moments")
+        if not 0 <= n <= LARGEST_N:
+            raise TableError(f"moments must have n between 0 and {LARGEST_N}")
+        if not _possible(products, n):
+            raise TableError(
+                "no table has such moments: they were damaged, or not made by dpsubset"
+            )
+        return Moments(np.ascontiguousarray(products), n, self.fingerprint)
+
     def merge(self, other: Moments) -> Moments:
         """Moments of the two tables stacked; commutative, associative, exact."""
-        if self.fingerprint != other.fingerprint:
+        if self.fingerprint != other.fingerprint or self.p != other.p:
             raise ArgumentError("these moments come from different schemas and cannot be merged")
         check_n(self.n + other.n)
         return Moments(self.products + other.products, self.n + other.n, self.fingerprint)
@@ -108,11 +137,11 @@ class Moments:
         """Read what :meth:`save` wrote."""
         with suppress(OSError, ValueError, TypeError, KeyError, EOFError, BadZipFile):
             with np.load(path, allow_pickle=False) as file:
-                products, n = file["products"], int(file["n"])
-                fingerprint = str(file["fingerprint"])
-            square = products.ndim == 2 and products.shape[0] == products.shape[1] >= 2
-            if products.dtype == np.int64 and square and 0 <= n <= LARGEST_N:
-                return cls(products, n, fingerprint)
+                products, n, fingerprint = file["products"], file["n"], file["fingerprint"]
+            # Of what `save` writes and nothing else: an n of 2.5 is not 2.
+            kinds = n.dtype == np.int64 and fingerprint.dtype.kind == "U"
+            if kinds and n.ndim == fingerprint.ndim == 0:
+                return cls(products, int(n), str(fingerprint)).checked()
         raise TableError(f"{Path(path).name} is not a file of moments")
 
 
@@ -191,6 +220,57 @@ class Accumulator:
             row += recent.astype(np.int64)  # integer addition: the sum may pass 2**53
         self._recent[:] = 0.0
         self._recent_rows = 0
+
+
+def _possible(products: NDArray[np.int64], n: int) -> bool:
+    """Whether these can be sums of products of n records; always so if they are."""
+    most = n * STEPS**2
+    if products.min() < -most or products.max() > most or not np.array_equal(products, products.T):
+        return False
+    squares = np.diagonal(products)
+    if squares.min() < 0 or products[squares == 0].any():
+        return False
+    kept = squares > 0
+    some = np.ascontiguousarray(products[np.ix_(kept, kept)])
+    return len(some) == 0 or _semidefinite(some)
+
+
+def _semidefinite(products: NDArray[np.int64]) -> bool:
+    """Whether no combination of columns has a negative square; the diagonal is positive.
+
+    Cholesky's factorisation of a matrix with unit diagonal fails only if the smallest eigenvalue is
+    below w (w + 1) u or so, w its width and u = 2^-53, and succeeds only if it is above minus that
+    (Higham, Accuracy and Stability, Theorem 10.7); scaling costs a few u an entry. What lies
+    between is singular up to rounding, as columns that are copies of each other make it. There
+    integers decide, as long as they are quick.
+    """
+    width = len(products)
+    scale = 1 / np.sqrt(np.diagonal(products).astype(np.float64))
+    unit = products * scale[:, None] * scale[None, :]
+    margin = 8 * (width + 2) ** 2 * 2.0**-53
+    if _factorises(unit - margin * np.eye(width)):
+        return True
+    if not _factorises(unit + margin * np.eye(width)):
+        return False
+    return is_semidefinite(flint.fmpz_mat(products.tolist())) is not False
+
+
+def is_semidefinite(matrix: flint.fmpz_mat) -> bool | None:
+    """Whether a symmetric matrix of integers is; None if it is too large to decide."""
+    width = matrix.nrows()
+    if width > _EXACT_WIDTH:
+        return None
+    # It has no negative eigenvalue iff these signs alternate.
+    coefficients = matrix.charpoly().coeffs()
+    return all((-1) ** (width - i) * int(c) >= 0 for i, c in enumerate(coefficients))
+
+
+def _factorises(matrix: NDArray[np.float64]) -> bool:
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def check_n(n: int) -> None:

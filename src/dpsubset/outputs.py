@@ -1,11 +1,17 @@
 """Output files that appear whole or not at all.
 
 A release costs budget, so whatever can prevent its file from being written is found before the
-table is read: an :class:`Output` takes its place in the folder at once and is filled later.
+table is read: an :class:`Output` tries its folder at once and is filled later.
+
+Between the two nothing of it is on disk, so that nothing is left behind however the process ends.
+A process killed (SIGKILL) in the moment of writing may leave a draft: a file with a hidden name
+of its own, ``.name.xxxxxxxx.json``. All it can hold is a part of what was to be published; nothing
+reads it, and it may be deleted. Under the file's own name there is only ever a whole file.
 """
 
 from __future__ import annotations
 
+import os
 import secrets
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +28,7 @@ class Output:
     path : Path
         The file's name, which shows nothing new before :meth:`publish`.
     draft : Path
-        An empty file beside it, with the same ending, to be filled.
+        A name beside it, with the same ending, for a file to be written and published.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,11 +43,16 @@ class Output:
         self.draft = self._target.with_name(name)
         try:
             self.draft.touch(exist_ok=False)
+            self.draft.unlink()
         except OSError as error:
             raise ArgumentError(f"cannot write {path}: {error.strerror}") from None
+        finally:
+            self._discard()
 
     def publish(self) -> None:
         """Give the draft the file's name, in place of what had it before."""
+        with open(self.draft, "rb") as file:
+            os.fsync(file.fileno())  # or a power cut could leave the name without the contents
         self.draft.replace(self._target)
 
     def __enter__(self) -> Output:
@@ -53,5 +64,8 @@ class Output:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._discard()
+
+    def _discard(self) -> None:
         with suppress(OSError):
             self.draft.unlink(missing_ok=True)

@@ -15,13 +15,25 @@ constraint  C                           reach B
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
+from .arguments import choice, number, positive, rational, whole
 from .errors import ArgumentError
+
+# The checks of numbers are part of this module for those who state problems and options.
+__all__ = [
+    "Constraint",
+    "Neighbours",
+    "Problem",
+    "number",
+    "positive",
+    "rational",
+    "sqrt_up",
+    "whole",
+]
 
 Constraint = Literal["box", "ball", "l1"]
 Neighbours = Literal["replace-one", "add-remove"]
@@ -81,12 +93,9 @@ class Problem:
             raise ArgumentError(f"there may be at most {LARGEST_P} variables")
         if k > p:
             raise ArgumentError(f"k must be at most p, the number of variables, which is {p}")
-        if constraint not in get_args(Constraint):
-            raise ArgumentError(f"constraint must be one of {', '.join(get_args(Constraint))}")
-        if neighbours not in get_args(Neighbours):
-            raise ArgumentError(f"neighbours must be one of {', '.join(get_args(Neighbours))}")
-        if loss not in LOSSES:
-            raise ArgumentError(f"loss must be one of {', '.join(LOSSES)}")
+        constraint = choice(constraint, get_args(Constraint), "constraint")
+        neighbours = choice(neighbours, get_args(Neighbours), "neighbours")
+        loss = choice(loss, LOSSES, "loss")
         threshold = _threshold(threshold, loss, LOSSES[loss].of_threshold is not None)
         if reach is not None and radius is not None:
             raise ArgumentError("give reach or radius, not both: they say the same thing")
@@ -128,47 +137,6 @@ class Problem:
         """How many supports there are to choose from."""
         free = self.p - len(self.always_include)
         return math.comb(free, self.k - len(self.always_include))
-
-
-def whole(value: Any, what: str) -> int:
-    """An integer argument, or a clear error."""
-    try:
-        if not isinstance(value, bool):
-            return operator.index(value)
-    except TypeError:
-        pass
-    raise ArgumentError(f"{what} must be a whole number, not {type(value).__name__}")
-
-
-def rational(value: Any, what: str) -> Fraction:
-    """A finite number as the exact rational it was given as, or a clear error."""
-    try:
-        if not isinstance(value, (bool, str, bytes)):
-            exact = Fraction(value)
-            # Of numpy's integers it keeps the type, which overflows.
-            return Fraction(int(exact.numerator), int(exact.denominator))
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise ArgumentError(f"{what} must be a finite number")
-
-
-def number(value: Any, what: str) -> float:
-    """A finite float argument, or a clear error."""
-    try:
-        result = float("nan") if isinstance(value, (str, bytes, bool)) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        result = float("nan")
-    if not math.isfinite(result):
-        raise ArgumentError(f"{what} must be a finite number")
-    return result
-
-
-def positive(value: Any, what: str) -> float:
-    """A finite float argument above 0, or a clear error."""
-    result = number(value, what)
-    if result <= 0:
-        raise ArgumentError(f"{what} must be greater than 0")
-    return result
 
 
 def _threshold(value: Any, loss: str, has_one: bool) -> float | None:

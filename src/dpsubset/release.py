@@ -176,7 +176,8 @@ def _warnings(g: Guarantee) -> list[str]:
         found.append(UNPROVEN_WARNING)
     if g.assumes:
         found.append(
-            f"The guarantee holds only if {g.assumes}. Nobody has checked that, and it may be false."
+            f"The guarantee holds only if {g.assumes}. Nobody has checked that, and it may be "
+            "false."
         )
     return found
 
@@ -216,8 +217,8 @@ def _guarantee_lines(g: Guarantee, unit: str) -> list[str]:
         if len(other) > 1
         else "- Under other neighbours nothing is promised: what was done depends on the number of "
         "rows.",
-        f"- It holds only if {g.assumes}. Nobody has checked that, and it may be false; without it there is no "
-        "guarantee."
+        f"- It holds only if {g.assumes}. Nobody has checked that, and it may be false; without it "
+        "there is no guarantee."
         if g.assumes
         else "- It holds for any two neighbouring tables and whatever else is known to an "
         "attacker; it assumes nothing about the data.",

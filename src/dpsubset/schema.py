@@ -10,17 +10,19 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .arguments import approximate
 from .errors import SchemaError
 from .labels import IMAGES, Label, settle
 
@@ -43,11 +45,11 @@ _HEAD = """\
 
 
 def _bound(value: Any, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise SchemaError(f"{what} must be a number, not {type(value).__name__}")
-    number = float(value)
-    if not math.isfinite(number) or abs(number) > _LARGEST_BOUND:
-        raise SchemaError(f"{what} must be finite and at most 1e300 in size")
+    number = approximate(value)
+    if number is None or abs(number) > _LARGEST_BOUND:
+        raise SchemaError(
+            f"{what} must be a number, finite and at most 1e300 in size ({type(value).__name__})"
+        )
     return number
 
 
@@ -163,7 +165,8 @@ class Schema:
         always = set(always_include)
         unknown = always - set(columns)
         if unknown:
-            raise SchemaError(f"always_include names no declared column: {', '.join(unknown)}")
+            raise SchemaError(f"always_include names no declared column: "
+                              f"{', '.join(map(str, unknown))}")  # fmt: skip
         declared = []
         for name, bounds in columns.items():
             lo, hi = _pair(bounds, f"column {name!r}")
@@ -172,7 +175,12 @@ class Schema:
             if not isinstance(response, str):
                 raise SchemaError("with labels, response must be its name")
             explained = Column(response, labels=labels)  # type: ignore[arg-type]
-        elif isinstance(response, (str, bytes)) or len(response) != 3:
+        elif (
+            isinstance(response, (str, bytes))
+            or not isinstance(response, (Sequence, np.ndarray))
+            or getattr(response, "ndim", 1) != 1
+            or len(response) != 3
+        ):
             raise SchemaError(
                 "response must be (name, lo, hi), or its name together with labels=: they are "
                 "public knowledge and are never read from the data"
@@ -423,11 +431,15 @@ def _is_list_of_bounds(x: Any) -> bool:
 
 
 def _pair(bounds: Any, what: str) -> tuple[float, float]:
-    if isinstance(bounds, (int, float, np.integer, np.floating)):
+    if isinstance(bounds, (int, float, Fraction, Decimal, np.generic)):
         half = _bound(bounds, what)
         if half <= 0:
             raise SchemaError(f"{what}: a single bound b means [-b, b] and must be positive")
         return -half, half
-    if isinstance(bounds, (str, bytes)) or not hasattr(bounds, "__len__") or len(bounds) != 2:
+    ends: list[Any] = []
+    if not isinstance(bounds, (str, bytes, Mapping, Set)):
+        with suppress(Exception):  # objects may have methods of their own
+            ends = list(bounds)
+    if len(ends) != 2:
         raise SchemaError(f"{what}: bounds must be a pair (lo, hi)")
-    return _bound(bounds[0], f"{what}: lo"), _bound(bounds[1], f"{what}: hi")
+    return _bound(ends[0], f"{what}: lo"), _bound(ends[1], f"{what}: hi")

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from .arguments import exact, seed_number, whole
 from .errors import ArgumentError
 from .intake import Intake, take_in
 from .mechanisms import Data, Mechanism, Outcome, Sampler, Setting, mechanism
 from .moments import Moments
-from .problem import whole
 from .random import Randomness, SeededSource, SystemSource
 from .release import Release
 from .schema import Bounds, Schema
@@ -34,7 +34,7 @@ class _Plan:
     """Everything about a selection that is public and settled before values are read."""
 
     intake: Intake
-    table: Table | Moments
+    table: Table | Moments = field(repr=False)
     mechanism: Mechanism
     setting: Setting
     seed: int | None
@@ -209,7 +209,8 @@ def simulate(
     None stands for a draw that released nothing. For synthetic data, planning and tests. Takes the
     arguments of :func:`select`, and how many ``draws`` to make.
     """
-    if whole(draws, "draws") < 1:
+    draws = whole(draws, "draws")
+    if draws < 1:
         raise ArgumentError("draws must be at least 1")
     plan = _prepare(
         data, schema, y, bounds, always_include, seed, (epsilon, delta), (mechanism, options),
@@ -240,7 +241,7 @@ def _prepare(
     epsilon, delta = exact_epsilon(budget[0]), exact_delta(budget[1])
     chosen = mechanism(*named)
     if seed is not None:
-        seed = whole(seed, "seed")
+        seed = seed_number(seed)
         if not chosen.seedable:
             raise ArgumentError(f"{chosen.name} takes noise from OpenDP, which has no seeds")
     if not chosen.proven and allow_unproven is not True:
@@ -260,8 +261,12 @@ def _prepare(
 
 def exact_epsilon(value: Any) -> Fraction:
     """Epsilon as the exact rational that was given; a float stands for its own binary value."""
-    epsilon = _exact(value)
-    if epsilon is None or epsilon <= 0:
+    epsilon = exact(value)
+    if epsilon is None:  # also what is too long or too far from 1 to be written out
+        raise ArgumentError(
+            "epsilon must be a finite number; epsilon must lie between 1e-9 and 1e6"
+        )
+    if epsilon <= 0:
         raise ArgumentError("epsilon must be a finite number greater than 0")
     # Beyond these no guarantee is worth its name, and float64 bounds no longer guide the search.
     if not 1e-9 <= epsilon <= 1e6:
@@ -271,23 +276,9 @@ def exact_epsilon(value: Any) -> Fraction:
 
 def exact_delta(value: Any) -> Fraction:
     """Delta, likewise; 0 for pure privacy."""
-    delta = _exact(value)
+    delta = exact(value)
     if delta is None or not 0 <= delta < 1:
         raise ArgumentError("delta must be a number from 0 to below 1: much below 1/n, or 0")
     if 0 < delta < 1e-100:
         raise ArgumentError("delta must be 0 or at least 1e-100")
     return delta
-
-
-def _exact(value: Any) -> Fraction | None:
-    if isinstance(value, bool):
-        return None
-    if not isinstance(value, (int, float, Fraction, Decimal)) and not hasattr(value, "dtype"):
-        return None
-    if isinstance(value, Decimal) and value and value.is_finite() and abs(value.adjusted()) > 400:
-        # Refused in any case; as a fraction it could have any number of digits.
-        value = Decimal("1e400" if value.adjusted() > 0 else "1e-400").copy_sign(value)
-    try:
-        return Fraction(float(value) if hasattr(value, "dtype") else value)
-    except (TypeError, ValueError, OverflowError):
-        return None

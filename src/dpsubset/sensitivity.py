@@ -47,7 +47,7 @@ class Sensitivity:
     def of(cls, problem: Problem, rule: str = "sharp") -> Sensitivity:
         """Sensitivity by the sharp rule, or by a published looser one."""
         rules = loss_of(problem).ranges
-        if rule not in rules:
+        if not isinstance(rule, str) or rule not in rules:
             raise ArgumentError(
                 f"sensitivity must be one of {', '.join(rules)} for the {problem.loss} loss"
             )

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import dpsubset as dps
+from dpsubset.losses import LOSSES
 from dpsubset.sources import Progress, open_table
 
 SCHEMA = dps.Schema.from_bounds({"a": (-1, 1), "b": (-1, 1), "c": (-1, 1)}, ("y", -1, 1))
@@ -50,34 +52,48 @@ def test_everything_always_included() -> None:
     assert dps.select(frame(), SCHEMA, k=1, epsilon=1, always_include="b").features == ["b"]
 
 
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("n", [0, 1])
-def test_tiny_tables_under_add_remove_answer_nearly_uniformly(n: int, mechanism: str) -> None:
+def test_tiny_tables_answer_nearly_uniformly(n: int, mechanism: str, neighbours: str) -> None:
     counts = dps.simulate(
         frame(n), SCHEMA, k=1, epsilon=0.01, draws=3000, mechanism=mechanism,
-        neighbours="add-remove", seed=7,
+        neighbours=neighbours, seed=7,
     )  # fmt: skip
     assert set(counts) == {(0,), (1,), (2,)}
     # One row changes probabilities by at most exp(0.01); five standard deviations of chance.
     assert all(abs(count / 3000 - 1 / 3) < 0.01 + 5 * 0.0086 for count in counts.values())
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "frame", "array"])
-def test_an_empty_table_is_an_error_only_when_n_is_public(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("kind", ["csv", "parquet", "pandas", "polars", "array", "list", "moments"])
+def test_an_empty_table_is_an_ordinary_one(
+    kind: str, loss: str, neighbours: str, tmp_path: Path
+) -> None:
+    # A release of one row states what it costs under add-remove, also under replace-one. An error
+    # for no rows would tell the two tables apart at any price.
     empty = frame(0)
+    empty.to_csv(tmp_path / "t.csv", index=False)
+    empty.to_parquet(tmp_path / "t.parquet")
     data: Any = {
         "csv": tmp_path / "t.csv",
         "parquet": tmp_path / "t.parquet",
-        "frame": empty,
+        "pandas": empty,
+        "polars": pl.DataFrame(empty),
         "array": empty[["a", "b", "c"]].to_numpy(),
+        "list": [],
+        "moments": dps.Moments.from_blocks(SCHEMA, []),
     }[kind]
-    empty.to_csv(tmp_path / "t.csv", index=False)
-    empty.to_parquet(tmp_path / "t.parquet")
-    y = empty["y"].to_numpy() if kind == "array" else None
-    with pytest.raises(dps.TableError, match="no rows"):
-        dps.select(data, SCHEMA, y=y, k=1, epsilon=1)
-    release = dps.select(data, SCHEMA, y=y, k=1, epsilon=1, neighbours="add-remove")
+    y: Any = {"array": empty["y"].to_numpy(), "list": []}.get(kind)
+    asked: dict[str, Any] = {"k": 1, "epsilon": 1, "loss": loss, "neighbours": neighbours}
+    if kind == "moments" and LOSSES[loss].needs_records:
+        return
+    release = dps.select(data, SCHEMA, y=y, **asked)
     assert len(release.features) == 1
+    assert set(release.guarantee.costs) == {"replace-one", "add-remove"}
+    assert release.statement()
+    assert dps.simulate(data, SCHEMA, y=y, draws=2, **asked).total() == 2
 
 
 def test_one_row_under_replace_one() -> None:
@@ -153,6 +169,25 @@ def test_the_table_is_checked_before_a_value_is_read(
 def test_bounds_come_from_one_place(data: Any, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(dps.ArgumentError, match=message):
         dps.select(data, k=1, epsilon=1, **arguments)
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("outer", [list, tuple])
+@pytest.mark.parametrize("records", [[], [[0.5, 0.25, 1]] * 4, [[1, 2], [3]], [1.0], [None]])
+def test_a_list_does_not_declare_its_columns(
+    records: list[Any], outer: type, neighbours: str
+) -> None:
+    data, y = outer(records), [0.5] * len(records)
+    asked: dict[str, Any] = {"k": 1, "epsilon": 1, "neighbours": neighbours, "y": y}
+    for call in (dps.select, dps.simulate, dps.best_subset):
+        given = {**asked, "bounds": dps.Bounds(x=1, y=1)}
+        if call is dps.best_subset:
+            del given["epsilon"]
+        with pytest.raises(dps.ArgumentError, match="NumPy array, or bounds with one entry"):
+            call(data, **given)
+    # The twins: what the message says.
+    assert dps.select(data, bounds=dps.Bounds(x=[1] * 3, y=1), **asked).problem.p == 3
+    assert dps.select(data, SCHEMA, **asked).problem.p == 3
 
 
 @pytest.mark.parametrize("draws", [0, -1, 1.5, None])

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsubset.door import STEPS
+from dpsubset.errors import TableError
 from dpsubset.losses import barrier, certified
 from dpsubset.losses.certified import bracket, minimum
 from dpsubset.losses.least_squares import Scorer
@@ -226,3 +227,12 @@ def test_proposals_are_enough_where_float64_kernels_are_not(
         problem = Problem.state(12, 12, constraint=constraint, reach=reach, ridge=ridge)
         unit = Sensitivity.of(problem).unit
         assert Scorer(moments, problem, unit).exact_score(range(12)) >= 0
+
+
+@pytest.mark.parametrize("constraint", ["box", "l1"])
+def test_a_matrix_of_no_table_ends_with_an_error(constraint: str) -> None:
+    """What the check of moments cannot tell from rounding; the minimum may then have no proof."""
+    h = [[Fraction(0), Fraction(1)], [Fraction(1), Fraction(0)]]
+    q = Quadratic.of(h, [Fraction(1, 10), Fraction(1, 5)], Fraction(1))
+    with pytest.raises(TableError, match="no table"):
+        minimum(q, constraint, 1.0, Fraction(1, 1000))

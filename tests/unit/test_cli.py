@@ -162,6 +162,13 @@ def test_mechanisms_take_options_and_a_delta(folder: Path) -> None:
         assert release["guarantee"]["private"] is True
 
 
+@pytest.mark.parametrize("value", ["1e999999999", "nan", "1/0", "9" * 5000, "-1"])
+def test_options_that_are_no_sensible_numbers(folder: Path, value: str) -> None:
+    result = select("--mechanism", "top-r", "--option", f"R={value}")
+    assert result.exit_code == 2
+    assert "Error: " in result.output
+
+
 def test_a_mechanism_may_release_nothing(folder: Path) -> None:
     result = select(
         "--mechanism",
@@ -366,18 +373,187 @@ def test_a_real_sigint_ends_cleanly(folder: Path) -> None:
     assert (process.returncode, out, err) == (130, "", "Error: interrupted\n")
 
 
-def test_a_closed_pipe_is_no_traceback(folder: Path) -> None:
-    read, write = os.pipe()
-    os.close(read)
-    arguments = ["select", "table.csv", "--schema", "schema.yaml", "--k", "1", "--epsilon", "1"]
-    done = subprocess.run(
-        [*COMMAND, *arguments, "--out", "release.json"],
-        stdout=write, stderr=subprocess.PIPE, text=True, check=False,
+def started(*arguments: str) -> tuple[subprocess.Popen[str], int]:
+    """The command with its progress bar on a terminal, and the other end of the terminal."""
+    master, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "select", "table.csv", "--schema", "schema.yaml", "--k", "1", "--epsilon", "1",
+         "--out", "release.json", "--statement", "statement.md", *arguments],
+        stdout=subprocess.PIPE, stderr=terminal, text=True,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
     )  # fmt: skip
-    os.close(write)
+    os.close(terminal)
+    return process, master
+
+
+def seen_until(master: int, word: bytes | None) -> bytes:
+    seen = b""
+    while word is None or word not in seen:
+        try:
+            piece = os.read(master, 4096)
+        except OSError:  # how Linux reports that the other end is closed
+            break
+        seen += piece
+    return seen
+
+
+def plain(seen: bytes) -> str:
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
+
+
+#: Both take minutes. What a bar says tells that the command is at work on it.
+LONG = {
+    b"Reading": ("--mechanism", "permute-and-flip"),
+    b"Selecting": ("--mechanism", "metropolis", "--option", "steps=10000000000", "--delta", "1e-3"),
+}
+
+
+def lengthen(folder: Path, word: bytes) -> None:
+    if word == b"Reading":
+        rows = (folder / "table.csv").read_text().splitlines()
+        (folder / "table.csv").write_text("\n".join([rows[0], *rows[1:] * 4000]) + "\n")
+
+
+@pytest.mark.parametrize("word", LONG)
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_signals_leave_nothing_behind(folder: Path, name: str, word: bytes) -> None:
+    lengthen(folder, word)
+    number = getattr(signal, name)
+    process, master = started(*LONG[word])
+    seen = seen_until(master, word)
+    assert word in seen
+    process.send_signal(number)
+    said = plain(seen_until(master, None))
+    out = process.communicate(timeout=60)[0]
+    os.close(master)
+    assert (process.returncode, out) == (128 + number, "")
+    assert said.splitlines()[-1].strip() == f"Error: ended by {name}"
+    assert "Traceback" not in said
+    assert files(folder) == {"table.csv", "schema.yaml"}
+
+
+@pytest.mark.parametrize("word", LONG)
+def test_a_kill_leaves_nothing_behind_while_the_release_is_made(folder: Path, word: bytes) -> None:
+    lengthen(folder, word)
+    process, master = started(*LONG[word])
+    assert word in seen_until(master, word)
+    process.kill()
+    process.communicate(timeout=60)
+    os.close(master)
+    assert files(folder) == {"table.csv", "schema.yaml"}
+
+
+def test_a_signal_while_the_release_is_written_waits_for_it(folder: Path) -> None:
+    # The command sends it to itself, between the draft and its new name.
+    script = (
+        "import os, signal, dpsubset.outputs as o\n"
+        "publish = o.Output.publish\n"
+        "def signalled(self):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    publish(self)\n"
+        "o.Output.publish = signalled\n"
+        "from dpsubset.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *SELECT, "--out", "release.json", "--statement", "s.md"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (143, "Error: ended by SIGTERM\n")
+    assert json.loads((folder / "release.json").read_text())["features"] == ["b"]
+    assert (folder / "s.md").read_text().startswith("# Privacy statement")
+    assert files(folder) == {"table.csv", "schema.yaml", "release.json", "s.md"}
+
+
+SELECT = ("select", "table.csv", "--schema", "schema.yaml", "--k", "1", "--epsilon", "1e6")
+
+
+def without_stdout(kind: str, *arguments: str, stderr: Any = subprocess.PIPE) -> Any:
+    """Run the command where it cannot print."""
+    command: tuple[str, ...] = (*COMMAND, *arguments)
+    if kind == "closed":
+        command = ("sh", "-c", 'exec "$@" >&-', "sh", *command)
+    read, pipe = os.pipe()
+    os.close(read)
+    try:
+        with open("/dev/full", "w") as full:
+            out = {"full": full, "pipe": pipe, "closed": None}[kind]
+            return subprocess.run(command, stdout=out, stderr=stderr, text=True, check=False)
+    finally:
+        os.close(pipe)
+
+
+REASONS = {"full": "No space left on device", "pipe": "Broken pipe", "closed": "it is closed"}
+each_stdout = pytest.mark.parametrize("kind", REASONS)
+
+
+@each_stdout
+@pytest.mark.parametrize("quiet", [(), ("--quiet",)])
+def test_what_cannot_be_printed_is_in_the_files(
+    folder: Path, kind: str, quiet: tuple[str, ...]
+) -> None:
+    done = without_stdout(kind, *SELECT, *quiet, "--out", "release.json", "--statement", "s.md")
     assert done.returncode == 1
-    assert "Traceback" not in done.stderr
-    assert (folder / "release.json").exists()  # files first: the budget is spent
+    assert done.stderr == (
+        "Error: the release was made, but not all of it was written: standard output: "
+        f"{REASONS[kind]}\n"
+    )
+    assert json.loads((folder / "release.json").read_text())["features"] == ["b"]
+    assert (folder / "s.md").read_text().startswith("# Privacy statement")
+
+
+@each_stdout
+@pytest.mark.parametrize("more", [(), ("--quiet",), ("--statement", "s.md"), ("--seed", "1")])
+def test_what_cannot_be_printed_and_has_no_file_is_in_the_errors(
+    folder: Path, kind: str, more: tuple[str, ...]
+) -> None:
+    done = without_stdout(kind, *SELECT, *more)
+    assert done.returncode == 1
+    start, end = done.stderr.index("{"), done.stderr.rindex("}") + 1
+    assert json.loads(done.stderr[start:end])["features"] == ["b"]
+    assert done.stderr[end:].splitlines()[1:] == [
+        f"Error: the release was made, but not all of it was written: standard output: "
+        f"{REASONS[kind]}"
+    ]
+
+
+@each_stdout
+def test_when_nothing_can_be_said_the_exit_code_says_so(folder: Path, kind: str) -> None:
+    with open("/dev/full", "w") as full:
+        assert without_stdout(kind, *SELECT, "--seed", "1", stderr=full).returncode == 1
+        assert without_stdout(kind, *SELECT, "--out", "r.json", stderr=full).returncode == 1
+    assert (folder / "r.json").exists()
+
+
+def test_full_errors_do_not_stop_a_release(folder: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*COMMAND, *SELECT, "--seed", "1"], stdout=subprocess.PIPE, stderr=full, text=True,
+            check=False,
+        )  # fmt: skip
+    assert done.returncode == 0
+    assert "  b" in done.stdout.splitlines()
+
+
+def test_names_that_standard_output_cannot_encode_are_not_lost(folder: Path) -> None:
+    for name in ("table.csv", "schema.yaml"):
+        text = (folder / name).read_text()
+        (folder / name).write_text(text.replace("b:", '"\u017c":').replace("a,b,c", "a,\u017c,c"))
+    done = subprocess.run(
+        [*COMMAND, *SELECT], capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "\\u017c" in done.stderr  # as standard error writes what it has no letter for
+    assert "UnicodeEncodeError" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["mechanisms"], ["--help"], ["--version"], ["schema", "check", "schema.yaml"]]
+)
+def test_whatever_cannot_be_printed_is_an_error(folder: Path, arguments: list[str]) -> None:
+    done = without_stdout("full", *arguments)
+    assert done.returncode == 1
+    assert done.stderr == "Error: the system refused to read or write: No space left on device\n"
 
 
 def test_the_installed_command_works(folder: Path) -> None:
@@ -425,26 +601,12 @@ def test_help_is_quick() -> None:
 def test_progress_bar_shows_percentages_and_no_counts(folder: Path) -> None:
     rows = (folder / "table.csv").read_text().splitlines()
     (folder / "table.csv").write_text("\n".join([rows[0], *rows[1:] * 500]) + "\n")
-    arguments = ["select", "table.csv", "--schema", "schema.yaml", "--k", "1", "--epsilon", "1e6"]
-    master, terminal = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=terminal, text=True,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
-    )  # fmt: skip
-    os.close(terminal)
-    seen = b""
-    while True:
-        try:
-            piece = os.read(master, 4096)
-        except OSError:  # how Linux reports that the other end is closed
-            break
-        if not piece:
-            break
-        seen += piece
+    process, master = started()
+    seen = seen_until(master, None)
     os.close(master)
     out = process.communicate()[0]
     assert process.returncode == 0
-    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", seen.decode())
+    text = plain(seen)
     assert "Reading" in text
     assert "100%" in text
     assert re.findall(r"\d{4,}", text) == []  # 400000 rows, or bytes

@@ -206,17 +206,17 @@ def test_edges(name: str, constraint: str) -> None:
     assert select(always_include=(7, 3, 1, 50), **stated).support == (1, 3, 7, 50)
     zeros = {"data": np.zeros_like(x), "y": np.zeros_like(y)}
     assert len({select(**zeros, **stated, seed=seed).support for seed in range(8)}) > 1
-    empty = select(data=x[:0], y=y[:0], neighbours="add-remove", **stated)
-    assert len(empty.support) == K
-    with pytest.raises(dps.TableError, match="no rows"):
-        select(data=x[:0], y=y[:0], **stated)
+    for neighbours in ("replace-one", "add-remove"):
+        empty = select(data=x[:0], y=y[:0], neighbours=neighbours, **stated)
+        assert len(empty.support) == K
 
 
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("name", PLAIN)
-def test_without_data_every_support_is_as_likely_as_any_other(name: str) -> None:
+def test_without_data_every_support_is_as_likely_as_any_other(name: str, neighbours: str) -> None:
     found = dps.simulate(
         np.zeros((0, 9)), k=2, epsilon=3, y=np.zeros(0), bounds=UNIT, mechanism=name, seed=2,
-        neighbours="add-remove", draws=5000,
+        neighbours=neighbours, draws=5000,
     )  # fmt: skip
     supports = [(i, j) for j in range(9) for i in range(j)]
     assert g_test(found, supports, np.full(36, 1 / 36)) > LEVEL

@@ -38,7 +38,7 @@ def selector(**changes: Any) -> PrivateSubsetSelector:
     )
 
 
-# No check is expected to fail. Two pass because of what the tags say: missing values and text are
+# One check is expected to fail. Two pass because of what the tags say: missing values and text are
 # ordinary cells, since no cell may stop a private computation.
 @parametrize_with_checks(
     [
@@ -53,13 +53,10 @@ def selector(**changes: Any) -> PrivateSubsetSelector:
             threshold=0.5,
         ),
     ],
-    # The second instance treats an empty table as an ordinary one, because under add-remove the
-    # number of rows is private: an error would tell that it is 0.
-    expected_failed_checks=lambda estimator: (
-        {"check_estimators_empty_data_messages": "n is private under add-remove: n = 0 is allowed"}
-        if estimator.neighbours == "add-remove"
-        else {}
-    ),
+    expected_failed_checks=lambda estimator: {
+        "check_estimators_empty_data_messages": "an error would tell a table without rows from one "
+        "with a row, which no cost under add-remove could cover"
+    },
 )  # fmt: skip
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     check(estimator)
@@ -311,6 +308,19 @@ def test_wrong_data_are_clear_errors() -> None:
         selector().fit(pl.LazyFrame(x), y)
     with pytest.raises(dps.ArgumentError, match="requires y"):
         selector().fit(x)
-    with pytest.raises(dps.TableError, match="no rows"):
-        selector().fit(x[:0], y[:0])
-    assert selector(neighbours="add-remove").fit(x[:0], y[:0]).support_.sum() == 2
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("output", ["default", "pandas", "polars"])
+def test_an_empty_table_is_an_ordinary_one(output: str, neighbours: str) -> None:
+    x, y = data(0)
+    bounds = Bounds(x=[1] * 4, y=1)  # tells how many columns a list without records has
+    tables = (x, pd.DataFrame(x, columns=NAMES), pl.DataFrame({name: [] for name in NAMES}), [])
+    for table in tables:
+        for response in (y, []):
+            chosen = selector(neighbours=neighbours, bounds=bounds).set_output(transform=output)
+            kept = chosen.fit_transform(table, response)
+            assert chosen.support_.sum() == 2
+            assert kept.shape == (0, 2)
+            assert chosen.inverse_transform(kept).shape == (0, 4)
+            assert chosen.inverse_transform([]).shape == (0, 4)

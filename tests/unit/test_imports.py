@@ -13,15 +13,16 @@ ROOT = Path(dpsubset.__file__).parent
 
 #: What a layer may import of the package, besides itself and `errors`. A layer is a module or
 #: a folder of this name. Nothing may import the package's own __init__, which imports lazily.
-BASE = {"labels", "schema", "door", "moments", "gram"}
+BASE = {"arguments", "labels", "schema", "door", "moments", "gram"}
 MODEL = {"problem", "losses", "sensitivity"}
 ENGINE = {"search", "random"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
-    "labels": set(),
-    "schema": {"labels"},
+    "arguments": set(),
+    "labels": {"arguments"},
+    "schema": {"labels", "arguments"},
     "door": {"schema"},
-    "moments": {"schema", "door"},
+    "moments": {"arguments", "schema", "door"},
     "gram": {"schema", "door", "moments"},
     # Sources stand beside the moments: they make blocks for them and know nothing of what follows.
     "sources": {"labels", "schema", "moments"},
@@ -44,8 +45,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "audit": BASE | MODEL | ENGINE | {"mechanisms"},
     "proofs": set(),
 }
-TOP = {*MAY_IMPORT, "outputs"}
-MAY_IMPORT |= {"outputs": TOP, "cli_audit": TOP, "cli": TOP | {"cli_audit"}, "estimators": TOP}
+TOP = {*MAY_IMPORT, "outputs", "signals"}
+MAY_IMPORT |= {
+    "signals": set(),
+    "outputs": TOP,
+    "cli_audit": TOP,
+    "cli": TOP | {"cli_audit"},
+    "estimators": TOP,
+}
 #: The version is a fact, not a layer.
 HARMLESS = {"__version__"}
 

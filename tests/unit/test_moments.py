@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
@@ -14,7 +15,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from threadpoolctl import threadpool_limits
 
-from dpsubset import ArgumentError, Moments, Schema, TableError, moments
+import dpsubset
+from dpsubset import ArgumentError, DpsubsetError, Moments, Schema, TableError, moments
 from dpsubset.door import STEPS, Door
 from dpsubset.moments import LARGEST_N, Accumulator
 
@@ -233,3 +235,107 @@ def test_repr_hides_private_values() -> None:
     text = repr(m)
     assert "17" not in text
     assert str(m.products[0, 0]) not in text
+
+
+def tampered(change: Callable[[np.ndarray], object], n: int = 30) -> np.ndarray:
+    products = of(np.random.default_rng(3).uniform(-1, 1, (n, P + 1))).products.copy()
+    change(products)
+    return products
+
+
+def put(*entries: tuple[int, int, int]) -> Callable[[np.ndarray], object]:
+    def change(products: np.ndarray) -> None:
+        for i, j, value in entries:
+            products[i, j] = value
+
+    return change
+
+
+def collinear(products: np.ndarray) -> None:
+    """Two columns that are more alike than equal ones: singular but for one unit."""
+    products[0, 0] = products[1, 1] = 10**9
+    products[0, 1] = products[1, 0] = 10**9
+    products[:2, 2:] = products[2:, :2] = 0
+    products[0, 2] = products[2, 0] = 1
+
+
+MOST = 30 * STEPS**2
+IMPOSSIBLE: dict[str, np.ndarray] = {
+    "smallest integer": tampered(put((0, 1, -(2**63)), (1, 0, -(2**63)))),
+    "smallest on the diagonal": tampered(put((0, 0, -(2**63)))),
+    "all smallest": np.full((P + 1, P + 1), -(2**63)),
+    "not symmetric": tampered(put((0, 1, 5))),
+    "negative square": tampered(put((2, 2, -1))),
+    "larger than n records allow": tampered(put((0, 0, MOST + 1))),
+    "larger product": tampered(put((0, 1, MOST + 1), (1, 0, MOST + 1))),
+    "Cauchy and Schwarz": tampered(put((0, 0, 100), (1, 1, 100), (0, 1, 101), (1, 0, 101))),
+    "a zero column with products": tampered(put((0, 0, 0))),
+    "a response of zeros": tampered(put((P, P, 0))),
+    "indefinite": tampered(
+        put(*((i, j, MOST if i == j else 0) for i in range(P + 1) for j in range(P + 1)),
+            *((i, j, MOST - 1) for i, j in ((0, 1), (1, 0), (0, 2), (2, 0))))
+    ),
+    "indefinite by one unit": tampered(collinear),
+    "too narrow": tampered(lambda _: None)[1:, 1:],
+    "too wide": np.zeros((P + 2, P + 2), dtype=np.int64),
+    "no matrix": np.zeros(16, dtype=np.int64),
+    "not square": np.zeros((4, 5), dtype=np.int64),
+    "floats": tampered(lambda _: None).astype(np.float64),
+    "not a number": np.full((P + 1, P + 1), np.nan),
+    "short integers": tampered(lambda _: None).astype(np.int32),
+    "big-endian": tampered(lambda _: None).astype(">i8"),
+    "objects": tampered(lambda _: None).astype(object),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_moments_that_no_table_has_are_refused(name: str, tmp_path: Path) -> None:
+    made_up = Moments(IMPOSSIBLE[name], 30, SCHEMA.fingerprint())
+    for call in (dpsubset.select, dpsubset.simulate):
+        with pytest.raises(TableError):
+            call(made_up, SCHEMA, k=1, epsilon=1)
+    with pytest.raises(TableError):
+        dpsubset.best_subset(made_up, SCHEMA, k=1)
+    np.savez(
+        tmp_path / "m.npz", allow_pickle=True, products=made_up.products, n=np.int64(30),
+        fingerprint=np.array(SCHEMA.fingerprint()),
+    )  # fmt: skip
+    with pytest.raises(TableError):
+        dpsubset.select(Moments.load(tmp_path / "m.npz"), SCHEMA, k=1, epsilon=1)
+
+
+@pytest.mark.parametrize(
+    "n", [0, 1, 29.5, "30", None, True, np.array(30), np.array([30]), -1, 2**40], ids=repr
+)
+def test_a_number_of_records_that_cannot_be_is_refused(n: Any, tmp_path: Path) -> None:
+    products = tampered(lambda _: None)
+    with pytest.raises(DpsubsetError):
+        dpsubset.select(Moments(products, n, SCHEMA.fingerprint()), SCHEMA, k=1, epsilon=1)
+    np.savez(tmp_path / "m.npz", allow_pickle=True, products=products, n=n, fingerprint="f")
+    if not (isinstance(n, np.ndarray) and n.ndim == 0):  # which is how 30 is stored
+        with pytest.raises(TableError):
+            Moments.load(tmp_path / "m.npz")
+
+
+def test_merging_moments_of_other_widths_is_an_error() -> None:
+    one, other = (Moments(np.zeros((w, w), dtype=np.int64), 0, "f") for w in (2, 3))
+    with pytest.raises(ArgumentError, match="schemas"):
+        one.merge(other)
+
+
+@given(TABLES, st.lists(st.integers(0, P), min_size=P + 1, max_size=P + 1))
+def test_moments_of_tables_are_never_refused(table: np.ndarray, columns: list[int]) -> None:
+    for cells in (table, table[:, columns]):  # with copies of columns, exactly singular
+        m = of(cells)
+        assert state(m.checked()) == state(m)
+        turned = Moments(np.asfortranarray(m.products), np.int64(m.n), m.fingerprint)
+        assert state(turned.checked()) == state(m)
+
+
+@pytest.mark.parametrize("width", [12, 160, 161, 400])
+@pytest.mark.parametrize("rank", [1, 5])
+def test_singular_moments_are_never_refused(width: int, rank: int) -> None:
+    rng = np.random.default_rng(width)
+    cells = rng.integers(-STEPS, STEPS + 1, (rank, width))
+    for weight in (1, 2**30):  # as many copies of each record
+        Moments(cells.T @ cells * weight, rank * weight, "f").checked()

@@ -176,12 +176,10 @@ FILES: dict[str, bytes] = {
     "other-names.csv": csv_text({WORD: [1], str(NUMBER): [2]}).encode(),
     "semicolons.csv": csv_text(mixed()).replace(",", ";").encode(),
     "duplicate-header.csv": f"a,a,b,c,y\n{NUMBER},{WORD},1,1,1\n".encode(),
-    "only-header.csv": b"a,b,c,y\n",
     "other-names.parquet": parquet_bytes({WORD: [1.0], "a": [2.0]}),
     "times.parquet": parquet_bytes({"a": TIMES, **ONES}),
     "struct.parquet": parquet_bytes({"a": [{WORD: 1}] * 3, **ONES}),
     "list.parquet": parquet_bytes({"a": [[NUMBER]] * 3, **ONES}),
-    "no-rows.parquet": parquet_bytes({k: pa.array([], pa.float64()) for k in "abcy"}),
     "table.xlsx": RUBBISH,
     "no-ending": csv_text(mixed()).encode(),
 }
@@ -282,7 +280,6 @@ FRAMES: dict[str, Callable[[], Any]] = {
         {"a": pl.Series([[WORD]] * 3, dtype=pl.List(pl.Enum([WORD]))), **ONES}
     ),
     "failing query": lambda: pl.LazyFrame(mixed()).with_columns(pl.col("a").cast(pl.Float64)),
-    "no rows": lambda: pl.DataFrame(numbers())[:0],
 }
 
 
@@ -313,7 +310,6 @@ ARRAYS: dict[str, tuple[Any, Any]] = {
     "rows": (MATRIX, [NUMBER] * 3),
     "matrix y": (MATRIX, MATRIX),
     "no y": (MATRIX, None),
-    "no rows": (MATRIX[:0], []),
     "record array": (np.array([(NUMBER,)], dtype=[("a", float)]), [NUMBER]),
 }
 

@@ -276,16 +276,15 @@ def test_a_response_in_records_of_one_cell(one: Any, odd: Any) -> None:
         assert moments(pd.DataFrame(x, columns=["a", "b", "c"]), y) == wanted
 
 
-def test_the_columns_of_a_list_are_those_of_most_records_unless_declared() -> None:
-    x, y = [[1.0, 0.0], [0.5], [0.0, 1.0]], [1.0, 0.0, 1.0]
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_the_columns_of_a_list_are_declared(neighbours: str) -> None:
+    asked: dict[str, Any] = {"k": 1, "epsilon": 1, "neighbours": neighbours}
     one, each = dps.Bounds(x=1, y=1), dps.Bounds(x=[1, 1, 1], y=1)
-    assert len(dps.select(x, y=y, bounds=one, k=1, epsilon=1).schema.features) == 2
-    assert len(dps.select(x, y=y, bounds=each, k=1, epsilon=1).schema.features) == 3
-    assert len(dps.select([], y=[], bounds=each, k=1, epsilon=1, neighbours="add-remove")
-               .schema.features) == 3  # fmt: skip
-    for data, neighbours in (([], "replace-one"), (x, "add-remove"), ([], "add-remove")):
-        with pytest.raises(dps.DpsubsetError, match="columns"):
-            dps.select(data, y=y[: len(data)], bounds=one, k=1, epsilon=1, neighbours=neighbours)
+    for x in ([[1.0, 0.0], [0.5], [0.0, 1.0]], [[1.0, 0.0]], []):
+        y = [1.0] * len(x)
+        assert len(dps.select(x, y=y, bounds=each, **asked).schema.features) == 3
+        with pytest.raises(dps.ArgumentError, match="how many columns"):
+            dps.select(x, y=y, bounds=one, **asked)
 
 
 def test_masked_cells_are_missing() -> None:

@@ -21,10 +21,15 @@ from fractions import Fraction
 
 import flint
 
+from ..errors import TableError
+from ..moments import is_semidefinite
 from ..problem import sqrt_up
 from .barrier import arb, fraction, minimise
 from .interior import points
 from .quadratic import Quadratic
+
+#: Bits that no table has been seen to need.
+_DOUBTFUL = 2**11
 
 
 def minimum(
@@ -47,6 +52,9 @@ def minimum(
             if high - low <= tolerance:
                 return low, high
         bits *= 2
+        if bits == _DOUBTFUL and is_semidefinite(q.g) is False:
+            # Of no table: moments that somebody tampered with have no minimum to be found here.
+            raise TableError("no table has such moments: they were damaged, or made up")
 
 
 def bracket(

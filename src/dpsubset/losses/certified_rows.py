@@ -11,7 +11,7 @@ where they cannot certify themselves, and tests call it as their oracle.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import flint
@@ -29,7 +29,7 @@ _Vector = list[flint.arb]
 class Sum:
     """F: different rows with how often each occurs, as integers over ``scale``."""
 
-    rows: list[tuple[tuple[int, ...], int, int]]  # z, o, count
+    rows: list[tuple[tuple[int, ...], int, int]] = field(repr=False)  # z, o, count
     k: int
     scale: int
     code: int

@@ -10,7 +10,7 @@ from fractions import Fraction
 import flint
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Quadratic:
     """q(b) = (b'Gb - 2c'b + yy) / scale + ridge |b|^2, integers but for the ridge.
 

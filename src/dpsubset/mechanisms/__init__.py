@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+from ..arguments import exact
 from ..errors import ArgumentError
 from .base import Cost, Data, Guarantee, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
 from .exponential import Exponential
@@ -76,8 +78,11 @@ def _value(text: str) -> Any:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
-        number = Fraction(text)
-    except (ValueError, ZeroDivisionError):
+        # Not by Fraction alone, which multiplies 1e999999999 out.
+        number = Fraction(text) if "/" in text else exact(Decimal(text))
+    except (ValueError, ArithmeticError):
+        return text
+    if number is None:
         return text
     return int(number) if number.denominator == 1 else number
 

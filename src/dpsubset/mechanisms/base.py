@@ -144,7 +144,7 @@ class Setting:
 class Data:
     """The private side: a table that has passed the door."""
 
-    gram: Gram
+    gram: Gram = field(repr=False)
     limits: Limits = field(default_factory=Limits)
 
     def engine(self, setting: Setting, eta: Fraction | float, penalty: int = 0) -> Engine:

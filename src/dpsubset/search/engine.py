@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Protocol
 
@@ -47,8 +47,10 @@ class Limits:
     @classmethod
     def of(cls, nodes: int | None, seconds: float | None) -> Limits:
         """Check what a user gave; None is no limit."""
-        if nodes is not None and whole(nodes, "node_limit") < 1:
-            raise ArgumentError("node_limit must be at least 1")
+        if nodes is not None:
+            nodes = whole(nodes, "node_limit")
+            if nodes < 1:
+                raise ArgumentError("node_limit must be at least 1")
         if seconds is not None:
             seconds = positive(seconds, "time_limit")
         return cls(math.inf if nodes is None else nodes, math.inf if seconds is None else seconds)
@@ -58,8 +60,8 @@ class Limits:
 class Listed:
     """A leaf whose supports are listed with their scores, in lexicographic order."""
 
-    supports: list[Support]
-    scores: list[int]
+    supports: list[Support] = field(repr=False)  # which are listed depends on the data
+    scores: list[int] = field(repr=False)
 
 
 class Narrowing(Protocol):
@@ -88,10 +90,10 @@ class Flat:
     The score is ``score``, or what a search will find that has come to bounds only so far.
     """
 
-    region: Region
-    score: int = 0
-    without: frozenset[Support] = frozenset()
-    search: Narrowing | None = None
+    region: Region = field(repr=False)
+    score: int = field(default=0, repr=False)
+    without: frozenset[Support] = field(default=frozenset(), repr=False)
+    search: Narrowing | None = field(default=None, repr=False)
 
     @property
     def low(self) -> int:

@@ -7,7 +7,7 @@ simple; possible up to about a million supports.
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
@@ -28,7 +28,7 @@ class ScoredSupports:
     """All supports of a problem, in lexicographic order, with their scores f~ / unit."""
 
     supports: NDArray[np.int64]
-    scores: NDArray[np.int64]
+    scores: NDArray[np.int64] = field(repr=False)
     unit: Fraction
 
     def __repr__(self) -> str:

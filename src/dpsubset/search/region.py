@@ -20,7 +20,7 @@ from ..random import Randomness
 from .kernels import FREE, IN, OUT, POOLS
 
 
-@dataclass
+@dataclass(repr=False)  # which regions there are depends on the data
 class Region:
     """A set of supports of equal size.
 

@@ -263,9 +263,7 @@ def exact_epsilon(value: Any) -> Fraction:
     """Epsilon as the exact rational that was given; a float stands for its own binary value."""
     epsilon = exact(value)
     if epsilon is None:  # also what is too long or too far from 1 to be written out
-        raise ArgumentError(
-            "epsilon must be a finite number; epsilon must lie between 1e-9 and 1e6"
-        )
+        raise ArgumentError("epsilon must be a finite number. It must lie between 1e-9 and 1e6")
     if epsilon <= 0:
         raise ArgumentError("epsilon must be a finite number greater than 0")
     # Beyond these no guarantee is worth its name, and float64 bounds no longer guide the search.

@@ -76,9 +76,8 @@ def b3(run: Run) -> Iterator[Row]:
             "measured", run.repeats(41, 11), run.limit(0.010),
         )  # fmt: skip
         yield row
-        taken = ours.intake(x, y, shape.k, **SETTINGS[name])
-        gram = taken.read(taken.open())
-        _, race = ours.sampler(gram, taken.problem, 1.0)
+        gram, problem = ours.read(x, y, shape.k, **SETTINGS[name])
+        _, race = ours.sampler(gram, problem, 1.0)
         rng = ours.randomness()
         settle, draws = 2000, run.repeats(2000, 1000)
         for _ in range(settle):  # the partition is fine enough after these

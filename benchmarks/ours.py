@@ -11,13 +11,15 @@ import numpy as np
 
 import dpsubset as dps
 from dpsubset.gram import Gram
-from dpsubset.intake import Intake, take_in
 from dpsubset.mechanisms import Data, Sampler, Setting
 from dpsubset.mechanisms.permute_and_flip import PermuteAndFlip
+from dpsubset.problem import Problem
 from dpsubset.random import Randomness, SystemSource
+from dpsubset.sealed import SealedTable
 from dpsubset.search.best import best_in_bucket, best_supports
 from dpsubset.search.engine import Engine, Limits
 from dpsubset.sensitivity import Sensitivity
+from dpsubset.stated import state
 
 from .data import BOUNDS, SETTINGS, Shape
 
@@ -39,9 +41,10 @@ def select(
     return tuple(release.support)
 
 
-def intake(x: np.ndarray, y: np.ndarray, k: int, **setting: Any) -> Intake:
-    """What select makes of its arguments before it reads values."""
-    return take_in(x, None, y, BOUNDS, (), k=k, **setting)
+def read(x: np.ndarray, y: np.ndarray, k: int, **setting: Any) -> tuple[Gram, Problem]:
+    """What select makes of its arguments, and of the table."""
+    stated = state(x, y=y, bounds=BOUNDS, k=k, **setting)
+    return SealedTable(x, stated.schema, y).read(stated.problem), stated.problem
 
 
 def sampler(
@@ -80,10 +83,9 @@ def cold_draw(
 ) -> Staged:
     """One private draw from scratch, in stages."""
     start = time.perf_counter()
-    taken = intake(x, y, k, **setting)
-    gram = taken.read(taken.open())
+    gram, problem = read(x, y, k, **setting)
     middle = time.perf_counter()
-    engine, race = sampler(gram, taken.problem, epsilon, limit)
+    engine, race = sampler(gram, problem, epsilon, limit)
     support = race.draw(randomness())
     end = time.perf_counter()
     return Staged(middle - start, end - middle, engine.splits, [(0, support)])
@@ -93,8 +95,8 @@ def draws(
     x: np.ndarray, y: np.ndarray, k: int, epsilon: float, count: int, limit: float, **setting: Any
 ) -> list[tuple[int, ...]]:
     """What several draws on one table select; they share their work."""
-    taken = intake(x, y, k, **setting)
-    _, race = sampler(taken.read(taken.open()), taken.problem, epsilon, limit)
+    gram, problem = read(x, y, k, **setting)
+    _, race = sampler(gram, problem, epsilon, limit)
     rng = randomness()
     return [tuple(race.draw(rng) or ()) for _ in range(count)]
 
@@ -124,11 +126,10 @@ def _searched(
     setting: dict[str, Any],
 ) -> Staged:  # fmt: skip
     start = time.perf_counter()
-    taken = intake(x, y, k, **setting)
-    gram = taken.read(taken.open())
+    gram, problem = read(x, y, k, **setting)
     middle = time.perf_counter()
-    unit = Sensitivity.of(taken.problem).unit
-    engine = Engine(gram, taken.problem, unit, _OPTIMUM, Limits(seconds=limit))
+    unit = Sensitivity.of(problem).unit
+    engine = Engine(gram, problem, unit, _OPTIMUM, Limits(seconds=limit))
     found = search(engine)
     end = time.perf_counter()
     return Staged(middle - start, end - middle, engine.splits, found)

@@ -122,9 +122,9 @@ class Point:
     def _on(self, shape: Shape) -> tuple[float, float]:
         x, y = shape.make()
         start = time.perf_counter()
-        taken = ours.intake(x, labels(y), K, loss=self.loss, **self.arguments)
-        data = Data(taken.read(taken.open()), Limits(seconds=LIMIT))
-        setting = Setting.of(taken.problem, EPSILON, n=shape.n)
+        gram, problem = ours.read(x, labels(y), K, loss=self.loss, **self.arguments)
+        data = Data(gram, Limits(seconds=LIMIT))
+        setting = Setting.of(problem, EPSILON, n=shape.n)
         sampler = mechanism(self.mechanism, self.options).prepare(data, setting)
         rng = ours.randomness()
         drawn = [sampler.draw(rng)]

@@ -70,8 +70,7 @@ def _row(
 ) -> Row:
     x, y = shape.make()
     case = f"{shape}, ball, ridge {setting['ridge']:g}: after X'X"
-    taken = ours.intake(x, y, shape.k, **setting)
-    gram, problem = taken.read(taken.open()), taken.problem
+    gram, problem = ours.read(x, y, shape.k, **setting)
     unit, limits = Sensitivity.of(problem).unit, Limits(seconds=limit)
     search, mine = _timed(
         lambda: best_supports(Engine(gram, problem, unit, math.inf, limits), 1), 2 * repeats

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .release import Release
     from .schema import Bounds, Schema
     from .search.engine import SearchLimitError
-    from .selection import select, simulate
+    from .selection import Price, price, select, simulate
 
 __version__ = "0.1.0"
 
@@ -29,6 +29,7 @@ _HOMES = {
     "MECHANISMS": "mechanisms",
     "Mechanism": "mechanisms",
     "Moments": "moments",
+    "Price": "selection",
     "PrivateSubsetSelector": "estimators",
     "Release": "release",
     "Schema": "schema",
@@ -38,6 +39,7 @@ _HOMES = {
     "best_in_bucket": "optimum",
     "best_subset": "optimum",
     "mixing_steps": "chains",
+    "price": "selection",
     "select": "selection",
     "simulate": "selection",
     "top_supports": "optimum",
@@ -52,6 +54,7 @@ __all__ = [
     "Guarantee",
     "Mechanism",
     "Moments",
+    "Price",
     "PrivateSubsetSelector",
     "Release",
     "Schema",
@@ -61,6 +64,7 @@ __all__ = [
     "best_in_bucket",
     "best_subset",
     "mixing_steps",
+    "price",
     "select",
     "simulate",
     "top_supports",

@@ -55,6 +55,19 @@ def exact(value: Any) -> Fraction | None:
     return found if bits <= _MOST_BITS else None
 
 
+def shortest(value: Any) -> Fraction | None:
+    """The same, but a float is the shortest decimal that stands for it: 0.1 is one tenth.
+
+    So that Python, JSON and the command line mean the same number by the same digits.
+    """
+    found = exact(value)
+    if found is None or not isinstance(value, (float, np.floating)):
+        return found
+    # np.float64 is a float; the others have digits of their own.
+    text = float.__repr__(value) if isinstance(value, float) else str(value)
+    return Fraction(text)
+
+
 def approximate(value: Any) -> float | None:
     """The float nearest to a finite number; None for anything else."""
     found = exact(value)

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +21,17 @@ from .arguments import seed_number
 from .door import STEPS
 from .errors import ArgumentError
 from .gram import Gram
-from .intake import Intake, take_in
 from .losses.kernels import gram_entry
 from .mechanisms import Setting
 from .mechanisms.chain import Chain
 from .mechanisms.metropolis import Metropolis
+from .plan import Rule, exact_epsilon
 from .problem import number, positive, whole
 from .random import Randomness, SeededSource, SystemSource
-from .schema import Bounds, Schema
-from .selection import exact_epsilon
+from .schema import Schema
+from .sealed import SealedTable
 from .sensitivity import Sensitivity
+from .stated import ProblemArguments, Stated, state, takes
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,6 +60,7 @@ class Traces:
     best: tuple[int, ...]
 
 
+@takes(state)
 def traces_not_private(
     data: Any,
     schema: Schema | str | Path | None = None,
@@ -71,12 +73,9 @@ def traces_not_private(
     lazy: bool = False,
     truth: Iterable[int | str] | None = None,
     best: Iterable[int | str] | None = None,
-    y: Any = None,
-    bounds: Bounds | None = None,
-    sensitivity: str = "sharp",
-    always_include: Iterable[int | str] = (),
+    sensitivity: Rule = "sharp",
     seed: int | None = None,
-    **stated: Any,
+    **asked: Unpack[ProblemArguments],
 ) -> Traces:
     """Several chains of `metropolis` from independent uniform starts. NOT PRIVATE.
 
@@ -101,15 +100,15 @@ def traces_not_private(
     if not 1 <= every <= steps:
         raise ArgumentError("every must lie between 1 and steps")
     budget = exact_epsilon(epsilon)
-    intake = take_in(data, schema, y, bounds, always_include, k=k, **stated)
-    problem = intake.problem
+    stated = state(data, schema, k=k, **asked)
+    problem = stated.problem
     mechanism.check(Setting.of(problem, budget, Fraction(1, 2)))
     settled = Sensitivity.of(problem, sensitivity)
-    true = None if truth is None else _positions(truth, intake, "truth")
-    good = None if best is None else _positions(best, intake, "best")
+    true = None if truth is None else _positions(truth, stated, "truth")
+    good = None if best is None else _positions(best, stated, "best")
     source = SystemSource() if seed is None else SeededSource(seed_number(seed))
 
-    gram = intake.read(intake.open())
+    gram = SealedTable(data, stated.schema, asked.get("y")).read(problem)
     eta = settled.eta(budget, problem.neighbours)
     chain = Chain(gram, problem, settled.unit, eta, lazy=mechanism.lazy)
     chain.have_columns(chains * steps)
@@ -181,9 +180,9 @@ def mixing_steps(
     return math.ceil(positive(constant, "constant") * p * k**2 * (peak + math.log(1 / near)))
 
 
-def _positions(names: Iterable[int | str], intake: Intake, what: str) -> tuple[int, ...]:
-    found = tuple(sorted({intake.position(name) for name in names}))
-    if not found or found[0] < 0 or found[-1] >= intake.problem.p:
+def _positions(names: Iterable[int | str], stated: Stated, what: str) -> tuple[int, ...]:
+    found = tuple(sorted({stated.position(name) for name in names}))
+    if not found or found[0] < 0 or found[-1] >= stated.problem.p:
         raise ArgumentError(f"{what} lists columns, by name or by position from 0")
     return found
 

@@ -67,7 +67,7 @@ def audit_command(
         file = None if report is None else stack.enter_context(Output(report))
         from .audit.cases import audit
         from .audit.report import CAVEAT, lines, markdown, to_json
-        from .selection import exact_delta, exact_epsilon
+        from .plan import exact_delta, exact_epsilon
 
         budget = exact_epsilon(_number(epsilon, "epsilon"))
         chance = None if delta is None else exact_delta(_number(delta, "delta"))

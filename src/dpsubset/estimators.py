@@ -20,12 +20,12 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .errors import ArgumentError, TableError
-from .intake import declared_columns
 from .mechanisms import Mechanism
 from .schema import Bounds, Schema
 from .selection import select
 from .sources.arrays import as_matrix, is_list, is_ragged
 from .sources.frames import column_names, is_frame
+from .stated import declared_columns
 
 
 class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -130,6 +130,14 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
             raise ArgumentError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y "
                 "is None."
+            )
+        missing = [name for name in ("k", "epsilon") if getattr(self, name) is None]
+        if self.bounds is None and self.schema is None:
+            missing.append("bounds (or a schema)")
+        if missing:
+            raise ArgumentError(
+                f"{type(self).__name__} needs {' and '.join(missing)}: how many columns to select, "
+                "what it may cost, and the public bounds of X and y have no defaults"
             )
         X = _table(X, declared_columns(self.schema, self.bounds))
         if X.shape[1] == 0:

@@ -7,22 +7,24 @@ comparison with other solvers needs.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from .errors import ArgumentError
-from .intake import take_in
+from .losses import LOSSES
 from .problem import whole
-from .schema import Bounds, Schema
+from .schema import Schema
+from .sealed import SealedTable, check_records
 from .search.best import Ranked, best_supports
 from .search.best import best_in_bucket as search_bucket
-from .search.engine import Engine, Limits
+from .search.engine import Engine
 from .sensitivity import Sensitivity
 from .solvers import check, solve
 from .sources import Progress
+from .stated import ProblemArguments, state, takes
 
 
 @dataclass(frozen=True)
@@ -41,23 +43,20 @@ class _Search:
         self,
         data: Any,
         schema: Schema | str | Path | None,
-        y: Any,
-        bounds: Bounds | None,
-        always_include: Iterable[int | str],
-        limits: Limits,
+        k: int,
+        asked: ProblemArguments,
         progress: Progress | None,
         solver: str = "engine",
-        **stated: Any,
     ) -> None:
-        intake = take_in(data, schema, y, bounds, always_include, **stated)
-        self.problem = intake.problem
-        self._names = intake.schema.feature_names
-        self._unit = Sensitivity.of(intake.problem).unit
-        intake.check_records()
-        self._limits, self._solver = limits, solver
+        stated = state(data, schema, k=k, **asked)
+        self.problem, self._limits, self._solver = stated.problem, stated.limits, solver
+        self._names = stated.schema.feature_names
+        self._unit = Sensitivity.of(self.problem).unit
+        loss = self.problem.loss
+        check_records(data, f"the {loss} loss", LOSSES[loss].needs_records)
         if solver != "engine":
-            check(solver, intake.problem)
-        self._gram = intake.read(intake.open(), progress)
+            check(solver, self.problem)
+        self._gram = SealedTable(data, stated.schema, asked.get("y")).read(self.problem, progress)
 
     @cached_property
     def engine(self) -> Engine:
@@ -77,20 +76,16 @@ class _Search:
         )
 
 
+@takes(state)
 def top_supports(
     data: Any,
     schema: Schema | str | Path | None = None,
     *,
     k: int,
     count: int,
-    y: Any = None,
-    bounds: Bounds | None = None,
-    always_include: Iterable[int | str] = (),
-    node_limit: int | None = None,
-    time_limit: float | None = None,
     progress: Progress | None = None,
     solver: str = "engine",
-    **stated: Any,
+    **asked: Unpack[ProblemArguments],
 ) -> list[ScoredSupport]:
     """The ``count`` best supports in order, certified: nothing better was missed. NOT PRIVATE.
 
@@ -103,16 +98,26 @@ def top_supports(
     """
     if whole(count, "count") < 1:
         raise ArgumentError("count must be at least 1")
-    search = _Search(data, schema, y, bounds, always_include, Limits.of(node_limit, time_limit),
-                     progress, solver, k=k, **stated)  # fmt: skip
+    search = _Search(data, schema, k, asked, progress, solver)
     return [search.named(ranked) for ranked in search.best(count)]
 
 
-def best_subset(data: Any, schema: Any = None, *, k: int, **stated: Any) -> ScoredSupport:
+@takes(state)
+def best_subset(
+    data: Any,
+    schema: Schema | str | Path | None = None,
+    *,
+    k: int,
+    progress: Progress | None = None,
+    solver: str = "engine",
+    **asked: Unpack[ProblemArguments],
+) -> ScoredSupport:
     """The best support, certified. NOT PRIVATE. Takes the arguments of :func:`top_supports`."""
-    return top_supports(data, schema, k=k, count=1, **stated)[0]
+    search = _Search(data, schema, k, asked, progress, solver)
+    return search.named(search.best(1)[0])
 
 
+@takes(state)
 def best_in_bucket(
     data: Any,
     schema: Schema | str | Path | None = None,
@@ -120,13 +125,8 @@ def best_in_bucket(
     k: int,
     anchor: Sequence[int],
     mistakes: int,
-    y: Any = None,
-    bounds: Bounds | None = None,
-    always_include: Iterable[int | str] = (),
-    node_limit: int | None = None,
-    time_limit: float | None = None,
     progress: Progress | None = None,
-    **stated: Any,
+    **asked: Unpack[ProblemArguments],
 ) -> ScoredSupport | None:
     """The best support that shares all but ``mistakes`` variables with an anchor. NOT PRIVATE.
 
@@ -137,8 +137,7 @@ def best_in_bucket(
         raise ArgumentError("anchor must list k different positions of columns")
     if not 0 <= whole(mistakes, "mistakes") <= k:
         raise ArgumentError("mistakes must lie between 0 and k")
-    search = _Search(data, schema, y, bounds, always_include, Limits.of(node_limit, time_limit),
-                     progress, k=k, **stated)  # fmt: skip
+    search = _Search(data, schema, k, asked, progress)
     if anchor[0] < 0 or anchor[-1] >= search.problem.p:
         raise ArgumentError(f"anchor lists positions of columns, 0 to {search.problem.p - 1}")
     ranked = search_bucket(search.engine, anchor, mistakes)

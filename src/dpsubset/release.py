@@ -11,6 +11,7 @@ import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -113,6 +114,44 @@ class Release:
     def statement(self) -> str:
         """The privacy statement, in Markdown, for the person who signs."""
         return _statement(self)
+
+    def __str__(self) -> str:
+        """What was released and what it cost, in a few lines."""
+        heading, names, facts = _summary(self)
+        return "\n".join([*_flags(self.guarantee), heading, *(f"  {n}" for n in names), *facts])
+
+    def _repr_html_(self) -> str:
+        """The same for notebooks."""
+        heading, names, facts = _summary(self)
+        flags = "".join(f"<p><strong>{escape(flag)}</strong></p>" for flag in
+                        _flags(self.guarantee))  # fmt: skip
+        items = "".join(f"<li>{escape(name)}</li>" for name in names)
+        lines = "<br>".join(map(escape, facts))
+        return f"{flags}<p>{escape(heading)}</p><ul>{items}</ul><p>{lines}</p>"
+
+
+def _flags(g: Guarantee) -> list[str]:
+    return [
+        *(["*** NOT PRIVATE: seeded draw, for tests only ***"] if g.seeded else []),
+        *([] if g.proven else ["*** NOT PRIVATE: no guarantee ***"]),
+    ]
+
+
+def _summary(release: Release) -> tuple[str, list[str], list[str]]:
+    """A heading, the names below it, and what they cost."""
+    g, schema = release.guarantee, release.schema
+    selected = f"Selected {len(release.features)} of {len(schema.features)} variables"
+    if release.support is None:
+        selected = "Released nothing: no set of variables could be named"
+    costs = [f"{shown_cost(cost)} under {relation}" for relation, cost in g.costs.items()]
+    return (
+        f"{selected} to explain {schema.response.name}:",
+        list(release.features),
+        [
+            f"Guarantee: {g}; unit of privacy: {schema.unit}",
+            *([f"Cost: {', '.join(costs)}"] if costs else []),
+        ],
+    )
 
 
 def _versions() -> dict[str, str]:

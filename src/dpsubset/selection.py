@@ -1,101 +1,42 @@
-"""select and simulate: the way of the data from a table to a release.
+"""select, simulate and price: the way of the data from a table to a release.
 
-All arguments are checked first, then names and types of the table's columns; only then are values
-read. From there on nothing fails because of a value.
+Four steps: plan, seal, price, draw. All arguments are checked first, then names and types of the
+table's columns; only then are values read. From there on nothing fails because of a value.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from .arguments import exact, seed_number, whole
+from .arguments import whole
 from .errors import ArgumentError
-from .intake import Intake, take_in
-from .mechanisms import Data, Mechanism, Outcome, Sampler, Setting, mechanism
-from .moments import Moments
-from .random import Randomness, SeededSource, SystemSource
+from .mechanisms import Data, Guarantee, Outcome, Sampler
+from .mechanisms.base import shown_cost
+from .plan import Plan, SelectionArguments, plan, seal
 from .release import Release
-from .schema import Bounds, Schema
-from .search.engine import Limits
-from .sensitivity import Sensitivity
-from .sources import Progress, Table
+from .schema import Schema
+from .sealed import SealedTable
+from .sources import Progress
+from .stated import state, takes
 
-__all__ = ["select", "simulate"]
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Everything about a selection that is public and settled before values are read."""
-
-    intake: Intake
-    table: Table | Moments = field(repr=False)
-    mechanism: Mechanism
-    setting: Setting
-    seed: int | None
-    limits: Limits
-
-    @property
-    def randomness(self) -> Randomness:
-        return Randomness(SystemSource() if self.seed is None else SeededSource(self.seed))
-
-    def read(self, progress: Progress | None) -> tuple[Setting, Sampler]:
-        """Read the table and do everything but the draw."""
-        gram = self.intake.read(self.table, progress, records=self.mechanism.needs_records)
-        setting = self.setting
-        if setting.problem.neighbours == "replace-one":
-            setting = replace(setting, n=gram.n)  # public under this relation
-        return setting, self.mechanism.prepare(Data(gram, self.limits), setting)
-
-    def release(self, setting: Setting, outcome: Outcome, diagnostics: dict[str, int]) -> Release:
-        schema, problem, chosen = self.intake.schema, self.intake.problem, self.mechanism
-        return Release(
-            support=outcome,
-            features=[schema.feature_names[j] for j in outcome or ()],
-            guarantee=chosen.guarantee(setting, seeded=self.seed is not None),
-            mechanism=chosen.name,
-            mechanism_summary=chosen.summary,
-            schema=schema,
-            problem=problem,
-            sensitivity=setting.sensitivity,
-            options=chosen.options(),
-            details=chosen.details(setting),
-            randomness=chosen.randomness,
-            diagnostics=diagnostics or None,
-        )
+__all__ = ["Price", "price", "select", "simulate"]
 
 
+@takes(plan, state)
 def select(
     data: Any,
     schema: Schema | str | Path | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
-    y: Any = None,
-    bounds: Bounds | None = None,
-    delta: float | Fraction | Decimal = 0,
-    mechanism: str | Mechanism = "permute-and-flip",
-    options: Mapping[str, Any] | None = None,
-    allow_unproven: bool = False,
-    loss: str | None = None,
-    threshold: float | None = None,
-    constraint: str = "box",
-    reach: float | None = None,
-    radius: float | None = None,
-    ridge: float = 0.0,
-    neighbours: str = "replace-one",
-    sensitivity: str = "sharp",
-    always_include: Iterable[int | str] = (),
-    seed: int | None = None,
-    node_limit: int | None = None,
-    time_limit: float | None = None,
     diagnostics: str | None = None,
     progress: Progress | None = None,
+    **asked: Unpack[SelectionArguments],
 ) -> Release:
     """Select k of p variables under differential privacy; pure epsilon by default.
 
@@ -165,18 +106,16 @@ def select(
     """
     if diagnostics not in (None, "not-private"):
         raise ArgumentError("diagnostics must be None or 'not-private', which says what they are")
-    plan = _prepare(
-        data, schema, y, bounds, always_include, seed, (epsilon, delta), (mechanism, options),
-        allow_unproven, sensitivity, Limits.of(node_limit, time_limit), k=k, loss=loss,
-        threshold=threshold, constraint=constraint, reach=reach, radius=radius, ridge=ridge,
-        neighbours=neighbours,
-    )  # fmt: skip
-    setting, sampler = plan.read(progress)
-    outcome = sampler.draw(plan.randomness)
+    planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
+    table = seal(planned, data, asked.get("y"))
+    planned, sampler = _read(planned, table, progress)
+    guarantee = planned.price()
+    outcome = sampler.draw(planned.randomness)
     counts = sampler.diagnostics() if diagnostics else {}
-    return plan.release(setting, outcome, counts)
+    return _release(planned, guarantee, outcome, counts)
 
 
+@takes(plan, state)
 def simulate(
     data: Any,
     schema: Schema | str | Path | None = None,
@@ -184,25 +123,8 @@ def simulate(
     k: int,
     epsilon: float | Fraction | Decimal,
     draws: int = 1000,
-    y: Any = None,
-    bounds: Bounds | None = None,
-    delta: float | Fraction | Decimal = 0,
-    mechanism: str | Mechanism = "permute-and-flip",
-    options: Mapping[str, Any] | None = None,
-    allow_unproven: bool = False,
-    loss: str | None = None,
-    threshold: float | None = None,
-    constraint: str = "box",
-    reach: float | None = None,
-    radius: float | None = None,
-    ridge: float = 0.0,
-    neighbours: str = "replace-one",
-    sensitivity: str = "sharp",
-    always_include: Iterable[int | str] = (),
-    seed: int | None = None,
-    node_limit: int | None = None,
-    time_limit: float | None = None,
     progress: Progress | None = None,
+    **asked: Unpack[SelectionArguments],
 ) -> Counter[Outcome]:
     """How often each support would be released. NOT PRIVATE: each draw costs epsilon.
 
@@ -212,71 +134,91 @@ def simulate(
     draws = whole(draws, "draws")
     if draws < 1:
         raise ArgumentError("draws must be at least 1")
-    plan = _prepare(
-        data, schema, y, bounds, always_include, seed, (epsilon, delta), (mechanism, options),
-        allow_unproven, sensitivity, Limits.of(node_limit, time_limit), k=k, loss=loss,
-        threshold=threshold, constraint=constraint, reach=reach, radius=radius, ridge=ridge,
-        neighbours=neighbours,
-    )  # fmt: skip
-    _, sampler = plan.read(progress)
-    rng = plan.randomness
+    planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
+    planned, sampler = _read(planned, seal(planned, data, asked.get("y")), progress)
+    rng = planned.randomness
     return Counter(sampler.draw(rng) for _ in range(draws))
 
 
-def _prepare(
-    data: Any,
-    schema: Schema | str | Path | None,
-    y: Any,
-    bounds: Bounds | None,
-    always_include: Iterable[int | str],
-    seed: int | None,
-    budget: tuple[Any, Any],
-    named: tuple[str | Mechanism, Mapping[str, Any] | None],
-    allow_unproven: bool,
-    rule: str,
-    limits: Limits,
-    **stated: Any,
-) -> _Plan:
-    """Check everything that can be checked without reading values."""
-    epsilon, delta = exact_epsilon(budget[0]), exact_delta(budget[1])
-    chosen = mechanism(*named)
-    if seed is not None:
-        seed = seed_number(seed)
-        if not chosen.seedable:
-            raise ArgumentError(f"{chosen.name} takes noise from OpenDP, which has no seeds")
-    if not chosen.proven and allow_unproven is not True:
-        raise ArgumentError(
-            f"{chosen.name} with these options has no privacy guarantee. To run it all the same, "
-            "on data that are not sensitive, pass allow_unproven=True"
-        )
-    intake = take_in(data, schema, y, bounds, always_include, **stated)
-    if chosen.needs_records and isinstance(data, Moments):
-        raise ArgumentError(f"{chosen.name} needs the records: moments are not enough")
-    intake.check_records()
-    chosen = chosen.named(intake.position)
-    setting = Setting(intake.problem, Sensitivity.of(intake.problem, rule), epsilon, delta)
-    chosen.check(setting)
-    return _Plan(intake, intake.open(), chosen, setting, seed, limits)
+@dataclass(frozen=True)
+class Price:
+    """What a selection would cost, and what it would read. Public.
+
+    Attributes
+    ----------
+    guarantee : Guarantee, or None
+        None where it depends on the number of rows, which is public here but not known before the
+        file is read.
+    mechanism : str
+    columns : tuple of str
+        What would be read of the table, the response last.
+    """
+
+    guarantee: Guarantee | None
+    mechanism: str
+    columns: tuple[str, ...]
+
+    def __str__(self) -> str:
+        cost = "Cost: known once the rows are counted, since it depends on their number"
+        if self.guarantee is not None:
+            costs = self.guarantee.costs.items()
+            each = ", ".join(f"{shown_cost(cost)} under {relation}" for relation, cost in costs)
+            cost = f"Guarantee: {self.guarantee}" + (f"\nCost: {each}" if each else "")
+        *features, response = self.columns
+        shown = ", ".join(features[:10]) + (f", ... ({len(features)} in all)" * bool(features[10:]))
+        return f"{cost}\nMechanism: {self.mechanism}\nWould read: {shown}; to explain {response}"
 
 
-def exact_epsilon(value: Any) -> Fraction:
-    """Epsilon as the exact rational that was given; a float stands for its own binary value."""
-    epsilon = exact(value)
-    if epsilon is None:  # also what is too long or too far from 1 to be written out
-        raise ArgumentError("epsilon must be a finite number. It must lie between 1e-9 and 1e6")
-    if epsilon <= 0:
-        raise ArgumentError("epsilon must be a finite number greater than 0")
-    # Beyond these no guarantee is worth its name, and float64 bounds no longer guide the search.
-    if not 1e-9 <= epsilon <= 1e6:
-        raise ArgumentError("epsilon must lie between 1e-9 and 1e6")
-    return epsilon
+@takes(plan, state)
+def price(
+    data: Any = None,
+    schema: Schema | str | Path | None = None,
+    *,
+    k: int,
+    epsilon: float | Fraction | Decimal,
+    **asked: Unpack[SelectionArguments],
+) -> Price:
+    """What :func:`select` with these arguments would cost. Costs nothing: no value is read.
+
+    Without ``data`` the arguments are checked and priced alone; with it, names and types of its
+    columns are compared with the schema too.
+    """
+    planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
+    if data is not None:
+        planned = planned.with_rows(seal(planned, data, asked.get("y")).rows)
+    setting = planned.setting
+    known = setting.n is not None or not planned.mechanism.priced_by_rows(setting)
+    declared = planned.stated.schema
+    return Price(
+        guarantee=planned.price() if known else None,
+        mechanism=planned.mechanism.name,
+        columns=(*declared.feature_names, declared.response.name),
+    )
 
 
-def exact_delta(value: Any) -> Fraction:
-    """Delta, likewise; 0 for pure privacy."""
-    delta = exact(value)
-    if delta is None or not 0 <= delta < 1:
-        raise ArgumentError("delta must be a number from 0 to below 1: much below 1/n, or 0")
-    if 0 < delta < 1e-100:
-        raise ArgumentError("delta must be 0 or at least 1e-100")
-    return delta
+def _read(planned: Plan, table: SealedTable, progress: Progress | None) -> tuple[Plan, Sampler]:
+    """Read the table and do everything but the draw."""
+    stated, chosen = planned.stated, planned.mechanism
+    gram = table.read(stated.problem, progress, records=chosen.needs_records)
+    planned = planned.with_rows(gram.n)
+    return planned, chosen.prepare(Data(gram, stated.limits), planned.setting)
+
+
+def _release(
+    planned: Plan, guarantee: Guarantee, outcome: Outcome, diagnostics: dict[str, int]
+) -> Release:
+    schema, chosen = planned.stated.schema, planned.mechanism
+    return Release(
+        support=outcome,
+        features=[schema.feature_names[j] for j in outcome or ()],
+        guarantee=guarantee,
+        mechanism=chosen.name,
+        mechanism_summary=chosen.summary,
+        schema=schema,
+        problem=planned.stated.problem,
+        sensitivity=planned.setting.sensitivity,
+        options=chosen.options(),
+        details=chosen.details(planned.setting),
+        randomness=chosen.randomness,
+        diagnostics=diagnostics or None,
+    )

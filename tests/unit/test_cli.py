@@ -272,7 +272,7 @@ def test_wrong_arguments_are_one_clear_line_and_nothing_is_read(
     def explode(*_: Any) -> None:
         raise AssertionError("the table was opened")
 
-    monkeypatch.setattr("dpsubset.intake.open_table", explode)
+    monkeypatch.setattr("dpsubset.sealed.open_table", explode)
     before = (folder / "table.csv").read_bytes()
     result = select(*arguments)
     assert result.exit_code == 2, result.output
@@ -332,7 +332,7 @@ def test_an_unexpected_error_shows_its_type_only(
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("cell 7319.4177")
 
-    monkeypatch.setattr("dpsubset.intake.Moments.from_blocks", fail)
+    monkeypatch.setattr("dpsubset.sealed.Moments.from_blocks", fail)
     result = select()
     assert result.exit_code == 1
     assert "RuntimeError" in result.stderr
@@ -344,7 +344,7 @@ def test_ctrl_c_ends_cleanly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpsubset.intake.Moments.from_blocks", interrupt)
+    monkeypatch.setattr("dpsubset.sealed.Moments.from_blocks", interrupt)
     result = select("--out", "release.json")
     assert result.exit_code == 130
     assert result.stderr == "Error: interrupted\n"

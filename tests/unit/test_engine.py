@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
-from dpsubset import Bounds, Moments, intake
+from dpsubset import Bounds, Moments, sealed
 from dpsubset.mechanisms import PLAIN, Setting
 from dpsubset.problem import Problem
 from dpsubset.search import race
@@ -78,7 +78,7 @@ def test_frequencies_among_half_a_million_supports(
 ) -> None:
     """The 40 best supports, and the rest together; seeded, so it fails always or never."""
     if lazy:
-        monkeypatch.setattr(intake, "_MANY_VARIABLES", 0)
+        monkeypatch.setattr(sealed, "_MANY_VARIABLES", 0)
     epsilon, draws = Fraction(12), 4000
     x, y = table()
     problem = Problem.state(P, K)
@@ -110,7 +110,7 @@ def test_frequencies_among_half_a_million_supports(
 def test_columns_on_demand_release_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the columns come in one batch the bounds are the same, and so are seeded draws."""
     whole = [select(seed=seed, mechanism=name, epsilon=8).support for seed in range(6)]
-    monkeypatch.setattr(intake, "_MANY_VARIABLES", 0)
+    monkeypatch.setattr(sealed, "_MANY_VARIABLES", 0)
     lazy = [select(seed=seed, mechanism=name, epsilon=8).support for seed in range(6)]
     assert lazy == whole
     assert len(set(whole)) > 1

@@ -286,8 +286,8 @@ def test_inverse_transform_puts_columns_back() -> None:
     [
         ({"bounds": None}, "schema"),
         ({"schema": Schema.from_bounds({"a": (0, 1)}, ("y", 0, 1))}, "not both"),
-        ({"k": None}, "k must be"),
-        ({"epsilon": None}, "epsilon must be"),
+        ({"k": None}, "needs k:"),
+        ({"epsilon": None}, "needs epsilon:"),
         ({"k": 5}, "at most p"),
         ({"mechanism": "loud"}, "mechanism must be one of"),
     ],

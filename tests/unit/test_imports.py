@@ -35,13 +35,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     "search": BASE | MODEL | {"random"},
     "mechanisms": BASE | MODEL | ENGINE | {"noise", "accounting"},
     "release": BASE | MODEL | ENGINE | {"mechanisms"},
-    # Arguments and a table, checked together before a value is read.
-    "intake": BASE | MODEL | {"sources"},
-    "selection": BASE | MODEL | ENGINE | {"sources", "intake", "mechanisms", "release"},
-    "chains": BASE | MODEL | ENGINE | {"sources", "intake", "mechanisms", "selection"},
+    # What is asked of a table, public; and the table itself, private.
+    "stated": BASE | MODEL | ENGINE | {"sources"},
+    "sealed": BASE | MODEL | {"sources"},
+    "plan": BASE | MODEL | ENGINE | {"stated", "sealed", "mechanisms"},
+    "selection": BASE
+    | MODEL
+    | ENGINE
+    | {"sources", "stated", "sealed", "plan", "mechanisms", "release"},
+    "chains": BASE | MODEL | ENGINE | {"sources", "stated", "sealed", "plan", "mechanisms"},
     # Cross-checks of the search: nothing that releases may ask them.
     "solvers": BASE | MODEL | ENGINE,
-    "optimum": BASE | MODEL | ENGINE | {"sources", "intake", "solvers"},
+    "optimum": BASE | MODEL | ENGINE | {"sources", "stated", "sealed", "solvers"},
     "audit": BASE | MODEL | ENGINE | {"mechanisms"},
     "proofs": set(),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import re
 from collections.abc import Iterator
 from fractions import Fraction
@@ -14,12 +15,13 @@ import pytest
 from dpsubset import Bounds, Moments, Schema
 from dpsubset.gram import Gram
 from dpsubset.losses.certified_rows import Sum
-from dpsubset.mechanisms import MECHANISMS
+from dpsubset.mechanisms import MECHANISMS, Data
+from dpsubset.plan import plan, seal
 from dpsubset.random import Randomness, SeededSource
-from dpsubset.search.engine import Flat, Limits, Listed
+from dpsubset.sealed import SealedTable
+from dpsubset.search.engine import Flat, Listed
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
 from dpsubset.search.region import Region
-from dpsubset.selection import _prepare
 
 #: In the table, and as what the door makes of it: 123456.75 of [-200000, 200000].
 MARKER = 123456.75
@@ -99,11 +101,12 @@ def test_no_object_shows_what_is_private(name: str, loss: str) -> None:
     if loss != "least-squares" and not cls.any_loss:
         return
     delta = 0 if cls.takes_delta == "no" else 1e-3
-    plan = _prepare(
-        X, SCHEMA, Y, None, (), None, (0.5, delta), (name, options(name)), True, "sharp", Limits(),
-        k=2, loss=loss, neighbours="add-remove",
-    )  # fmt: skip
-    setting, sampler = plan.read(None)
+    asked: dict[str, Any] = {"y": Y, "loss": loss, "neighbours": "add-remove"}
+    planned = plan(X, SCHEMA, k=2, epsilon=0.5, delta=delta, mechanism=name, options=options(name),
+                   allow_unproven=True, **asked)  # fmt: skip
+    setting, table = planned.setting, seal(planned, X, Y)
+    data = Data(table.read(setting.problem, records=planned.mechanism.needs_records))
+    sampler = planned.mechanism.prepare(data, setting)
     gram = Gram.from_records(SCHEMA, [(X, Y)])
     scores = enumerate_supports(gram, setting.problem, setting.sensitivity.unit).scores
     source = Watching(frozenset(str(score) for score in scores.tolist()))
@@ -112,7 +115,7 @@ def test_no_object_shows_what_is_private(name: str, loss: str) -> None:
         sampler.draw(Randomness(source))
     source.look()
     assert source.leaks == {}
-    assert {"dpsubset.intake.Intake", "dpsubset.gram.Gram"} <= source.seen
+    assert {"dpsubset.sealed.SealedTable", "dpsubset.gram.Gram"} <= source.seen
 
 
 @pytest.mark.parametrize("kind", ["array", "list", "frame", "moments"])
@@ -125,12 +128,14 @@ def test_no_table_shows_its_cells(kind: str) -> None:
         "array": (X, Y), "list": (X[:5].tolist(), Y[:5].tolist()), "frame": (frame, None),
         "moments": (moments, None),
     }[kind]  # fmt: skip
-    plan = _prepare(
-        data, SCHEMA, y, None, (), None, (1, 0), ("permute-and-flip", None), False, "sharp",
-        Limits(), k=2,
-    )  # fmt: skip
-    for value in (plan, plan.intake, plan.table, Bounds(x=1, y=1)):
+    planned = plan(data, SCHEMA, k=2, epsilon=1, y=y)
+    for value in (planned, seal(planned, data, y), Bounds(x=1, y=1)):
         assert shown(value) == []
+
+
+def test_a_sealed_table_is_not_pickled() -> None:
+    with pytest.raises(TypeError, match="private"):
+        pickle.dumps(SealedTable(X, SCHEMA, Y))
 
 
 def test_the_test_sees_what_is_shown() -> None:

@@ -16,8 +16,8 @@ from dpsubset import Bounds, SearchLimitError, best_subset, solvers, top_support
 from dpsubset.door import STEPS
 from dpsubset.errors import ArgumentError
 from dpsubset.gram import Gram
-from dpsubset.intake import Intake
 from dpsubset.problem import Problem
+from dpsubset.sealed import SealedTable
 from dpsubset.search.best import best_supports
 from dpsubset.search.engine import Engine, Limits
 from dpsubset.search.enumerate import enumerate_supports
@@ -125,7 +125,7 @@ def test_a_missing_solver_says_what_to_install_before_a_value_is_read(
     solver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, PACKAGES[solver], None)
-    monkeypatch.setattr(Intake, "read", refuses_to_be_read)
+    monkeypatch.setattr(SealedTable, "read", refuses_to_be_read)
     x, y = table()
     with pytest.raises(SolverError, match=r"pip install 'dpsubset\[(solvers|gurobi)\]'"):
         best_subset(x, y=y, bounds=BOUNDS, k=3, constraint="ball", ridge=20.0, solver=solver)
@@ -140,7 +140,7 @@ def test_without_a_licence_nothing_is_read(
     if licence is not None:
         (tmp_path / "gurobi.lic").write_text(licence)
     monkeypatch.setenv("GRB_LICENSE_FILE", str(tmp_path / "gurobi.lic"))
-    monkeypatch.setattr(Intake, "read", refuses_to_be_read)
+    monkeypatch.setattr(SealedTable, "read", refuses_to_be_read)
     x, y = table()
     with pytest.raises(SolverError, match="no valid licence") as caught:
         best_subset(x, y=y, bounds=BOUNDS, k=3, constraint="ball", ridge=20.0, solver=solver)

@@ -217,6 +217,10 @@ class Mechanism(ABC):
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
         """The guarantee of a release, computed back from the constants that the draw uses."""
 
+    def priced_by_rows(self, setting: Setting) -> bool:
+        """Whether the guarantee depends on the number of rows, which is public then."""
+        return False
+
     @abstractmethod
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         """Everything but the noise. Must not fail because of a value."""

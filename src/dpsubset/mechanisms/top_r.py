@@ -88,11 +88,16 @@ class TopR(ScoreMechanism):
         rule = min(free * (problem.p - problem.k) + 2, _LARGEST_R)
         return min(rule if self.R is None else self.R, problem.supports)
 
+    def priced_by_rows(self, setting: Setting) -> bool:
+        """A finite T, if any support is left for it to try."""
+        problem = setting.problem
+        return self.T is not None and self.count(problem) < problem.supports
+
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
         """Epsilon, or the epsilon' of Theorem 1 for a finite T."""
         plain = super().guarantee(setting, seeded=seeded)
         problem = setting.problem
-        if self.T is None or self.count(problem) == problem.supports:
+        if self.T is None or not self.priced_by_rows(setting):
             return plain
         if setting.n is None:
             raise ArgumentError("the guarantee of a finite T depends on the number of rows")

@@ -43,6 +43,11 @@ class FrameTable:
         if isinstance(frame, nw.LazyFrame):
             frame = _collect(frame)
         names = [str(name) for name in frame.columns]
+        if y is not None and schema.response.name in names:
+            raise TableError(
+                f"the data frame has a column {schema.response.name!r}, which the schema names as "
+                "the response, and y was passed too: leave y out, or leave that column out"
+            )
         beside = [] if y is None else [schema.response.name]
         check_columns([*names, *beside], schema, "the data frame")
         self._rows = int(frame.shape[0])

@@ -13,6 +13,8 @@ fixed.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,13 @@ _ROUNDING = 2.0**-53
 _NUDGE = 2.0**-46
 
 BOX, BALL, L1 = 0, 1, 2
+
+
+@numba.njit(cache=True)
+def put(target: NDArray[Any], source: NDArray[Any]) -> None:
+    """target[:] = source, which with numba takes seconds to compile: it has a text for errors."""
+    for i in range(target.shape[0]):
+        target[i] = source[i]
 
 
 @numba.njit(cache=True)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from .base import HINGE, HUBER, LOGISTIC
 from .hinge_kernels import settle
-from .kernels import BALL, BOX, L1, _shrink, duality_gap, newton_point, quadratic
+from .kernels import BALL, BOX, L1, _shrink, duality_gap, newton_point, put, quadratic
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -148,7 +148,7 @@ def minimise(
             c[j] += 0.5 * z[i, j]
     for j in range(k):
         h[j, j] = ridge
-    b[:] = quadratic(h, c, constraint, radius, target)
+    put(b, quadratic(h, c, constraint, radius, target))
     if not np.all(np.isfinite(b)):  # a ridge next to nothing
         b[:] = 0.0
     value, width = certify(z, o, HINGE, threshold, constraint, radius, ridge, b)
@@ -160,7 +160,7 @@ def minimise(
         value, width = certify(z, o, HINGE, threshold, constraint, radius, ridge, b)
         if width <= target:
             return value, width
-        b[:] = first
+        put(b, first)
     for patient in (True, False):
         smoothing, before = 0.25, z.shape[0]
         for stage in range(_WIDTHS):
@@ -186,7 +186,7 @@ def minimise(
                 if not lines:
                     break
     # Lines can lose their way, too; a kink that is all but sharp needs none.
-    b[:] = first
+    put(b, first)
     smoothing = 0.25
     for _ in range(2 * _WIDTHS):
         _descend(z, o, HINGE, 0.0, smoothing, constraint, radius, ridge, target, b)
@@ -250,7 +250,9 @@ def _descend(
         if not better:
             return
         value = reached
-        b[:], g[:], h[:] = trial, trial_g, trial_h
+        put(b, trial)
+        put(g, trial_g)
+        put(h.ravel(), trial_h.ravel())
 
 
 @numba.njit(cache=True)

@@ -18,7 +18,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses.kernels import score_one
+from ..losses.kernels import put, score_one
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -144,7 +144,7 @@ def move(
 ) -> None:
     """Make the proposal the state of the walk."""
     inside[member], outside[outsider] = outside[outsider], inside[member]
-    support[:] = trial
+    put(support, trial)
     state[SCORE] += difference
     state[ACCEPTED] += 1
 

@@ -11,6 +11,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from ..losses.kernels import put
 from .kernels import OUT
 
 Array = NDArray[np.float64]
@@ -77,7 +78,7 @@ def raise_diagonal(inverse: Array, d: Array, free: NDArray[np.bool_], share: flo
         grown = share / inverse[j, j]
         d[j] += grown
         factor = grown / (1.0 - share)
-        column[:] = inverse[:, j]
+        put(column, inverse[:, j])
         for a in range(p):
             scaled = factor * column[a]
             for b in range(p):

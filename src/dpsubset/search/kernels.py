@@ -26,6 +26,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from ..losses.kernels import put
+
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -111,7 +113,10 @@ def log_symmetric(
         # Everything but the leading weight underflows: the m largest are certain.
         for i in range(found):
             pi[i] = 1.0 if i < m else 0.0
-        return np.sum(g[top[:m]])
+        total = 0.0
+        for i in range(m):
+            total += g[top[i]]
+        return total
     for i in range(found - 1, -1, -1):
         share = 0.0
         for t in range(m):
@@ -293,7 +298,7 @@ def improve(
             break
         gained = phi - value
         phi = value
-        u[:] = trial
+        put(u, trial)
         if b.shape[0]:
             for j in range(p):
                 b[j] *= 1.0 - step

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..losses.base import HINGE, LOGISTIC
+from ..losses.kernels import put
 from ..losses.row_kernels import row
 from .kernels import BOX, OUT, _likely, _phi, settle_extra, survey
 
@@ -177,7 +178,8 @@ def improve(
             return
         gained = phi - value
         phi = value
-        t[:], u[:] = trial, new_u
+        put(t, trial)
+        put(u, new_u)
         state[0], state[1], state[5] = most - const, mu, nu
         if gained < tolerance:
             return

@@ -24,6 +24,7 @@ from .mechanisms import Mechanism
 from .schema import Bounds, Schema
 from .selection import select
 from .sources.arrays import as_matrix, is_list, is_ragged
+from .sources.cells import quietly
 from .sources.frames import column_names, is_frame
 from .stated import declared_columns
 
@@ -159,11 +160,11 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
         return self
 
     def transform(self, X: Any) -> Any:
-        """Keep the selected columns of X, whatever their cells hold."""
+        """Keep the selected columns of X. What it returns are cells, so nothing here is private."""
         check_is_fitted(self)
         X = _rectangle(X, self.n_features_in_)
         validate_data(self, X, reset=False, skip_check_array=True)
-        with suppress(ValueError, TypeError):
+        with suppress(Exception), quietly():
             # scikit-learn refuses an array without rows; here it is an ordinary one.
             return super().transform(X) if X.shape[0] else self._transform(np.asarray(X))
         # scikit-learn's message would quote cells.

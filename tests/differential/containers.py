@@ -21,6 +21,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from hypothesis import reject
 from hypothesis import strategies as st
 
 from differential.cells import (
@@ -198,6 +199,7 @@ ARROW: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.decimal128(38, 11): decimals(38, 11),
     pa.decimal128(38, 37): decimals(38, 37),
     pa.decimal128(5, -2): decimals(5, -2),
+    pa.decimal128(38, 45): decimals(38, 45),
     pa.decimal256(76, 11): decimals(76, 11),
     **{kind: sane(TEXTS) for kind in (pa.string(), pa.large_string(), pa.string_view())},
     **{kind: nullable(BYTES) for kind in (pa.binary(), pa.large_binary(), pa.binary_view())},
@@ -242,7 +244,11 @@ CHUNKS = st.sampled_from([1, 3, 2**20])
 def in_arrow(kind: pa.DataType) -> Callable[[Sequence[Any], Any, Path], Built]:
     def build(rows: Sequence[Any], how: Any, _: Path) -> Built:
         table = arrow_table(rows, kind, max(how[0], len(rows) // 8))
-        return (table.select(["a", "b"]), table.column("y")) if how[1] else (table, None)
+        if how[1] == "beside":
+            return table.select(["a", "b"]), table.column("y")
+        if how[1] == "batch":
+            return table.combine_chunks().to_batches()[0], None
+        return table, None
 
     return build
 
@@ -289,10 +295,11 @@ def parquet_container(kind: pa.DataType, cells: st.SearchStrategy[Any]) -> Conta
 
 
 #: Types that Parquet has no column for.
-_NOT_IN_PARQUET = (pa.decimal128(5, -2), pa.binary(1))
+_NOT_IN_PARQUET = (pa.decimal128(5, -2), pa.decimal128(38, 45), pa.binary(1))
 
 ARROWS = [
-    *(Container(f"arrow {kind}", three(cells), in_arrow(kind), st.tuples(CHUNKS, st.booleans()),
+    *(Container(f"arrow {kind}", three(cells), in_arrow(kind),
+                st.tuples(CHUNKS, st.sampled_from(["table", "beside", "batch"])),
                 pa.types.is_dictionary(kind))
       for kind, cells in (ARROW | dictionaries()).items()),
     *(parquet_container(kind, cells) for kind, cells in ARROW.items()
@@ -319,7 +326,9 @@ def in_pandas(dtype: Any) -> Callable[[Sequence[Any], Any, Path], Built]:
         if not how:
             return frame, None
         y = frame.pop("y")
-        return frame, y.to_frame() if how == "frame" else y
+        return frame, {"series": y, "frame": y.to_frame(), "array": y.array, "index": pd.Index(y)}[
+            how
+        ]
 
     return build
 
@@ -328,8 +337,12 @@ def categorical(cells: Sequence[Any]) -> pd.Categorical:
     """With the categories that pandas infers, where it can: these are the cells, not a type."""
     with contextlib.suppress(Exception):  # it has no index of half floats, sorts no huge integers
         return pd.Categorical(objects(cells))
-    held = pd.Index(objects(cells), dtype=object).dropna().unique()
-    return pd.Categorical(objects(cells), categories=held)
+    places: dict[Any, int] = {}
+    codes = [-1 if pd.isna(cell) is True else places.setdefault(cell, len(places))
+             for cell in cells]  # fmt: skip
+    with contextlib.suppress(Exception):
+        return pd.Categorical.from_codes(codes, pd.Index(objects(list(places)), dtype=object))
+    reject()  # no such column can be had
 
 
 def from_arrow_types(rows: Sequence[Any], kind: pa.DataType) -> pd.DataFrame:
@@ -340,7 +353,7 @@ def arrow_backed(kind: pa.DataType) -> Callable[[Sequence[Any], Any, Path], Buil
     return lambda rows, _how, _folder: (from_arrow_types(rows, kind), None)
 
 
-BESIDE = st.sampled_from([None, "series", "frame"])
+BESIDE = st.sampled_from([None, "series", "frame", "array", "index"])
 PANDAS: list[tuple[Any, st.SearchStrategy[Any]]] = [
     ("float64", FLOATS), ("float32", FLOATS), ("int64", st.integers(-(2**63), 2**63 - 1)),
     ("uint64", st.integers(0, 2**64 - 1)), ("bool", st.booleans()),
@@ -389,7 +402,8 @@ def in_polars(dtype: Any) -> Callable[[Sequence[Any], Any, Path], Built]:
 
 
 COLLECTED = ("eager", "beside")
-LAZY = (*COLLECTED, "lazy", "strict", "filter")
+#: Those that are lazy are refused.
+LAZY = (*COLLECTED, *COLLECTED, *COLLECTED, "lazy", "strict", "filter")
 SCANNED = (*LAZY, "scan")
 POLARS: list[tuple[Any, st.SearchStrategy[Any], tuple[str, ...]]] = [
     (pl.Null, st.none(), LAZY),

@@ -370,7 +370,6 @@ CLOTHES: dict[str, Callable[[dict[str, list[Any]], pa.Table, Path], tuple[Any, A
     "pandas arrow": lambda t, a, d: (a.to_pandas(types_mapper=pd.ArrowDtype), None),
     "pandas category": lambda t, a, d: (a.to_pandas().astype({"y": "category"}), None),
     "polars": lambda t, a, d: (pl.from_arrow(a), None),
-    "polars lazy": lambda t, a, d: (pl.from_arrow(a).lazy(), None),
     "polars objects": lambda t, a, d: (
         pl.DataFrame({**t, "y": pl.Series(t["y"], dtype=pl.Object)}), None),
     "array, list": lambda t, a, d: (x_of(t), t["y"]),

@@ -449,11 +449,11 @@ def test_files_with_bad_cells_on_the_command_line(good_file: Path, watch: Watch)
 @pytest.mark.parametrize("columns", [numbers, mixed])
 @pytest.mark.parametrize(
     "frame",
-    [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table,
+    [pd.DataFrame, pl.DataFrame, pa.table,
      lambda columns: pd.DataFrame(columns).astype("category"),
      lambda columns: pd.DataFrame({k: [*v, {WORD}, [NUMBER], None] for k, v in columns.items()}),
      ],
-    ids=["pandas", "polars", "lazy", "arrow", "category", "objects"],
+    ids=["pandas", "polars", "arrow", "category", "objects"],
 )  # fmt: skip
 def test_frames_with_bad_cells(frame: Any, columns: Any, watch: Watch) -> None:
     table = frame(columns())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import contextlib
 import csv
 import datetime
@@ -11,8 +12,9 @@ import gzip
 import io
 import math
 import re
+import tracemalloc
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -115,7 +117,6 @@ CLOTHES: dict[str, Callable[[dict[str, list[Any]], Path], Any]] = {
         }
     ),
     "polars": lambda t, d: pl.from_arrow(arrow(t)),
-    "polars lazy": lambda t, d: pl.from_arrow(arrow(t)).lazy(),
     "csv": lambda t, d: text(t, ",", d / "t.csv"),
     "csv path as text": lambda t, d: str(text(t, ",", d / "t.csv")),
     "tsv": lambda t, d: text(t, "\t", d / "t.tsv"),
@@ -408,31 +409,127 @@ def test_columns_of_frames_that_hold_no_numbers_are_refused_by_type(column: Any)
             column_moments(part)
 
 
-def test_lazy_frames_that_choose_columns_are_read() -> None:
-    frame = pl.DataFrame({"x": [1.0, 2.0], "b": ["3", "word"], "c": [0.5, 1.0], "y": [1, -1]})
-    wanted = moments(frame.rename({"x": "a"}))
-    lazy = frame.lazy().rename({"x": "a"})
-    for query in (lazy, lazy.select("y", "c", "b", "a"), lazy.select(pl.all()).drop([])):
-        assert moments(query) == wanted
-
-
 @pytest.mark.parametrize("cell", ["1", "word"])
 @pytest.mark.parametrize(
     "query",
     [
+        lambda frame: frame,
+        lambda frame: frame.select("a", "b", "c", "y"),
         lambda frame: frame.with_columns(pl.col("a").cast(pl.Float64)),
-        lambda frame: frame.select(pl.col("a").cast(pl.Float64), "b", "c", "y"),
         lambda frame: frame.filter(pl.col("a").cast(pl.Float64) > 0),
-        lambda frame: frame.select(pl.all().str.to_integer()),
         lambda frame: frame.map_batches(lambda batch: batch),
         lambda frame: frame.select("a", "b", "no such column"),
     ],
 )
-def test_lazy_frames_that_could_fail_are_refused_by_their_query(query: Any, cell: str) -> None:
-    """Whatever the cells hold: that a cast failed would be an answer about one record."""
-    frame = pl.LazyFrame({name: ["1", cell] for name in "abcy"})
-    with pytest.raises(TableError, match="collect it first"):
-        open_table(query(frame), SCHEMA)
+def test_lazy_frames_are_refused_whatever_they_hold(query: Any, cell: str) -> None:
+    """That a cast failed, or text of a file was no UTF-8, would be an answer about one record."""
+    frame = query(pl.LazyFrame({name: ["1", cell] for name in "abcy"}))
+    with pytest.raises(TableError, match="Collect it first"):
+        open_table(frame, SCHEMA)
+    with pytest.raises(TableError, match="Collect it first"):
+        dps.select(frame, y=[1, 2], bounds=dps.Bounds(x=1, y=1), k=1, epsilon=1)
+
+
+# -- what a second reading found -----------------------------------------------------------------
+
+NOT_UTF8 = pa.StringArray.from_buffers(
+    3, pa.py_buffer(np.array([0, 1, 2, 3], dtype=np.int32)), pa.py_buffer(b"1\xff2")
+)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        pd.Categorical([1, 2, 3j]), pd.Categorical([None, None, pd.Timestamp(0)]),
+        pd.CategoricalIndex([1, 2, 3j]), pd.Index([1, 2, "x"], dtype=object),
+        pd.array([1, None, 2], dtype="Int64"), pa.array([1, None, 2]), NOT_UTF8,
+        pd.arrays.ArrowExtensionArray(pa.chunked_array([NOT_UTF8])),
+        pa.record_batch({"y": pa.array([1, 2, 3])}), array.array("d", [1, 2, 3]),
+    ],
+    ids=lambda y: type(y).__name__,
+)  # fmt: skip
+def test_responses_of_any_kind_beside_an_array(y: Any) -> None:
+    """Their type is not asked of NumPy, which would look at the cells."""
+    whole = blocks_of(np.zeros((3, 3)), y)
+    for i in range(3):
+        part = y.slice(i, 1) if hasattr(y, "slice") else y[i : i + 1]
+        np.testing.assert_array_equal(blocks_of(np.zeros((1, 3)), part), whole[i : i + 1])
+
+
+def blocks_of(x: Any, y: Any) -> np.ndarray:
+    return np.vstack([np.column_stack([*x.T, y]) for x, y in open_table(x, SCHEMA, y).blocks()])
+
+
+def test_record_batches_are_tables() -> None:
+    kinds = {"a": NOT_UTF8, "b": pa.array([1.0, 2, 3]), "c": pa.array([True, None, False])}
+    batch = pa.record_batch(kinds)
+    wanted = np.array([[1, 1, 1], [math.nan, 2, math.nan], [2, 3, 0]])
+    assert moments(batch, [0, 1, 0]) == moments(wanted, np.array([0, 1, 0]))
+    dates = pa.record_batch(kinds | {"a": pa.array([0, None, 0], pa.date32())})
+    with pytest.raises(TableError, match="date32"):
+        moments(dates, [0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("kind", "unscaled", "value"),
+    [
+        (pa.decimal128(38, 39), 1, 1e-39), (pa.decimal128(38, 60), -25, -2.5e-59),
+        (pa.decimal256(76, 77), 3, 3e-77), (pa.decimal64(10, 30), 7, 7e-30),
+        (pa.decimal32(5, 12), -1, -1e-12), (pa.decimal128(38, -50), 2, 2e50),
+        (pa.decimal128(38, -2000), 2, math.inf),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_decimals_that_arrow_cannot_write_out(
+    kind: pa.DataType, unscaled: int, value: float
+) -> None:
+    width = kind.bit_width // 8
+    held = b"".join(n.to_bytes(width, "little", signed=True) for n in (5, unscaled, 0))
+    column = pa.Array.from_buffers(kind, 3, [pa.py_buffer(b"\x06"), pa.py_buffer(held)])
+    np.testing.assert_array_equal(from_arrow(column), [math.nan, value, 0.0])
+    np.testing.assert_array_equal(from_arrow(column.slice(1, 1)), [value])
+
+
+def test_numpy_text_that_is_no_text() -> None:
+    codes = np.array([[0x31, 0x32, 0x33], [0x110000, 0x31, 0x30]], dtype=np.uint32)
+    wanted = moments(np.array([[1, 2, 3], [math.nan, 1, 0]]), np.zeros(2))
+    for text in (codes.view("U1"), codes.byteswap().view(">U1")):
+        assert moments(text, np.zeros(2)) == wanted
+        assert moments(np.ma.array(text, mask=[[0, 0, 0], [1, 0, 0]]), np.zeros(2)) == wanted
+
+
+class Incomparable(type):
+    def __eq__(cls, other: object) -> bool:
+        raise RuntimeError("no")
+
+
+class Odd(metaclass=Incomparable):
+    pass
+
+
+class Endless(Sequence[float]):
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, i: Any) -> Any:
+        return 1.0
+
+
+def test_classes_with_ideas_of_their_own() -> None:
+    wanted = moments(np.array([[1.0, 2.0, 0.5], [math.nan, 1, 1]]), np.zeros(2))
+    assert moments([[1.0, 2.0, 0.5], [Odd(), 1, 1]], [0, 0]) == wanted
+    bad = moments(np.array([[1.0, 2.0, 0.5], [math.nan] * 3]), np.zeros(2))
+    for record in (Endless(), Odd()):
+        assert moments([[1.0, 2.0, 0.5], record], [0, 0]) == bad
+
+
+@pytest.mark.parametrize("record", [range(10**12), np.broadcast_to(0.5, 10**12), [0.5] * 10**6])
+def test_long_records_are_not_unfolded(record: Any) -> None:
+    wanted = moments(np.array([[1.0, 2.0, 0.5], [math.nan] * 3]), np.array([0, math.nan]))
+    tracemalloc.start()
+    assert moments([[1.0, 2.0, 0.5], record], [0, record]) == wanted
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
 
 
 # -- cells of any kind -------------------------------------------------------------------------

@@ -7,10 +7,11 @@ as in a text file; a bare cell is a record of one. Nothing in a list is an error
 
 from __future__ import annotations
 
+import array
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,13 @@ from numpy.typing import NDArray
 from ..errors import TableError
 from .cells import quietly
 
+#: Sequences of one type of cell, which NumPy knows.
+_TYPED = (str, bytes, bytearray, memoryview, array.array)
+
 
 def is_list(x: Any) -> bool:
     """Whether these are records or cells without a type, to be taken one by one."""
-    return isinstance(x, Sequence) and not isinstance(x, (str, bytes)) and not hasattr(x, "dtype")
+    return isinstance(x, Sequence) and not isinstance(x, _TYPED) and not hasattr(x, "dtype")
 
 
 def as_matrix(x: Any, p: int | None = None) -> NDArray[Any]:
@@ -34,56 +38,84 @@ def as_matrix(x: Any, p: int | None = None) -> NDArray[Any]:
         raise TableError("sparse X is not supported: pass a dense array")
     if not is_list(x):
         return _real(x, "X", 2)
-    records = _records(x)
-    if p is None:
-        p = max(Counter(map(len, records)).items(), key=lambda item: item[::-1], default=(0, 0))[0]
-    bad = [None] * p
-    cells = chain.from_iterable(cells if len(cells) == p else bad for cells in records)
-    return _numbers_or_objects(list(cells)).reshape(len(records), p)
+    with quietly():
+        if p is None:
+            lengths = Counter(map(_length, x))
+            p = max(lengths.items(), key=lambda item: item[::-1], default=(0, 0))[0]
+        bad = [None] * p
+        cells: list[Any] = []
+        for record in x:
+            found = _cells(record, p)
+            cells.extend(bad if found is None else found)
+    return _numbers_or_objects(cells).reshape(len(x), p)
 
 
 def is_ragged(x: Any) -> bool:
     """Whether this is a list whose records are not all of one length."""
-    return is_list(x) and len(set(map(len, _records(x)))) > 1
+    return is_list(x) and len(set(map(_length, x))) > 1
 
 
 def as_vector(y: Any) -> NDArray[Any]:
     """A one-dimensional array; a single column will do, in a list a record of one cell."""
     if is_list(y):
-        rows = zip(_records(y), y, strict=True)
-        return _numbers_or_objects([row[0] if len(row) == 1 else cell for row, cell in rows])
-    array = _array(y)
-    if array is not None and array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    return _real(array, "y", 1)
+        with quietly():
+            rows = ((_cells(cell, 1), cell) for cell in y)
+            return _numbers_or_objects([cell if row is None else row[0] for row, cell in rows])
+    values = _array(y)
+    if values is not None and values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    return _real(values, "y", 1)
 
 
-def _records(x: Sequence[Any]) -> list[Sequence[Any]]:
-    with quietly():
-        return [_cells(record) for record in x]
-
-
-def _cells(record: Any) -> Sequence[Any]:
-    """The cells of one record of a list, whatever it is; text is a bare cell."""
+def _length(record: Any) -> int:
+    """How many cells a record of a list has, as far as it says so; a bare cell is one."""
     kind = type(record)
-    if issubclass(kind, (str, bytes, bytearray)):
-        return [record]
+    if issubclass(kind, _TYPED):
+        return 1
     with suppress(Exception):  # an object's own methods may raise anything
-        if issubclass(kind, (list, tuple)):  # not by its own iterator, if it has one
-            return list((list if issubclass(kind, list) else tuple).__iter__(record))
+        if issubclass(kind, (list, tuple)):  # not by its own length, if it has one
+            return (list if issubclass(kind, list) else tuple).__len__(record)
         if issubclass(kind, Sequence):
-            return list(record)
-        array = record if issubclass(kind, np.ndarray) else None
-        if array is None and hasattr(kind, "__array__"):
-            array = np.asarray(record)
-        if array is not None and array.ndim == 1:
-            return list(array)
+            return len(record)
+        values = _one_dimensional(record)
+        if values is not None:
+            return len(values)
+    return 1
+
+
+def _cells(record: Any, p: int) -> list[Any] | None:
+    """The p cells of one record of a list; None if it has not so many, and nothing is unfolded."""
+    if _length(record) != p:
+        return None
+    kind = type(record)
+    if not issubclass(kind, _TYPED):
+        with suppress(Exception):
+            if issubclass(kind, (list, tuple)):
+                held = (list if issubclass(kind, list) else tuple).__iter__(record)
+                return list(islice(held, p))
+            if issubclass(kind, Sequence):
+                found = list(islice(iter(record), p + 1))  # it may have lied, or never end
+                return found if len(found) == p else None
+            values = _one_dimensional(record)
+            if values is not None:
+                return list(values)
     return [record]
+
+
+def _one_dimensional(record: Any) -> NDArray[Any] | None:
+    kind = type(record)
+    if issubclass(kind, np.ndarray):
+        return record if record.ndim == 1 else None
+    if issubclass(kind, np.generic) or not hasattr(kind, "__array__"):
+        return None
+    values = np.asarray(record)
+    return values if values.ndim == 1 else None
 
 
 def _numbers_or_objects(cells: list[Any]) -> NDArray[Any]:
     """Cells as they are; plain numbers in less space, with the values that they are read as."""
-    if set(map(type, cells)) <= {float, int, bool}:
+    # By identity: a class may have any idea of its equals.
+    if {id(type(cell)) for cell in cells} <= {id(float), id(int), id(bool)}:
         with suppress(OverflowError):
             return np.array(cells, dtype=np.float64)
     return np.fromiter(cells, dtype=object, count=len(cells))
@@ -98,12 +130,12 @@ def _array(values: Any) -> NDArray[Any] | None:
 
 
 def _real(values: Any, what: str, dimensions: int) -> NDArray[Any]:
-    array = _array(values)
-    if array is None or array.ndim != dimensions:
+    found = _array(values)
+    if found is None or found.ndim != dimensions:
         shape = "two-dimensional, one row a record" if dimensions == 2 else "one-dimensional"
         raise TableError(f"{what} must be {shape}. Reshape your data and try again")
-    if array.dtype.kind not in "biufOSUT":
+    if found.dtype.kind not in "biufOSUT":
         # The wording after the colon is the one scikit-learn's own checks look for.
-        reason = "Complex data not supported" if array.dtype.kind == "c" else array.dtype.name
+        reason = "Complex data not supported" if found.dtype.kind == "c" else found.dtype.name
         raise TableError(f"{what} must hold real numbers: {reason}")
-    return array
+    return found

@@ -19,6 +19,9 @@ from .cells import LONGEST_TEXT, NUMBERS, Reader
 #: Bytes of text that are read at a time.
 _TEXT = 2**25
 
+#: Of decimals that Arrow can write out, by their bits.
+_LARGEST_SCALE = {32: 9, 64: 18, 128: 38, 256: 76}
+
 
 def is_readable(kind: pa.DataType) -> bool:
     """Whether a column of this Arrow type can hold numbers."""
@@ -55,10 +58,24 @@ def from_arrow(column: pa.Array | pa.ChunkedArray, read: Reader = NUMBERS) -> ND
     if is_text(column.type):
         return _from_text(column, read)
     if pa.types.is_decimal(column.type):
+        if abs(column.type.scale) > _LARGEST_SCALE[column.type.bit_width]:
+            return read.numbers(_from_digits(column))
         column = column.cast(pa.string())
     # Unsafe casts round where safe ones raise (integers beyond 2**53).
     numbers = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     return read.numbers(np.asarray(numbers, dtype=np.float64))
+
+
+def _from_digits(column: pa.Array) -> NDArray[np.float64]:
+    """Decimals of a scale that Arrow has a type for but no text: by the integers they are."""
+    width, scale = column.type.bit_width // 8, column.type.scale
+    held = column.buffers()[1]
+    values = np.full(len(column), np.nan)
+    for i in np.flatnonzero(np.asarray(column.is_valid(), dtype=bool)):
+        start = (column.offset + int(i)) * width
+        digits = int.from_bytes(held[start : start + width].to_pybytes(), "little", signed=True)
+        values[i] = float(f"{digits}E{-scale}")
+    return values
 
 
 def packed(

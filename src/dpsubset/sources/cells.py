@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import decimal
 import fractions
+import functools
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -36,9 +37,9 @@ LONGEST_TEXT = 2**12
 #: Objects whose text is gathered before it is read.
 _OBJECTS = 2**14
 
-_NUMBERS = (
-    bool, int, float, np.integer, np.floating, np.bool_, decimal.Decimal, fractions.Fraction
-)  # fmt: skip
+_NUMBERS = (int, float, np.integer, np.floating, np.bool_, decimal.Decimal, fractions.Fraction)
+_COMPLEX = (complex, np.complexfloating)
+_TEXTS = (str, bytes)
 
 _NUMBER = f"^{NUMBER}$"
 
@@ -98,6 +99,8 @@ def from_array(values: NDArray[Any], read: Reader = NUMBERS) -> NDArray[np.float
     mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     cells = np.asarray(values)
     if cells.dtype.kind not in "biuf":
+        if cells.dtype.kind == "U":
+            cells = _characters(cells)
         objects = cells.ravel().tolist()
         if mask is not None:
             hidden = mask.ravel()
@@ -108,6 +111,15 @@ def from_array(values: NDArray[Any], read: Reader = NUMBERS) -> NDArray[np.float
     if mask is not None:
         numbers[mask] = np.nan
     return read.numbers(numbers)
+
+
+def _characters(cells: NDArray[np.str_]) -> NDArray[np.str_]:
+    """The same, empty where a cell holds what is no character: Python would not take it."""
+    flat = np.array(cells, dtype=cells.dtype.newbyteorder("=")).ravel()
+    if flat.dtype.itemsize:
+        codes = flat.view(np.uint32).reshape(flat.size, -1)
+        codes[(codes > 0x10FFFF).any(axis=1)] = 0
+    return flat.reshape(cells.shape)
 
 
 def from_objects(cells: Sequence[Any], read: Reader = NUMBERS) -> NDArray[np.float64]:
@@ -127,27 +139,53 @@ def _sorted_out(cells: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, by
     """Python objects that are numbers, NaN for all others; and by position, those that are text."""
     values = np.full(len(cells), np.nan)
     texts: dict[int, bytes] = {}
+    converters: dict[int, Converter | None] = {}
     with quietly():
         for i, cell in enumerate(cells):
             # By type(cell), not isinstance: an object may lie about, or choke on, its __class__.
             kind = type(cell)
-            if issubclass(kind, _NUMBERS):
-                values[i] = _number(cell)
-            elif issubclass(kind, (complex, np.complexfloating)):
-                values[i] = _real(cell)
-            elif issubclass(kind, (str, bytes)):
-                text = _text(cell, str if issubclass(kind, str) else bytes)
-                if text is not None:
-                    texts[i] = text
+            if id(kind) not in converters:
+                converters[id(kind)] = _converter(kind)
+            convert = converters[id(kind)]
+            if convert is None:
+                continue
+            found = convert(cell)
+            if isinstance(found, bytes):
+                texts[i] = found
+            elif found is not None:
+                values[i] = found
     return values, texts
 
 
-def _number(cell: Any) -> float:
-    kind = type(cell)
-    if issubclass(kind, np.timedelta64):  # which NumPy counts among its integers
-        return math.nan
-    # A subclass's own __float__ may say anything; libraries that type a column do not ask it.
-    convert = next((base.__float__ for base in (float, int) if issubclass(kind, base)), float)
+#: From a cell to its number, or to its text; None for text that is too long.
+Converter = Callable[[Any], float | bytes | None]
+
+
+def _converter(kind: type) -> Converter | None:
+    """What a type of cell is read by; None for types that hold neither numbers nor text.
+
+    By the identity of its bases, since a class may have any idea of its equals. A subclass is read
+    as its base is: its own methods may do anything, and libraries that type a column do not ask
+    them.
+    """
+    bases = type.__dict__["__mro__"].__get__(kind)
+
+    def is_a(*wanted: type) -> bool:
+        return any(base is one for base in bases for one in wanted)
+
+    if is_a(np.timedelta64):  # which NumPy counts among its integers
+        return None
+    if is_a(*_NUMBERS):
+        own = next((base for base in (float, int, decimal.Decimal) if is_a(base)), None)
+        return functools.partial(_number, float if own is None else own.__float__)
+    if is_a(*_COMPLEX):
+        return _real
+    if is_a(*_TEXTS):
+        return functools.partial(_text, str if is_a(str) else bytes)
+    return None
+
+
+def _number(convert: Callable[[Any], float], cell: Any) -> float:
     try:
         try:
             return convert(cell)
@@ -168,7 +206,7 @@ def _real(cell: Any) -> float:
         return math.nan
 
 
-def _text(cell: Any, kind: type[str] | type[bytes]) -> bytes | None:
+def _text(kind: type[str] | type[bytes], cell: Any) -> bytes | None:
     """As bytes, None if it is too long; by the methods of ``kind``, which no subclass changes."""
     if kind.__len__(cell) > LONGEST_TEXT:  # not even copied
         return None

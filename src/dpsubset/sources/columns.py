@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
@@ -82,6 +83,8 @@ def _other_cells(series: nw.Series[Any]) -> Typed:
 
 def known(data: Any, **how: Any) -> Any:
     """What narwhals makes of a frame or a series."""
+    if isinstance(data, pa.RecordBatch):  # which it does not know
+        data = pa.Table.from_batches([data])
     with suppress(DuplicateError):
         return nw.from_native(data, **how)
     # narwhals' own error lists the table's names, which in a table without a header are cells.
@@ -92,6 +95,9 @@ def response_cells(y: Any, name: str) -> tuple[Cells, int]:
     """A response beside X, and its length."""
     if isinstance(y, pa.Array):
         y = pa.chunked_array([y])
+    pandas = sys.modules.get("pandas")
+    if pandas and isinstance(y, (pandas.api.extensions.ExtensionArray, pandas.Index)):
+        y = pandas.Series(y)  # as an array of NumPy's its type would depend on the cells
     series = known(y, pass_through=True, allow_series=True)
     if isinstance(series, nw.DataFrame) and series.shape[1] == 1:
         series = series[:, 0]

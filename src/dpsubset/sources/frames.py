@@ -6,9 +6,7 @@ categorical column, which are cells, are read one by one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -30,18 +28,14 @@ def is_frame(data: Any) -> bool:
 
 def column_names(data: Any) -> list[str]:
     """Names of the columns of a frame, as text."""
-    with suppress(Exception):  # a lazy frame's query may name columns that are not there
-        return [str(name) for name in known(data).collect_schema().names()]
-    raise TableError(_REFUSED)
+    return [str(name) for name in _eager(data).columns]
 
 
 class FrameTable:
     """A data frame in memory, with the response as a column or beside it as y."""
 
     def __init__(self, data: Any, schema: Schema, y: Any = None) -> None:
-        frame = known(data)
-        if isinstance(frame, nw.LazyFrame):
-            frame = _collect(frame)
+        frame = _eager(data)
         names = [str(name) for name in frame.columns]
         if y is not None and schema.response.name in names:
             raise TableError(
@@ -79,28 +73,15 @@ class FrameTable:
 
 
 _REFUSED = (
-    "this lazy frame's query does more than choose columns, and could fail because of one record: "
-    "collect it first and pass the result, or write it to a Parquet file and pass its path"
-)
-
-#: A query of polars, line by line, that only names a table and chooses or renames its columns.
-_PLAIN = re.compile(
-    r"(SELECT|simple π [0-9/]+) \[(col\(\"[^\"]*\"\)(\.alias\(\"[^\"]*\"\))?(, )?)*\]"
-    r"|DF \[.*\]; PROJECT [0-9*/]+ COLUMNS"
-    r"|Parquet SCAN \[.*\]|PROJECT [0-9*/]+ COLUMNS|ESTIMATED ROWS: [0-9]+"
+    "this frame is lazy: its query has yet to be run, and could fail because of one record, which "
+    "would be an answer that no guarantee covers. Collect it first and pass the result (polars: "
+    "collect(), DuckDB: to_arrow_table(), Dask: compute()), or write it to a Parquet file and pass "
+    "its path, if it is larger than memory"
 )
 
 
-def _collect(frame: nw.LazyFrame[Any]) -> nw.DataFrame[Any]:
-    """Run a query that cannot fail because of a cell; refuse any other by its text.
-
-    A strict cast fails where one record holds a word, and that somebody's record made it fail would
-    be an answer that no guarantee covers.
-    """
-    if frame.implementation.is_polars():
-        query = ""
-        with suppress(Exception):
-            query = frame.to_native().explain(optimized=False)
-        if query and all(_PLAIN.fullmatch(line.strip()) for line in query.splitlines()):
-            return frame.collect()
-    raise TableError(_REFUSED)
+def _eager(data: Any) -> nw.DataFrame[Any]:
+    frame: nw.DataFrame[Any] | nw.LazyFrame[Any] = known(data)
+    if isinstance(frame, nw.LazyFrame):
+        raise TableError(_REFUSED)
+    return frame

@@ -1,8 +1,8 @@
 """Parquet files, a batch of rows at a time: memory does not grow with the file.
 
-Text may be folded in many ways: a few kilobytes of a file may stand for gigabytes. It is read as a
-dictionary where that stays small, and else a few rows at a time. What cannot be bounded here is a
-page of the file, which pyarrow decompresses as a whole.
+Text may be folded in many ways: a few kilobytes of a file may stand for gigabytes. It is read as
+dictionaries where these stay small together, and else a column and a few rows at a time. What
+cannot be bounded here is a page of the file, which pyarrow decompresses as a whole.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from ..errors import TableError
 from ..moments import Block
 from ..schema import Schema
 from . import Progress, batch_rows
 from .arrow import from_arrow, is_readable, is_text
-from .cells import NUMBERS, reader
+from .cells import NUMBERS, Reader, reader
 from .header import check_columns
 
 #: Bytes of each column held at a time. Without it pyarrow holds whole row groups, and with its
 #: default of reading ahead it ends up holding the whole file.
 _BUFFER = 2**16
 
-#: Chunks of text (columns of a row group) of at most this many bytes together are read as
-#: dictionaries, which hold each value once. Larger ones would take several times their size, and
-#: beyond 2**31 bytes there is no such dictionary.
+#: Bytes of text, as the file states them, that are read at a time as dictionaries, which hold each
+#: value once. More would take several times that, and beyond 2**31 bytes there is no dictionary.
 _FOLDED = 2**26
 
 #: Rows of a batch where a chunk is larger, and each value stands in the file once.
@@ -43,19 +43,19 @@ _NO_DICTIONARY = {"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"}
 
 @dataclass(frozen=True)
 class _Part:
-    """Row groups that are read alike, and one after another: a batch may be of several."""
+    """Row groups that are read one after another: a batch may be of several."""
 
     groups: tuple[int, ...]
-    #: Rows of a batch.
-    rows: int
     #: Columns read as dictionaries, and their size: pyarrow makes one of those of all groups.
     folded: tuple[str, ...]
     size: int
+    #: Columns of text that are too large to be read beside each other.
+    alone: tuple[str, ...] = ()
 
     def with_next(self, other: _Part) -> _Part | None:
         """Both as one, if they go together."""
         size = self.size + other.size
-        if (self.rows, self.folded) != (other.rows, other.folded) or size > _FOLDED:
+        if self.alone or other.alone or self.folded != other.folded or size > _FOLDED:
             return None
         return replace(self, groups=self.groups + other.groups, size=size)
 
@@ -80,7 +80,8 @@ class ParquetTable:
                         "it, or give it the role 'ignored'"
                     )
             self._parts = _plan(file, self._names)
-        self._readers = [*[NUMBERS] * len(schema.features), reader(schema.response)]
+        self._readers: dict[str, Reader] = dict.fromkeys(self._names, NUMBERS)
+        self._readers[schema.response.name] = reader(schema.response)
 
     @staticmethod
     def header(path: Path) -> list[str]:
@@ -97,44 +98,83 @@ class ParquetTable:
         """Batches of rows."""
         done = 0
         for part in self._parts:
-            with _open(self._path, part.folded) as file:
-                try:
-                    for batch in file.iter_batches(part.rows, list(part.groups), self._names):
-                        columns = [batch.column(name) for name in self._names]
-                        *x, y = map(from_arrow, columns, self._readers)
-                        yield np.column_stack(x), y
-                        done += batch.num_rows
-                        if progress:
-                            progress(done / self._rows)
-                except (pa.ArrowException, OSError):
-                    raise TableError(f"{self._path.name} is damaged and cannot be read") from None
+            try:
+                for columns in self._columns(part):
+                    *x, y = columns
+                    yield np.column_stack(x), y
+                    done += len(y)
+                    if progress:
+                        progress(done / self._rows)
+            except (pa.ArrowException, OSError):
+                raise TableError(f"{self._path.name} is damaged and cannot be read") from None
+
+    def _columns(self, part: _Part) -> Iterator[list[NDArray[np.float64]]]:
+        """All columns, in batches of rows."""
+        step = batch_rows(len(self._names))
+        whole = {name: self._read_alone(name, part) for name in part.alone}
+        beside = [name for name in self._names if name not in whole]
+        if not beside:
+            rows = len(whole[part.alone[0]])
+            for start in range(0, rows, step):
+                yield [whole[name][start : start + step] for name in self._names]
+            return
+        start = 0
+        with _open(self._path, part.folded) as file:
+            for batch in file.iter_batches(step, list(part.groups), beside):
+                stop = start + batch.num_rows
+                yield [
+                    whole[name][start:stop]
+                    if name in whole
+                    else from_arrow(batch.column(name), self._readers[name])
+                    for name in self._names
+                ]
+                start = stop
+
+    def _read_alone(self, name: str, part: _Part) -> NDArray[np.float64]:
+        """One column of text of a row group, as many rows at a time as memory has room for."""
+        (group,) = part.groups
+        with _open(self._path) as file:
+            ((size, encodings),) = _chunks(file, group, [name])
+        rows, folded = batch_rows(1), size <= _FOLDED and not encodings & _NO_DICTIONARY
+        if not folded and not encodings <= _EACH_ONCE:
+            # A value may stand for any number of cells, and is at most as long as the chunk.
+            rows = min(rows, max(1, _FOLDED // max(1, size)))
+        elif size > _FOLDED:
+            rows = min(rows, _FEW_ROWS)
+        with _open(self._path, [name] if folded else []) as file:
+            batches = file.iter_batches(rows, [group], [name])
+            parts = [from_arrow(batch.column(name), self._readers[name]) for batch in batches]
+        return np.concatenate([np.empty(0), *parts])
 
 
 def _plan(file: pq.ParquetFile, names: Sequence[str]) -> list[_Part]:
-    """How much of each row group is read at a time, so that memory stays bounded."""
-    kinds, metadata = file.schema_arrow, file.metadata
-    places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
-    texts = [name for name in names if _holds_text(kinds.field(name).type)]
+    """How each row group is read, so that memory stays bounded."""
+    texts = [name for name in names if _holds_text(file.schema_arrow.field(name).type)]
     parts: list[_Part] = []
-    for group in range(metadata.num_row_groups):
-        rows, folded, held = batch_rows(len(names)), [], 0
-        for name in texts:
-            chunk = metadata.row_group(group).column(places[name])
-            size, encodings = chunk.total_uncompressed_size, set(chunk.encodings)
-            if held + size <= _FOLDED and not encodings & _NO_DICTIONARY:
-                folded.append(name)
-                held += size
-            elif encodings <= _EACH_ONCE:
-                rows = rows if size <= _FOLDED else min(rows, _FEW_ROWS)
-            else:  # a value may stand for any number of cells, and is at most as long as the chunk
-                rows = min(rows, max(1, _FOLDED // max(1, size)))
-        part = _Part((group,), rows, tuple(folded), held)
+    for group in range(file.metadata.num_row_groups):
+        chunks = _chunks(file, group, texts)
+        total = sum(size for size, _ in chunks)
+        if total > _FOLDED or any(encodings & _NO_DICTIONARY for _, encodings in chunks):
+            part = _Part((group,), (), 0, tuple(texts))
+        else:
+            part = _Part((group,), tuple(texts), total)
         merged = parts[-1].with_next(part) if parts else None
         if merged:
             parts[-1] = merged
         else:
             parts.append(part)
     return parts
+
+
+#: Of a column in a row group: its bytes before compression, and its encodings.
+_Chunk = tuple[int, set[str]]
+
+
+def _chunks(file: pq.ParquetFile, group: int, names: Sequence[str]) -> list[_Chunk]:
+    schema, columns = file.metadata.schema, file.metadata.row_group(group)
+    places = {schema.column(i).path: i for i in range(len(schema))} if names else {}
+    chunks = [columns.column(places[name]) for name in names]
+    return [(chunk.total_uncompressed_size, set(chunk.encodings)) for chunk in chunks]
 
 
 def _holds_text(kind: pa.DataType) -> bool:

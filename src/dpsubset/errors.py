@@ -1,8 +1,9 @@
 """The errors a user meets.
 
 All of them depend on public facts only (arguments, the schema, a table's header), quote no cell of
-a table, and are raised before any private value is used. The one exception: moments that no table
-can have are refused for their values, which never happens to moments of a table.
+a table, and are raised before any private value is used. Two exceptions: moments that no table can
+have are refused for their values, which never happens to moments of a table; and whether a search
+passes its limit depends on the data, which is why that costs what the release would have cost.
 """
 
 from __future__ import annotations
@@ -22,3 +23,7 @@ class SchemaError(DpsubsetError, ValueError):
 
 class TableError(DpsubsetError, ValueError):
     """A table cannot be read, or does not have the columns its schema names."""
+
+
+class SearchLimitError(DpsubsetError, RuntimeError):
+    """A node or time limit was hit. Nothing is returned, and what was debited stays debited."""

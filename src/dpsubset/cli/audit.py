@@ -65,7 +65,7 @@ def audit_command(
     with ExitStack() as stack:
         from ..outputs import Output
 
-        file = None if report is None else stack.enter_context(Output(report))
+        file = None if report is None else stack.enter_context(Output(report, replace=True))
         from ..audit.cases import audit
         from ..audit.report import CAVEAT, lines, markdown, to_json
         from ..selection import exact_delta, exact_epsilon

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import ArgumentError
 from .shared import check_apart, guarded
 
 if TYPE_CHECKING:
@@ -26,16 +25,14 @@ def schema_init(
 ) -> None:
     """Write a bounds file with the column names of FILE and empty bounds, to be filled in."""
     with guarded():
-        if out.exists() and not force:
-            raise ArgumentError(f"{out} exists already: choose another name or pass --force")
         check_apart(file, out)
 
         from ..outputs import Output
         from ..schema import template
         from ..sources.files import header
 
-        names = header(file)
-        with Output(out) as output:
+        with Output(out, replace=force) as output:
+            names = header(file)
             template(names, output.draft)
             output.publish()
         typer.echo(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .. import signals
+from ..errors import SearchLimitError
 from .shared import check_apart, fail, guarded, number, red, trouble
 
 if TYPE_CHECKING:
@@ -113,22 +116,37 @@ def select_command(
         Path | None,
         typer.Option(help="Write the privacy statement here, as Markdown; else it is printed."),
     ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace files that --out and --statement name.")
+    ] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Print the selected names only, one a line.")
     ] = False,
 ) -> None:
-    """Select k variables of FILE privately. Costs epsilon."""
+    """Select k variables of FILE privately. Costs epsilon.
+
+    \b
+    Exit codes:
+      0: the release was made.
+      1: an unexpected error; or the release was made, so epsilon is spent,
+         but not all of it could be written or printed.
+      2: an argument, the bounds file or the table's header was refused.
+         Nothing is spent.
+      3: the search passed --node-limit or --time-limit. Nothing is released,
+         and epsilon is spent.
+      128 + n: ended by signal n (130 by ctrl-c).
+    """
     with guarded(), ExitStack() as stack:
         budget, chance = number(epsilon, "epsilon"), number(delta, "delta")
         check_apart(file, schema, out, statement)
-        release_file = _reserve(out, stack)
-        statement_file = _reserve(statement, stack)
+        release_file = _reserve(out, force, stack)
+        statement_file = _reserve(statement, force, stack)
 
         from ..mechanisms import option as parse
         from ..selection import select
 
         options = dict(map(parse, option or ()))
-        with _progress_bar(quiet) as progress:
+        with _telling_cost(budget, chance, mechanism, options), _progress_bar(quiet) as progress:
             release = select(
                 file,
                 schema,
@@ -167,10 +185,30 @@ def select_command(
             fail(f"the release was made, but not all of it was written: {'; '.join(lost)}", 1)
 
 
-def _reserve(path: Path | None, stack: ExitStack) -> Output | None:
+@contextmanager
+def _telling_cost(
+    epsilon: Decimal, delta: Decimal, name: str, options: Mapping[str, Any]
+) -> Iterator[None]:
+    """Add to the error of a passed limit what it has cost."""
+    try:
+        yield
+    except SearchLimitError as error:
+        from ..mechanisms import mechanism
+        from ..mechanisms.base import Cost, shown_cost
+
+        cost = shown_cost(Cost(Fraction(epsilon), Fraction(delta)))
+        if options.get("T") is not None:
+            # How much depends on the number of rows, and the guarantee did not come to be.
+            cost += " and what a finite T adds"
+        if not mechanism(name, options).proven:
+            cost = "as there is no guarantee, no epsilon bounds it"
+        raise SearchLimitError(f"{error}: {cost}") from None
+
+
+def _reserve(path: Path | None, force: bool, stack: ExitStack) -> Output | None:
     from ..outputs import Output
 
-    return None if path is None else stack.enter_context(Output(path))
+    return None if path is None else stack.enter_context(Output(path, replace=force))
 
 
 def _write(output: Output | None, text: str) -> list[str]:

@@ -16,7 +16,7 @@ from typing import NoReturn, TextIO
 import typer
 
 from .. import signals
-from ..errors import ArgumentError, DpsubsetError
+from ..errors import ArgumentError, DpsubsetError, SearchLimitError
 
 
 def number(text: str, what: str) -> Decimal:
@@ -68,12 +68,15 @@ def red(text: str) -> str:
 def guarded() -> Iterator[None]:
     """End with one line and an exit code.
 
-    2 for a clear error, 128 and its number for a signal, 1 for the rest.
+    2 for a clear error, 3 for a limit of the search, whose budget is spent, 128 and its number for
+    a signal, 1 for the rest.
     """
     try:
         yield
     except (typer.Exit, typer.Abort):
         raise
+    except SearchLimitError as error:
+        fail(str(error), 3)
     except DpsubsetError as error:
         fail(str(error), 2)
     except signals.Ended as end:

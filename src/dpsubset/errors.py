@@ -8,6 +8,9 @@ passes its limit depends on the data, which is why that costs what the release w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class DpsubsetError(Exception):
     """Base of every error that dpsubset raises on purpose."""
@@ -27,3 +30,14 @@ class TableError(DpsubsetError, ValueError):
 
 class SearchLimitError(DpsubsetError, RuntimeError):
     """A node or time limit was hit. Nothing is returned, and what was debited stays debited."""
+
+
+def did_you_mean(name: object, declared: Iterable[str]) -> str:
+    """For an error about an unknown column: the declared name nearest to it, or nothing.
+
+    A hint for a reader. Only what was declared may be given here, never names of a table: the first
+    line of a file without a header is a person's record.
+    """
+    folded = {one.casefold(): one for one in declared}
+    close = get_close_matches(str(name).casefold(), folded, 1)
+    return f" (did you mean {folded[close[0]]!r}?)" if close else ""

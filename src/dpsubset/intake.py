@@ -16,8 +16,8 @@ from .gram import Gram
 from .losses import CLASSIFICATION, LOSSES, REGRESSION
 from .moments import Moments
 from .problem import Problem, whole
-from .schema import Bounds, Schema
-from .sources import Progress, Table, open_table
+from .schema import Bounds, Schema, declared_width
+from .sources import Progress, Table, open_table, read_schema
 
 #: With more variables than this, columns of X'X are multiplied out on demand ...
 _MANY_VARIABLES = 1500
@@ -106,7 +106,7 @@ def take_in(
 def declared_columns(schema: Any, bounds: Any) -> int | None:
     """How many columns X has, if schema or bounds say so."""
     if isinstance(schema, (str, Path)):
-        schema = Schema.read(schema)
+        return declared_width(schema)
     if isinstance(schema, Schema):
         return len(schema.features)
     return bounds.width if isinstance(bounds, Bounds) else None
@@ -119,7 +119,7 @@ def _settle_schema(
     bounds: Bounds | None,
 ) -> Schema | None:
     if isinstance(schema, (str, Path)):
-        schema = Schema.read(schema)
+        schema = read_schema(schema, data, y)
     if schema is not None and not isinstance(schema, Schema):
         raise ArgumentError("schema must be a dpsubset.Schema or the path of a bounds file")
     if bounds is None:

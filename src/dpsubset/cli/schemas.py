@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,8 +28,8 @@ def schema_init(
     with guarded():
         check_apart(file, out)
 
+        from ..bounds_file import template
         from ..outputs import Output
-        from ..schema import template
         from ..sources.files import header
 
         with Output(out, replace=force) as output:
@@ -52,18 +53,33 @@ def schema_check(
 ) -> None:
     """Check a bounds file, and that a table has the columns it declares."""
     with guarded():
-        from ..schema import Schema
+        from ..sources import read_schema
 
-        declared = Schema.read(schema)
+        declared = read_schema(schema, file)
         typer.echo(
             f"{schema}: {len(declared.features)} features, response {declared.response.name!r}"
             f"{_labels(declared)}, unit of privacy: {declared.unit}"
         )
         if file is not None:
-            from ..sources.files import open_file
+            from ..sources.files import first_line, open_file
 
             open_file(file, declared)
             typer.echo(f"{file}: has every declared column")
+            known = {*(column.name for column in declared.columns), declared.response.name}
+            rest = [name for name in first_line(file) if name not in known]
+            if rest:
+                typer.echo(f"{file}: {_undeclared(rest)}")
+
+
+def _undeclared(names: Sequence[str]) -> str:
+    from ..sources.header import looks_like_a_value
+
+    count = len(names)
+    text = f"{count} column{'s are' if count > 1 else ' is'} not declared and will not be read"
+    # What may be a cell is not shown: a first line without letters may be a person's record.
+    if any(looks_like_a_value(name) or not any(map(str.isalpha, name)) for name in names):
+        return text
+    return f"{text}: {', '.join(map(repr, names[:10]))}{', ...' if count > 10 else ''}"
 
 
 def _labels(schema: Schema) -> str:

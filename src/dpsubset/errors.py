@@ -11,9 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from .text import visible
+
 
 class DpsubsetError(Exception):
     """Base of every error that dpsubset raises on purpose."""
+
+    def __init__(self, message: str) -> None:
+        # It may hold names of columns, and is shown on terminals.
+        super().__init__(visible(message))
 
 
 class ArgumentError(DpsubsetError, ValueError):

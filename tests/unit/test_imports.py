@@ -17,7 +17,8 @@ BASE = {"arguments", "labels", "schema", "door", "moments", "gram"}
 MODEL = {"problem", "losses", "sensitivity"}
 ENGINE = {"search", "random"}
 MAY_IMPORT: dict[str, set[str]] = {
-    "errors": set(),
+    "text": set(),
+    "errors": {"text"},
     "arguments": set(),
     "labels": {"arguments"},
     "bounds_file": set(),
@@ -35,7 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "accounting": set(),
     "search": BASE | MODEL | {"random"},
     "mechanisms": BASE | MODEL | ENGINE | {"noise", "accounting"},
-    "release": BASE | MODEL | ENGINE | {"mechanisms"},
+    "release": BASE | MODEL | ENGINE | {"mechanisms", "text"},
     # Arguments and a table, checked together before a value is read.
     "intake": BASE | MODEL | {"sources"},
     "selection": BASE | MODEL | ENGINE | {"sources", "intake", "mechanisms", "release"},

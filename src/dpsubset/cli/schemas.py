@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .shared import check_apart, guarded
+from .shared import check_apart, guarded, say
 
 if TYPE_CHECKING:
     from ..schema import Schema
@@ -36,7 +36,7 @@ def schema_init(
             names = header(file)
             template(names, output.draft)
             output.publish()
-        typer.echo(
+        say(
             f"Wrote {out}: {len(names)} columns, no bounds yet. Fill in lo and hi of every column "
             "from public knowledge, never from the table, and name the response (with two classes "
             "it has labels in place of bounds)."
@@ -56,7 +56,7 @@ def schema_check(
         from ..sources import read_schema
 
         declared = read_schema(schema, file)
-        typer.echo(
+        say(
             f"{schema}: {len(declared.features)} features, response {declared.response.name!r}"
             f"{_labels(declared)}, unit of privacy: {declared.unit}"
         )
@@ -64,11 +64,11 @@ def schema_check(
             from ..sources.files import first_line, open_file
 
             open_file(file, declared)
-            typer.echo(f"{file}: has every declared column")
+            say(f"{file}: has every declared column")
             known = {*(column.name for column in declared.columns), declared.response.name}
             rest = [name for name in first_line(file) if name not in known]
             if rest:
-                typer.echo(f"{file}: {_undeclared(rest)}")
+                say(f"{file}: {_undeclared(rest)}")
 
 
 def _undeclared(names: Sequence[str]) -> str:

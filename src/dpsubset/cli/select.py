@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -14,6 +15,7 @@ import typer
 
 from .. import signals
 from ..errors import SearchLimitError
+from ..text import visible
 from .shared import check_apart, fail, guarded, number, red, trouble
 
 if TYPE_CHECKING:
@@ -171,14 +173,14 @@ def select_command(
                 progress=progress,
             )
         # From here on the budget is spent: files come first, and what cannot be written is printed.
-        written = release.to_json() + "\n"
         with signals.held():
-            unwritten = _write(release_file, written)
+            unwritten = _write(release_file, release.to_json() + "\n")
             lost = [*unwritten, *_write(statement_file, release.statement())]
         unprinted = _show(release, release_file, statement_file, quiet)
         if unprinted and (release_file is None or unwritten):
-            # The last resort; it is public. If this fails too, the exit code says so.
-            trouble(sys.stderr, written)
+            # The last resort: public, and ASCII, for a terminal. If this fails too, the exit code
+            # says so.
+            trouble(sys.stderr, json.dumps(release.to_dict(), indent=2) + "\n")
         if unprinted:
             lost.insert(0, f"standard output: {unprinted}")
         if lost:
@@ -231,7 +233,7 @@ def _show(
     if guarantee.seeded:
         trouble(sys.stderr, red("NOT PRIVATE: this draw was made with a fixed seed.\n"))
     if quiet:
-        return trouble(sys.stdout, "\n".join(release.features) + "\n")
+        return trouble(sys.stdout, "\n".join(map(visible, release.features)) + "\n")
     from ..mechanisms.base import shown_cost
 
     costs = [f"{shown_cost(cost)} under {relation}" for relation, cost in guarantee.costs.items()]
@@ -247,8 +249,8 @@ def _show(
         *([f"Cost: {', '.join(costs)}"] if costs else []),
         *([f"Release: {out.path}"] if out else []),
         f"Privacy statement: {statement.path if statement else 'below'}",
-        *([] if statement else ["", release.statement().rstrip("\n")]),
     ]
+    lines = [*map(visible, lines), *([] if statement else ["", release.statement().rstrip("\n")])]
     return trouble(sys.stdout, "\n".join(lines) + "\n")
 
 

@@ -17,6 +17,7 @@ import typer
 
 from .. import signals
 from ..errors import ArgumentError, DpsubsetError, SearchLimitError
+from ..text import visible
 
 
 def number(text: str, what: str) -> Decimal:
@@ -59,9 +60,14 @@ def trouble(stream: TextIO | None, text: str) -> str | None:
     return None
 
 
+def say(text: str) -> None:
+    """Print a line."""
+    typer.echo(visible(text))
+
+
 def red(text: str) -> str:
-    """For what must not be overlooked."""
-    return typer.style(text, fg="red")
+    """For what must not be overlooked; plain where NO_COLOR says so (no-color.org)."""
+    return text if os.environ.get("NO_COLOR") else typer.style(text, fg="red")
 
 
 @contextmanager
@@ -96,5 +102,5 @@ def guarded() -> Iterator[None]:
 
 def fail(message: str, code: int) -> NoReturn:
     """Say why, in one line, and end."""
-    trouble(sys.stderr, red("Error: " + " ".join(message.splitlines())) + "\n")
+    trouble(sys.stderr, red("Error: " + visible(message)) + "\n")
     raise typer.Exit(code) from None

@@ -53,6 +53,7 @@ MAY_IMPORT |= {
     "outputs": TOP,
     "cli": TOP,
     "estimators": TOP,
+    "__main__": {"cli"},
 }
 #: The version is a fact, not a layer.
 HARMLESS = {"__version__"}

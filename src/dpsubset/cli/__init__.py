@@ -20,7 +20,6 @@ from .shared import guarded, occupy_streams, trouble
 
 # Plain tracebacks would not do either: the text of an unforeseen exception may quote a cell.
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -38,7 +37,7 @@ def main() -> None:
     try:
         with guarded():
             signals.catch()
-            app()
+            app(prog_name="dpsubset")  # also as python -m dpsubset, for completion too
     except typer.Exit as end:
         code = end.exit_code
     except SystemExit as end:

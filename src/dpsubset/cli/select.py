@@ -89,7 +89,11 @@ def select_command(
     ] = 0.0,
     neighbours: Annotated[
         str,
-        typer.Option(help="replace-one (the number of rows is public) or add-remove (private)."),
+        typer.Option(
+            "--neighbours",
+            "--neighbors",
+            help="replace-one (the number of rows is public) or add-remove (private).",
+        ),
     ] = "replace-one",
     sensitivity: Annotated[
         str, typer.Option(help="sharp, or the name of a published, looser rule.")

@@ -1,20 +1,29 @@
-# make demo, make test and make bench each work alone on a fresh clone: they create .venv and install.
+# make demo, make test and make bench each work alone on a fresh clone, and in any order: they create
+# .venv and install what they need. The demo needs the package alone, the rest solvers and tools too.
 PYTHON ?= python3
 BIN := .venv/bin
 
 .PHONY: demo test statistical lint bench recovery peers clean
 
-.venv/.installed: pyproject.toml
+.venv/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpsubset needs Python 3.11 or newer: make PYTHON=python3.x ...")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[dev,plot]'
 	touch $@
 
-demo: .venv/.installed
+.venv/.demo: pyproject.toml | .venv/.made
+	$(BIN)/python -m pip install --quiet -e .
+	touch $@
+
+# What the demo needs is part of it.
+.venv/.dev: pyproject.toml | .venv/.made
+	$(BIN)/python -m pip install --quiet -e '.[dev,plot]'
+	touch .venv/.demo $@
+
+demo: .venv/.demo
 	$(BIN)/python tools/demo.py
 
-lint: .venv/.installed
+lint: .venv/.dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
@@ -22,13 +31,13 @@ lint: .venv/.installed
 test: lint
 	$(BIN)/pytest -m "not statistical" -n 2
 
-statistical: .venv/.installed
+statistical: .venv/.dev
 	$(BIN)/pytest -m statistical -n 2
 
-bench: .venv/.installed
+bench: .venv/.dev
 	$(BIN)/python -m benchmarks
 
-recovery: .venv/.installed
+recovery: .venv/.dev
 	$(BIN)/python -m benchmarks.recovery
 	$(BIN)/python -m benchmarks.recovery_losses
 

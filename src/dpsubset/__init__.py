@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .chains import mixing_steps, traces_not_private
-    from .errors import ArgumentError, DpsubsetError, SchemaError, TableError
+    from .errors import ArgumentError, DpsubsetError, SchemaError, SearchLimitError, TableError
     from .estimators import PrivateSubsetSelector
     from .mechanisms import MECHANISMS, Mechanism
     from .mechanisms.base import Guarantee
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from .optimum import best_in_bucket, best_subset, top_supports
     from .release import Release
     from .schema import Bounds, Schema
-    from .search.engine import SearchLimitError
     from .selection import Price, price, select, simulate
 
 __version__ = "0.1.0"
@@ -34,7 +33,7 @@ _HOMES = {
     "Release": "release",
     "Schema": "schema",
     "SchemaError": "errors",
-    "SearchLimitError": "search.engine",
+    "SearchLimitError": "errors",
     "TableError": "errors",
     "best_in_bucket": "optimum",
     "best_subset": "optimum",

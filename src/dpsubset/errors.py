@@ -1,15 +1,25 @@
 """The errors a user meets.
 
 All of them depend on public facts only (arguments, the schema, a table's header), quote no cell of
-a table, and are raised before any private value is used. The one exception: moments that no table
-can have are refused for their values, which never happens to moments of a table.
+a table, and are raised before any private value is used. Two exceptions: moments that no table can
+have are refused for their values, which never happens to moments of a table; and whether a search
+passes its limit depends on the data, which is why that costs what the release would have cost.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from .text import visible
+
 
 class DpsubsetError(Exception):
     """Base of every error that dpsubset raises on purpose."""
+
+    def __init__(self, message: str) -> None:
+        # It may hold names of columns, and is shown on terminals.
+        super().__init__(visible(message))
 
 
 class ArgumentError(DpsubsetError, ValueError):
@@ -22,3 +32,18 @@ class SchemaError(DpsubsetError, ValueError):
 
 class TableError(DpsubsetError, ValueError):
     """A table cannot be read, or does not have the columns its schema names."""
+
+
+class SearchLimitError(DpsubsetError, RuntimeError):
+    """A node or time limit was hit. Nothing is returned, and what was debited stays debited."""
+
+
+def did_you_mean(name: object, declared: Iterable[str]) -> str:
+    """For an error about an unknown column: the declared name nearest to it, or nothing.
+
+    A hint for a reader. Only what was declared may be given here, never names of a table: the first
+    line of a file without a header is a person's record.
+    """
+    folded = {one.casefold(): one for one in declared}
+    close = get_close_matches(str(name).casefold(), folded, 1)
+    return f" (did you mean {folded[close[0]]!r}?)" if close else ""

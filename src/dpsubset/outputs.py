@@ -1,7 +1,8 @@
 """Output files that appear whole or not at all.
 
 A release costs budget, so whatever can prevent its file from being written is found before the
-table is read: an :class:`Output` tries its folder at once and is filled later.
+table is read: an :class:`Output` tries its folder at once and is filled later. An earlier file of
+the same name may be a release that was paid for, so it is not replaced unless that was asked for.
 
 Between the two nothing of it is on disk, so that nothing is left behind however the process ends.
 A process killed (SIGKILL) in the moment of writing may leave a draft: a file with a hidden name
@@ -11,6 +12,7 @@ reads it, and it may be deleted. Under the file's own name there is only ever a 
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from contextlib import suppress
@@ -29,15 +31,23 @@ class Output:
         The file's name, which shows nothing new before :meth:`publish`.
     draft : Path
         A name beside it, with the same ending, for a file to be written and published.
+
+    Parameters
+    ----------
+    replace : bool
+        Whether a file that is there already may be replaced.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, replace: bool = False) -> None:
         self.path = path
+        self._replace = replace
         self._target = path.resolve()  # a link stays a link
         if not self._target.parent.is_dir():
             raise ArgumentError(f"cannot write {path}: its folder does not exist")
         if self._target.exists() and not self._target.is_file():
             raise ArgumentError(f"cannot write {path}: it is not an ordinary file")
+        if self._target.exists() and not replace:
+            raise ArgumentError(f"{path} exists already: choose another name or pass --force")
         # In the same folder, so that publishing is a rename within one file system.
         name = f".{self._target.stem}.{secrets.token_hex(4)}{self._target.suffix}"
         self.draft = self._target.with_name(name)
@@ -50,9 +60,20 @@ class Output:
             self._discard()
 
     def publish(self) -> None:
-        """Give the draft the file's name, in place of what had it before."""
+        """Give the draft the file's name; FileExistsError if that was taken in the meantime."""
         with open(self.draft, "rb") as file:
             os.fsync(file.fileno())  # or a power cut could leave the name without the contents
+        if not self._replace:
+            try:
+                os.link(self.draft, self._target)  # unlike a rename, it replaces nothing
+            except FileExistsError:
+                raise
+            except OSError as error:  # a file system without links
+                if self._target.exists():
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
+            else:
+                self.draft.unlink()
+                return
         self.draft.replace(self._target)
 
     def __enter__(self) -> Output:

@@ -21,6 +21,7 @@ from .mechanisms.base import SYSTEM_NOISE, Guarantee, float_up, shown_cost
 from .problem import Neighbours, Problem
 from .schema import Column, Schema
 from .sensitivity import Sensitivity
+from .text import code, markdown, visible
 
 SEEDED_WARNING = (
     "This draw was made with a fixed seed. Whoever knows the seed can repeat the noise, so the "
@@ -118,7 +119,8 @@ class Release:
     def __str__(self) -> str:
         """What was released and what it cost, in a few lines."""
         heading, names, facts = _summary(self)
-        return "\n".join([*_flags(self.guarantee), heading, *(f"  {n}" for n in names), *facts])
+        lines = [*_flags(self.guarantee), heading, *(f"  {name}" for name in names), *facts]
+        return "\n".join(map(visible, lines))
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""
@@ -198,15 +200,15 @@ def _label_lines(schema: Schema, problem: Problem) -> list[str]:
         "middle": f"as {response.labels[1]}" if takes_labels else "as 0",
     }[schema.bad_cells]
     return [
-        f"- The labels of `{response.name}` were declared, not read from the data: "
-        f"{shown(response.labels)}; a cell with neither counts {rest}."
+        f"- The labels of {code(response.name)} were declared, not read from the data: "
+        f"{markdown(shown(response.labels))}; a cell with neither counts {markdown(rest)}."
     ]
 
 
 def _bounds_row(column: Column) -> str:
     low, high = column.span if column.labels is None else column.labels
     texts = [f"{x:g}" if isinstance(x, float) else str(x) for x in (low, high)]
-    return f"| {column.name} | {' | '.join(texts)} |"
+    return f"| {' | '.join(map(markdown, (column.name, *texts)))} |"
 
 
 def _warnings(g: Guarantee) -> list[str]:
@@ -222,16 +224,16 @@ def _warnings(g: Guarantee) -> list[str]:
 
 
 def _released(release: Release) -> str:
-    problem, response = release.problem, release.schema.response.name
+    problem, response = release.problem, code(release.schema.response.name)
     if release.support is None:
         return (
-            f"Released: that no {problem.k} of {problem.p} variables to explain `{response}` could "
+            f"Released: that no {problem.k} of {problem.p} variables to explain {response} could "
             "be named with this mechanism at this price."
         )
-    names = ", ".join(f"`{name}`" for name in release.features) or "none of them"
+    names = ", ".join(map(code, release.features)) or "none of them"
     return (
         f"Released: the names of {len(release.features)} of {problem.p} variables, chosen to "
-        f"explain `{response}`: {names}."
+        f"explain {response}: {names}."
     )
 
 
@@ -249,7 +251,7 @@ def _guarantee_lines(g: Guarantee, unit: str) -> list[str]:
     kind, rest = ("Approximate", "") if cost.delta else ("Pure", ", delta = 0")
     return [
         f"- {kind} differential privacy, {shown_cost(cost)}{rest}.",
-        f"- Unit of privacy: {unit}. Whoever contributes m rows is protected at m times "
+        f"- Unit of privacy: {markdown(unit)}. Whoever contributes m rows is protected at m times "
         "epsilon" + (" (and a larger delta)." if cost.delta else "."),
         f"- Neighbours: {g.neighbours}: two tables are neighbours if {relation}.",
         f"- The same release costs {' and '.join(other)}."
@@ -266,7 +268,7 @@ def _guarantee_lines(g: Guarantee, unit: str) -> list[str]:
 
 def _statement(release: Release) -> str:
     g, problem, schema = release.guarantee, release.problem, release.schema
-    always = [schema.feature_names[j] for j in problem.always_include]
+    always = [code(schema.feature_names[j]) for j in problem.always_include]
     labels = [] if schema.response.labels is None else ["the labels of the response"]
     public = ["column names and bounds", *labels, "k"] + (
         ["the number of rows"] if g.neighbours == "replace-one" else []

@@ -7,10 +7,8 @@ two labels that a response may have in place of bounds.
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,7 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arguments import approximate
-from .errors import SchemaError
+from .bounds_file import (
+    HOW_TO_WRITE_NUMBERS,
+    dump,
+    expand,
+    has_patterns,
+    load,
+    taken_literally,
+)
+from .errors import SchemaError, did_you_mean
 from .labels import IMAGES, Label, settle
 
 Role = Literal["feature", "always", "ignored"]
@@ -34,14 +40,6 @@ _LARGEST_BOUND = 1e300
 
 #: Bounds closer than this would overflow its scale, 32767 over half their distance.
 _SMALLEST_HALF_WIDTH = 5e-300
-
-_HEAD = """\
-# Public facts about a table, for dpsubset. Fill in lo and hi of every column and the response.
-# Bounds must come from what is known about the world, never from the rows themselves.
-# A response with two classes has labels in place of lo and hi: labels: [negative, positive].
-# role: feature (default), always (part of every selected set) or ignored (not read).
-# bad_cells: where a missing or unreadable cell goes: middle, low or high end of its bounds.
-"""
 
 
 def _bound(value: Any, what: str) -> float:
@@ -163,10 +161,11 @@ class Schema:
         A response with two classes is its name, and ``labels=("no", "yes")`` goes with it.
         """
         always = set(always_include)
-        unknown = always - set(columns)
+        unknown = sorted(map(str, always - set(columns)))
         if unknown:
+            hint = did_you_mean(unknown[0], map(str, columns))
             raise SchemaError(f"always_include names no declared column: "
-                              f"{', '.join(map(str, unknown))}")  # fmt: skip
+                              f"{', '.join(unknown)}{hint}")  # fmt: skip
         declared = []
         for name, bounds in columns.items():
             lo, hi = _pair(bounds, f"column {name!r}")
@@ -190,11 +189,11 @@ class Schema:
         return cls(tuple(declared), explained, unit, bad_cells)
 
     @classmethod
-    def from_dict(cls, facts: Any) -> Schema:
-        """Build from the contents of a bounds file."""
+    def from_dict(cls, facts: Any, names: Sequence[str] | None = None) -> Schema:
+        """Build from the contents of a bounds file; ``names`` as in :meth:`read`."""
         if not isinstance(facts, Mapping):
             raise SchemaError("a schema file must hold a mapping with 'columns' and 'response'")
-        known = {"columns", "response", "unit", "bad_cells", "version"}
+        known = {"columns", "response", "unit", "bad_cells", "patterns", "version"}
         extra = sorted(str(key) for key in facts if key not in known)
         if extra:
             raise SchemaError(
@@ -203,6 +202,8 @@ class Schema:
             )
         if facts.get("version", 1) != 1:
             raise SchemaError("this schema file has another version than 1, the one known here")
+        if not isinstance(facts.get("patterns", True), bool):
+            raise SchemaError("patterns must be true or false")
         columns, response = facts.get("columns"), facts.get("response")
         if not isinstance(columns, Mapping) or not columns:
             raise SchemaError("the schema needs 'columns': a mapping from name to {lo, hi}")
@@ -211,39 +212,38 @@ class Schema:
         name = response.get("name")
         if not isinstance(name, str) or not name:
             raise SchemaError("the schema names no response: fill in 'name' under 'response'")
+        others = {str(n): entry for n, entry in columns.items()}
+        hint = "" if name in others else did_you_mean(name, others)
         # The template lists every column of the table; naming one as response moves it there.
-        others = {str(n): entry for n, entry in columns.items() if str(n) != name}
+        _check_agreement(name, others.pop(name, None), response)
         empty = [n for n, entry in (*others.items(), (name, response)) if not _is_filled_in(entry)]
         if empty:
             shown = ", ".join(empty[:10]) + (", ..." if len(empty) > 10 else "")
             raise SchemaError(
                 f"bounds are missing for: {shown}. Declare lo and hi (for a response with two "
                 "classes, labels) from public knowledge, or give the column the role 'ignored'"
+                + (f". The response {name!r} is none of the columns{hint}" if hint else "")
             )
+        if facts.get("patterns", True):
+            others = expand(others, name, names)
         declared = tuple(_column(n, entry) for n, entry in others.items())
         bounds = {key: value for key, value in response.items() if key != "name"}
         options = {key: facts[key] for key in ("unit", "bad_cells") if key in facts}
         return cls(declared, _column(name, bounds), **options)
 
     @classmethod
-    def read(cls, path: str | Path) -> Schema:
-        """Read a YAML or JSON bounds file."""
-        import yaml
+    def read(cls, path: str | Path, names: Sequence[str] | None = None) -> Schema:
+        """Read a YAML or JSON bounds file.
 
-        path = Path(path)
-        text = facts = None
-        # The readers' own errors quote the file, which by mistake may be the table: they stop here.
-        with suppress(OSError, UnicodeDecodeError):
-            text = path.read_text(encoding="utf-8")
-        if text is None:
-            raise SchemaError(f"cannot read the schema file {path.name}")
-        with suppress(ValueError, RecursionError, yaml.YAMLError):
-            # JSON is parsed as JSON: YAML would read its 1e3 as text.
-            facts = json.loads(text) if path.suffix == ".json" else yaml.load(text, _loader())
-        if facts is None:
-            kind = "JSON" if path.suffix == ".json" else "YAML"
-            raise SchemaError(f"the schema file {path.name} is empty or not valid {kind}")
-        return cls.from_dict(facts)
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        names : sequence of str, optional
+            The table's column names, in order, the response among them. A file with patterns
+            needs them: they are public, and settle which columns its patterns stand for.
+        """
+        return cls.from_dict(load(path), names)
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a bounds file that gives this schema again."""
@@ -255,6 +255,7 @@ class Schema:
             "version": 1,
             "unit": self.unit,
             "bad_cells": self.bad_cells,
+            **taken_literally([*columns, self.response.name]),
             "response": {
                 "name": self.response.name,
                 **(
@@ -268,7 +269,7 @@ class Schema:
 
     def write(self, path: str | Path) -> None:
         """Write a bounds file: JSON if the name ends so, YAML otherwise."""
-        _write(self.to_dict(), Path(path))
+        dump(self.to_dict(), Path(path))
 
     @property
     def features(self) -> tuple[Column, ...]:
@@ -297,7 +298,9 @@ class Schema:
 
     def fingerprint(self) -> str:
         """SHA-256 of the public facts: the same for equal schemas, whatever file they came from."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        facts = self.to_dict()
+        facts.pop("patterns", None)  # about the file
+        text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
         columns = json.dumps([c.name for c in self.columns])  # the order of columns counts
         return hashlib.sha256((text + columns).encode()).hexdigest()
 
@@ -354,56 +357,13 @@ class Bounds:
         return Schema(columns, Column(response, *_pair(self.y, "Bounds.y")))
 
 
-def template(names: Sequence[str], path: str | Path) -> None:
-    """Write a bounds file with these column names and *empty* bounds, for a person to fill in."""
-    facts = {
-        "version": 1,
-        "unit": "one row",
-        "bad_cells": "middle",
-        "response": {"name": None, "lo": None, "hi": None},
-        "columns": {name: {"lo": None, "hi": None} for name in names},
-    }
-    _write(facts, Path(path))
-
-
-def _write(facts: dict[str, Any], path: Path) -> None:
-    import yaml
-
-    if path.suffix == ".json":
-        text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
-    else:
-        # PyYAML folds odd line breaks (U+0085) in names that it may write as they are.
-        response = facts["response"]
-        texts = (facts["unit"], response["name"] or "", *facts["columns"])
-        readable = all(str(text).isprintable() for text in (*texts, *response.get("labels", ())))
-        text = _HEAD + yaml.safe_dump(facts, sort_keys=False, allow_unicode=readable)
-    path.write_text(text, encoding="utf-8")
-
-
-@functools.cache
-def _loader() -> Any:
-    """YAML's safe loader, to which yes, no, on and off are words, as they are in labels."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        pass
-
-    Loader.yaml_implicit_resolvers = {
-        first: [(tag, form) for tag, form in rules if not tag.endswith(":bool")]
-        for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-    booleans = re.compile("^(?:true|True|TRUE|false|False|FALSE)$")
-    Loader.add_implicit_resolver("tag:yaml.org,2002:bool", booleans, list("tTfF"))
-    return Loader
-
-
 def _has_repeats(names: Sequence[str]) -> bool:
     return len(set(names)) < len(names)
 
 
 def _is_filled_in(entry: Any) -> bool:
     if not isinstance(entry, Mapping):
-        return isinstance(entry, Sequence) and len(entry) == 2
+        return isinstance(entry, Sequence) and len(entry) > 0
     return (
         entry.get("role") == "ignored"
         or entry.get("labels") is not None
@@ -412,14 +372,40 @@ def _is_filled_in(entry: Any) -> bool:
 
 
 def _column(name: Any, entry: Any) -> Column:
+    what = f"column {name!r}"
     if not isinstance(entry, Mapping):
-        lo, hi = _pair(entry, f"column {name!r}")
-        return Column(name, lo, hi)
+        if isinstance(entry, str) or len(entry) != 2:
+            raise SchemaError(f"{what}: bounds must be a pair [lo, hi]; {HOW_TO_WRITE_NUMBERS}")
+        entry = dict(zip(("lo", "hi"), entry, strict=True))
     extra = sorted(str(key) for key in entry if key not in ("lo", "hi", "role", "labels"))
     if extra:
-        raise SchemaError(f"column {name!r}: unknown entries {', '.join(extra)}")
+        # {lo: 0, hi: 20,000} has an entry 0.
+        hint = f" ({HOW_TO_WRITE_NUMBERS})" if any(map(str.isdigit, extra)) else ""
+        raise SchemaError(f"{what}: unknown entries {', '.join(extra)}{hint}")
+    for end in ("lo", "hi"):
+        if isinstance(entry.get(end), str):
+            raise SchemaError(f"{what}: {end} is text, not a number: {HOW_TO_WRITE_NUMBERS}")
     bounds, labels = (entry.get("lo"), entry.get("hi")), entry.get("labels")
     return Column(name, *bounds, entry.get("role", "feature"), labels)
+
+
+def _check_agreement(name: str, entry: Any, response: Mapping[Any, Any]) -> None:
+    """What stands under 'columns' for the response must be empty or the same."""
+    if entry is None:
+        return
+    if not isinstance(entry, Mapping):
+        is_pair = isinstance(entry, Sequence) and not isinstance(entry, str) and len(entry) == 2
+        entry = dict(zip(("lo", "hi"), entry, strict=True)) if is_pair else {"lo": entry}
+    for key, value in entry.items():
+        same = value is None or value == response.get(key, "feature" if key == "role" else None)
+        if not same and key in ("lo", "hi"):
+            here, there = approximate(value), approximate(response.get(key))
+            same = here is not None and here == there
+        if not same:
+            raise SchemaError(
+                f"{name!r} is the response, and 'columns' says something else about it: declare it "
+                "under 'response' alone"
+            )
 
 
 def _is_list_of_bounds(x: Any) -> bool:
@@ -443,3 +429,9 @@ def _pair(bounds: Any, what: str) -> tuple[float, float]:
     if len(ends) != 2:
         raise SchemaError(f"{what}: bounds must be a pair (lo, hi)")
     return _bound(ends[0], f"{what}: lo"), _bound(ends[1], f"{what}: hi")
+
+
+def declared_width(path: str | Path) -> int | None:
+    """How many features a bounds file declares; None if patterns leave that to the table."""
+    facts = load(path)
+    return None if has_patterns(facts) else len(Schema.from_dict(facts).features)

@@ -19,8 +19,9 @@ from .errors import ArgumentError, TableError
 from .losses import CLASSIFICATION, REGRESSION
 from .moments import Moments
 from .problem import Constraint, Neighbours, Problem
-from .schema import Bounds, Schema
+from .schema import Bounds, Schema, declared_width
 from .search.engine import Limits
+from .sources import read_schema
 
 Loss = Literal["least-squares", "logistic", "hinge", "huber"]
 
@@ -94,7 +95,7 @@ def state(
 def declared_columns(schema: Any, bounds: Any) -> int | None:
     """How many columns X has, if schema or bounds say so."""
     if isinstance(schema, (str, Path)):
-        schema = Schema.read(schema)
+        return declared_width(schema)
     if isinstance(schema, Schema):
         return len(schema.features)
     return bounds.width if isinstance(bounds, Bounds) else None
@@ -145,7 +146,7 @@ def _settle_schema(
             "out: the schema names it"
         )
     if isinstance(schema, (str, Path)):
-        schema = Schema.read(schema)
+        schema = read_schema(schema, data, y)
     if schema is not None and not isinstance(schema, Schema):
         raise ArgumentError("schema must be a dpsubset.Schema or the path of a bounds file")
     if bounds is None:

@@ -111,7 +111,7 @@ def test_options_reach_the_release(folder: Path) -> None:
         "always_include": [0, 2],
     }
     assert release["parameters"] | expected == release["parameters"]
-    assert select("--reach", "0.5", "--out", "release.json").exit_code == 0
+    assert select("--reach", "0.5", "--out", "release.json", "--force").exit_code == 0
     assert json.loads((folder / "release.json").read_text())["parameters"]["reach"] == 0.5
 
 
@@ -154,7 +154,7 @@ def test_mechanisms_take_options_and_a_delta(folder: Path) -> None:
         (["penalised", "--option", "phi=0.5"], {"phi": "1/2"}),
         (["peeling", "--delta", "1e-6"], {}),
     ]:
-        result = select("--out", "release.json", "--mechanism", *arguments)
+        result = select("--out", "release.json", "--force", "--mechanism", *arguments)
         assert result.exit_code == 0, result.output
         release = json.loads((folder / "release.json").read_text())
         assert release["mechanism"] == arguments[0]
@@ -293,7 +293,7 @@ def test_a_missing_option_is_a_usage_error(folder: Path) -> None:
 def test_a_failed_run_leaves_an_older_release_alone(folder: Path) -> None:
     (folder / "release.json").write_text("older")
     (folder / "table.csv").write_text("a,b\n1,2\n")
-    assert select("--out", "release.json").exit_code == 2
+    assert select("--out", "release.json", "--force").exit_code == 2
     assert (folder / "release.json").read_text() == "older"
     assert files(folder) == {"table.csv", "schema.yaml", "release.json"}
 
@@ -301,7 +301,9 @@ def test_a_failed_run_leaves_an_older_release_alone(folder: Path) -> None:
 def test_output_through_a_link_replaces_the_file_it_points_to(folder: Path) -> None:
     (folder / "real.json").write_text("older")
     (folder / "link.json").symlink_to("real.json")
-    assert select("--out", "link.json").exit_code == 0
+    assert select("--out", "link.json").exit_code == 2
+    assert (folder / "real.json").read_text() == "older"
+    assert select("--out", "link.json", "--force").exit_code == 0
     assert (folder / "link.json").is_symlink()
     assert json.loads((folder / "real.json").read_text())["features"] == ["b"]
 

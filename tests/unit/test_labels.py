@@ -20,11 +20,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dpsubset as dps
+from dpsubset.bounds_file import template
 from dpsubset.door import STEPS
 from dpsubset.gram import Gram
 from dpsubset.labels import reading, settle
 from dpsubset.losses import CLASSIFICATION, LOSSES
-from dpsubset.schema import Column, Schema, template
+from dpsubset.schema import Column, Schema
 from dpsubset.sources import open_table
 from dpsubset.sources.cells import from_objects
 from dpsubset.sources.labelled import LabelReader

@@ -49,3 +49,12 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             dps.Schema.from_bounds(bounds, ("cost", 0, 2000)).write("schema.yaml")
     assert Path("release.json").is_file()
     assert Path("statement.md").is_file()
+
+
+def test_the_bounds_file(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "schema.yaml").write_text(block)
+    names = ["id_1", "age", "snp_1", "cost", "snp_2", "dose"]
+    schema = dps.Schema.read(tmp_path / "schema.yaml", names=names)
+    assert schema.feature_names == ("age", "snp_1", "snp_2", "dose")
+    assert schema.highs.tolist() == [110, 2, 2, 1, 20_000]

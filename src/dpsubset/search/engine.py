@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, DpsubsetError
+from ..errors import ArgumentError, SearchLimitError
 from ..gram import Gram
 from ..losses import scorer
 from ..moments import Moments
@@ -31,10 +31,6 @@ Support = tuple[int, ...]
 
 #: A region with at most this many supports is listed instead of split.
 _SHORT = 64
-
-
-class SearchLimitError(DpsubsetError, RuntimeError):
-    """A node or time limit was hit. Nothing is returned, and what was debited stays debited."""
 
 
 @dataclass(frozen=True)

@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..door import STEPS
-from ..errors import DpsubsetError
+from ..errors import DpsubsetError, SearchLimitError
 from ..gram import Gram
 from ..losses import scorer
 from ..problem import Problem
 from ..search.best import Ranked
-from ..search.engine import Limits, SearchLimitError, Support
+from ..search.engine import Limits, Support
 
 #: How much further than asked for a solver may have strayed.
 CAUTION = 10.0

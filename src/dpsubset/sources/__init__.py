@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from ..errors import ArgumentError
+from ..bounds_file import has_patterns, load, response_name
+from ..errors import ArgumentError, TableError
 from ..moments import Block
 from ..schema import Schema
 
@@ -34,6 +35,35 @@ class Table(Protocol):
 
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Blocks of records: the schema's features and its response."""
+
+
+def read_schema(path: str | Path, data: Any, y: Any = None) -> Schema:
+    """Read a bounds file; its patterns stand for the columns of a file or frame, by their names."""
+    facts = load(path)
+    names = _names(data) if has_patterns(facts) else None
+    response = response_name(facts)
+    if names is not None and y is not None and response is not None and response not in names:
+        names = [*names, response]
+    return Schema.from_dict(facts, names)
+
+
+def _names(data: Any) -> list[str] | None:
+    """Column names of what has some; reads no row."""
+    if isinstance(data, (str, Path)):
+        from .files import header
+
+        return header(data)
+    from .frames import column_names, is_frame
+    from .header import looks_like_a_value
+
+    if not is_frame(data):
+        return None
+    names = column_names(data)
+    if any(map(looks_like_a_value, names)):
+        raise TableError(
+            "the data frame's column names look like data: patterns need a frame with names"
+        )
+    return names
 
 
 def open_table(data: Any, schema: Schema, y: Any = None) -> Table:

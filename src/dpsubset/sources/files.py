@@ -8,6 +8,7 @@ from ..errors import TableError
 from ..schema import Schema
 from . import Table
 from .delimited import DelimitedTable
+from .header import looks_like_a_value
 from .parquet import ParquetTable
 
 _PARQUET = {".parquet", ".pq"}
@@ -40,29 +41,23 @@ def open_file(path: Path, schema: Schema) -> Table:
     return DelimitedTable(path, schema, delimiter=kind, compression=compression)
 
 
+def first_line(path: Path) -> list[str]:
+    """What stands where column names do; in a text file it may be a record."""
+    kind, compression = _kind(path)
+    if kind == "parquet":
+        return ParquetTable.header(path)
+    return DelimitedTable.header(path, kind, compression)
+
+
 def header(path: str | Path) -> list[str]:
     """The column names of a file; reads no row."""
     path = Path(path)
-    kind, compression = _kind(path)
-    if kind == "parquet":
-        names = ParquetTable.header(path)
-    else:
-        names = DelimitedTable.header(path, kind, compression)
+    names = first_line(path)
     if len(set(names)) < len(names):
         raise TableError(f"{path.name} has several columns of one name: names must be unique")
-    if kind != "parquet" and any(_looks_like_a_value(name) for name in names):
+    if _kind(path)[0] != "parquet" and any(map(looks_like_a_value, names)):
         raise TableError(
             f"{path.name}: the first line looks like data, not like column names. "
             "Add a header line first"
         )
     return names
-
-
-def _looks_like_a_value(name: str) -> bool:
-    if not name.strip():
-        return True
-    try:
-        float(name)
-    except ValueError:
-        return False
-    return True

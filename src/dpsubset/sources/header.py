@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ..errors import TableError
+from ..errors import TableError, did_you_mean
 from ..schema import Schema
 
 
@@ -19,11 +19,24 @@ def check_columns(present: Sequence[str], schema: Schema, what: str) -> None:
     wanted = [*schema.feature_names, schema.response.name]
     missing = [name for name in wanted if not counts[name]]
     if missing:
+        # Nearest among declared names that are there: the response may be misspelt.
+        hint = did_you_mean(missing[0], [name for name in wanted if counts[name]])
         shown = ", ".join(repr(name) for name in missing[:10]) + (", ..." if missing[10:] else "")
         raise TableError(
-            f"{what} has no column {shown}, which the schema declares. Compare the schema with "
-            "the table's header (a table without a header line needs one)"
+            f"{what} has no column {shown}{hint}, which the schema declares. Compare the schema "
+            "with the table's header (a table without a header line needs one)"
         )
     repeated = [name for name in wanted if counts[name] > 1]
     if repeated:
         raise TableError(f"{what} has several columns named {repeated[0]!r}: names must be unique")
+
+
+def looks_like_a_value(name: str) -> bool:
+    """Whether a name is blank or a number, as in a first line that is a record."""
+    if not name.strip():
+        return True
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True

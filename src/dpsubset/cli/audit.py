@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from decimal import Decimal, InvalidOperation
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .errors import ArgumentError
+from ..errors import ArgumentError
+from .shared import guarded, number
 
 if TYPE_CHECKING:
-    from .audit.cases import Recipe, Report
-    from .mechanisms import Mechanism
+    from ..audit.cases import Recipe, Report
+    from ..mechanisms import Mechanism
 
 
+@guarded()
 def audit_command(
     mechanism: Annotated[
         str | None,
@@ -62,15 +63,15 @@ def audit_command(
     if everything and (option or delta is not None):
         raise ArgumentError("--option and --delta go with one mechanism, not with --all")
     with ExitStack() as stack:
-        from .outputs import Output
+        from ..outputs import Output
 
-        file = None if report is None else stack.enter_context(Output(report))
-        from .audit.cases import audit
-        from .audit.report import CAVEAT, lines, markdown, to_json
-        from .plan import exact_delta, exact_epsilon
+        file = None if report is None else stack.enter_context(Output(report, replace=True))
+        from ..audit.cases import audit
+        from ..audit.report import CAVEAT, lines, markdown, to_json
+        from ..plan import exact_delta, exact_epsilon
 
-        budget = exact_epsilon(_number(epsilon, "epsilon"))
-        chance = None if delta is None else exact_delta(_number(delta, "delta"))
+        budget = exact_epsilon(number(epsilon, "epsilon"))
+        chance = None if delta is None else exact_delta(number(delta, "delta"))
         # Whoever asks for a number of draws waits for them.
         limit: dict[str, Any] = {} if runs is None else {"runs": runs, "seconds": None}
         chosen = _chosen(mechanism, option)
@@ -100,9 +101,9 @@ def audit_command(
 
 
 def _chosen(name: str | None, options: list[str] | None) -> list[tuple[Mechanism, Recipe | None]]:
-    from .audit.cases import variants
-    from .mechanisms import MECHANISMS, mechanism
-    from .mechanisms import option as parse
+    from ..audit.cases import variants
+    from ..mechanisms import MECHANISMS, mechanism
+    from ..mechanisms import option as parse
 
     if name is None:
         return [*chain.from_iterable(map(variants, MECHANISMS))]
@@ -115,7 +116,7 @@ def _print_table(reports: list[Report], left_out: dict[str, str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from .audit.report import bound, ratio
+    from ..audit.report import bound, ratio
 
     table = Table(title="Audits on made-up data")
     for heading in ("mechanism", "log ratio, exact", "epsilon at least, by draws", "verdict"):
@@ -146,10 +147,3 @@ def _progress_bar() -> Iterator[Callable[[float], None] | None]:
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task("Auditing", total=1.0)
         yield lambda share: bar.update(task, completed=share)
-
-
-def _number(text: str, what: str) -> Decimal:
-    try:
-        return Decimal(text)
-    except InvalidOperation:
-        raise ArgumentError(f"{what} must be a number, such as 0.5 or 1e-6") from None

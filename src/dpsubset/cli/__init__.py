@@ -1,0 +1,67 @@
+"""The command line: ``dpsubset select``, ``schema``, ``mechanisms`` and ``audit``.
+
+Thin over the library, one file a command. Modules that are slow to import are imported by the
+command that needs them, so that ``--help`` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from .. import __version__, signals
+from .audit import audit_command
+from .mechanisms import mechanisms_command
+from .schemas import schema_app
+from .select import select_command
+from .shared import guarded, occupy_streams, trouble
+
+# Plain tracebacks would not do either: the text of an unforeseen exception may quote a cell.
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command("select")(select_command)
+app.command("mechanisms")(mechanisms_command)
+app.add_typer(schema_app, name="schema", help="Write or check a schema: the public bounds file.")
+app.command("audit")(audit_command)
+
+
+def main() -> None:
+    """Entry point of the ``dpsubset`` command."""
+    occupy_streams()
+    code = 0
+    try:
+        with guarded():
+            signals.catch()
+            app(prog_name="dpsubset")  # also as python -m dpsubset, for completion too
+    except typer.Exit as end:
+        code = end.exit_code
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    # Nothing is left for the interpreter to flush, whose own way to fail is a traceback.
+    for stream in (sys.stdout, sys.stderr):
+        if trouble(stream, "") and stream is sys.stdout:
+            code = code or 1
+    sys.exit(code)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"dpsubset {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", is_eager=True, callback=_print_version
+        ),
+    ] = False,
+) -> None:
+    """Which k of p variables matter, under pure differential privacy."""

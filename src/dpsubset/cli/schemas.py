@@ -1,0 +1,89 @@
+"""The commands ``dpsubset schema init`` and ``schema check``: the public bounds file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .shared import check_apart, guarded, say
+
+if TYPE_CHECKING:
+    from ..schema import Schema
+
+schema_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+
+
+@schema_app.command("init")
+def schema_init(
+    file: Annotated[Path, typer.Argument(help="The table; only its header is read.")],
+    out: Annotated[Path, typer.Option(help="Where to write; .json gives JSON.")] = Path(
+        "schema.yaml"
+    ),
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Write a bounds file with the column names of FILE and empty bounds, to be filled in."""
+    with guarded():
+        check_apart(file, out)
+
+        from ..bounds_file import template
+        from ..outputs import Output
+        from ..sources.files import header
+
+        with Output(out, replace=force) as output:
+            names = header(file)
+            template(names, output.draft)
+            output.publish()
+        say(
+            f"Wrote {out}: {len(names)} columns, no bounds yet. Fill in lo and hi of every column "
+            "from public knowledge, never from the table, and name the response (with two classes "
+            "it has labels in place of bounds)."
+        )
+
+
+@schema_app.command("check")
+def schema_check(
+    schema: Annotated[Path, typer.Argument(help="The bounds file.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="A table to compare it with; only its header is read."),
+    ] = None,
+) -> None:
+    """Check a bounds file, and that a table has the columns it declares."""
+    with guarded():
+        from ..sources import read_schema
+
+        declared = read_schema(schema, file)
+        say(
+            f"{schema}: {len(declared.features)} features, response {declared.response.name!r}"
+            f"{_labels(declared)}, unit of privacy: {declared.unit}"
+        )
+        if file is not None:
+            from ..sources.files import first_line, open_file
+
+            open_file(file, declared)
+            say(f"{file}: has every declared column")
+            known = {*(column.name for column in declared.columns), declared.response.name}
+            rest = [name for name in first_line(file) if name not in known]
+            if rest:
+                say(f"{file}: {_undeclared(rest)}")
+
+
+def _undeclared(names: Sequence[str]) -> str:
+    from ..sources.header import looks_like_a_value
+
+    count = len(names)
+    text = f"{count} column{'s are' if count > 1 else ' is'} not declared and will not be read"
+    # What may be a cell is not shown: a first line without letters may be a person's record.
+    if any(looks_like_a_value(name) or not any(map(str.isalpha, name)) for name in names):
+        return text
+    return f"{text}: {', '.join(map(repr, names[:10]))}{', ...' if count > 10 else ''}"
+
+
+def _labels(schema: Schema) -> str:
+    from ..labels import shown
+
+    labels = schema.response.labels
+    return "" if labels is None else f" ({shown(labels)})"

@@ -1,0 +1,106 @@
+"""What the commands share: how they print, how they read numbers, and how they end.
+
+What is printed is public: the release and its guarantee, or an error that quotes no cell.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import NoReturn, TextIO
+
+import typer
+
+from .. import signals
+from ..errors import ArgumentError, DpsubsetError, SearchLimitError
+from ..text import visible
+
+
+def number(text: str, what: str) -> Decimal:
+    """A number exactly as written."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise ArgumentError(f"{what} must be a number, such as 0.5 or 1e-6") from None
+
+
+def check_apart(*paths: Path | None) -> None:
+    """Refuse to read and write one file."""
+    given = [path.resolve() for path in paths if path is not None]
+    if len(set(given)) < len(given):
+        raise ArgumentError("the table, the schema and the outputs must be different files")
+
+
+def occupy_streams() -> None:
+    """Have 0, 1 and 2 open: an output file must not get the number of a closed stream."""
+    with suppress(OSError):
+        while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+            pass
+        os.close(number)
+
+
+def trouble(stream: TextIO | None, text: str) -> str | None:
+    """Print and flush; returns what went wrong. After that the stream takes everything."""
+    if stream is None:
+        return "it is closed" if text else None
+    try:
+        if text:
+            typer.echo(text, file=stream, nl=False)
+        stream.flush()
+    except (OSError, ValueError) as error:  # also text that the stream's encoding does not have
+        with suppress(OSError, ValueError):
+            null = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(null, stream.fileno())
+            os.close(null)
+        return (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+    return None
+
+
+def say(text: str) -> None:
+    """Print a line."""
+    typer.echo(visible(text))
+
+
+def red(text: str) -> str:
+    """For what must not be overlooked; plain where NO_COLOR says so (no-color.org)."""
+    return text if os.environ.get("NO_COLOR") else typer.style(text, fg="red")
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """End with one line and an exit code.
+
+    2 for a clear error, 3 for a limit of the search, whose budget is spent, 128 and its number for
+    a signal, 1 for the rest.
+    """
+    try:
+        yield
+    except (typer.Exit, typer.Abort):
+        raise
+    except SearchLimitError as error:
+        fail(str(error), 3)
+    except DpsubsetError as error:
+        fail(str(error), 2)
+    except signals.Ended as end:
+        fail("interrupted" if end.number == 2 else f"ended by {end}", 128 + end.number)
+    except KeyboardInterrupt:
+        fail("interrupted", 130)
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            # By its number: the text of another library might quote a cell.
+            fail(f"the system refused to read or write: {os.strerror(error.errno)}", 1)
+        fail(
+            f"stopped by an unexpected {type(error).__name__}. Its text is withheld, because it "
+            "could quote the table. To see it, run dpsubset.select from Python on made-up data",
+            1,
+        )
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """Say why, in one line, and end."""
+    trouble(sys.stderr, red("Error: " + visible(message)) + "\n")
+    raise typer.Exit(code) from None

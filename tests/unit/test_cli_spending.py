@@ -55,7 +55,7 @@ def test_an_earlier_release_is_not_overwritten(
 
     with monkeypatch.context() as patched:
         patched.setattr("dpsubset.sealed.open_table", explode)
-        patched.setattr("dpsubset.sealed.read_schema", explode)
+        patched.setattr("dpsubset.stated.read_schema", explode)
         refused = select(option, "earlier")
     assert refused.exit_code == 2
     assert refused.stderr == (

@@ -54,7 +54,15 @@ def load(path: str | Path) -> Any:
     # The readers' own errors quote the file: only where they stopped gets out.
     try:
         # JSON is parsed as JSON: YAML would read its 1e3 as text.
-        facts = json.loads(text) if path.suffix == ".json" else _meant(yaml.load(text, _loader()))
+        if path.suffix == ".json":
+            facts = json.loads(text, object_pairs_hook=_each_once)
+        else:
+            facts = _meant(yaml.load(text, _loader()))
+    except _Twice as twice:
+        where = f": see the entries from {twice} on" if str(twice) else ""
+        raise SchemaError(
+            f"the schema file {path.name} says something twice{where}. Keep one of them"
+        ) from None
     except json.JSONDecodeError as error:
         place = _place(error.lineno, error.colno)
     except yaml.MarkedYAMLError as error:
@@ -227,16 +235,41 @@ def _place(line: int, column: int) -> str:
 
 @functools.cache
 def _loader() -> Any:
-    """YAML's safe loader, to which yes, no, on and off are words, as they are in labels."""
+    """YAML's safe loader, with words and numbers as people mean them, and no key twice.
+
+    Yes, no, on and off are words, as they are in labels; 010 is not 8 and 1:30 not 90.
+    """
     import yaml
 
     class Loader(yaml.SafeLoader):
-        pass
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+            if len(set(map(str, keys))) < len(keys):
+                raise _Twice(_place(node.start_mark.line + 1, node.start_mark.column + 1))
+            return super().construct_mapping(node, deep)
 
+    # Nothing that PyYAML writes without quotes, as the text that it is to it, may be a number here.
+    replaced = (":bool", ":int", ":float")
     Loader.yaml_implicit_resolvers = {
-        first: [(tag, form) for tag, form in rules if not tag.endswith(":bool")]
+        first: [(tag, form) for tag, form in rules if not tag.endswith(replaced)]
         for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
-    booleans = re.compile("^(?:true|True|TRUE|false|False|FALSE)$")
-    Loader.add_implicit_resolver("tag:yaml.org,2002:bool", booleans, list("tTfF"))
+    for kind, form, firsts in (
+        ("bool", "true|True|TRUE|false|False|FALSE", "tTfF"),
+        ("int", "[+-]?(?:0|[1-9][0-9]*)", "+-0123456789"),
+        ("float", r"[+-]?[0-9]+\.[0-9]*(?:[eE][+-][0-9]+)?|\.[0-9]+(?:[eE][+-][0-9]+)?"
+         r"|[+-]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", "+-.0123456789"),
+    ):  # fmt: skip
+        tag = f"tag:yaml.org,2002:{kind}"
+        Loader.add_implicit_resolver(tag, re.compile(f"^(?:{form})$"), list(firsts))
     return Loader
+
+
+class _Twice(Exception):
+    """Something is declared twice, at this place."""
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise _Twice("")
+    return dict(pairs)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
 
 from .arguments import whole
-from .errors import ArgumentError, TableError
+from .errors import ArgumentError, TableError, did_you_mean
 from .losses import CLASSIFICATION, REGRESSION
 from .moments import Moments
 from .problem import Constraint, Neighbours, Problem
@@ -193,6 +193,7 @@ def _schema_of_bounds(data: Any, y: Any, bounds: Bounds) -> Schema:
 def _position(name: int | str, schema: Schema, what: str) -> int:
     if isinstance(name, str):
         if name not in schema.feature_names:
-            raise ArgumentError(f"{what}: the schema declares no feature {name!r}")
+            hint = did_you_mean(name, schema.feature_names)
+            raise ArgumentError(f"{what}: the schema declares no feature {name!r}{hint}")
         return schema.feature_names.index(name)
     return whole(name, what)

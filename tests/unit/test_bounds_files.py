@@ -372,3 +372,40 @@ def test_the_template_explains_patterns(tmp_path: Path) -> None:
     text = (tmp_path / "t.yaml").read_text()
     assert '"snp_*": {lo: 0, hi: 2}' in text
     assert all(len(line) <= 100 for line in text.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("s.yaml", "columns:\n  a: {lo: 0, hi: 1}\n  a: {lo: 0, hi: 2}\n"),
+        ("s.yaml", "columns: {a: {lo: 0, lo: 5, hi: 9}}\nresponse: {name: y, lo: 0, hi: 1}\n"),
+        ("s.json", '{"columns": {"a": {"lo": 0, "hi": 1}, "a": {"lo": 0, "hi": 2}}}'),
+    ],
+)
+def test_nothing_is_declared_twice(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(SchemaError, match="says something twice"):
+        Schema.read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("written", "bound"),
+    [("010", 10.0), ("2e1", 20.0), ("2E+1", 20.0), ("-.5", -0.5), ("7", 7.0), ("1:30", None),
+     ("0x10", None), ("1_000", None), (".nan", None), (".inf", None), ("yes", None)],
+)  # fmt: skip
+def test_numbers_of_yaml_are_those_of_people(
+    tmp_path: Path, written: str, bound: float | None
+) -> None:
+    text = f"columns: {{a: {{lo: -9, hi: {written}}}}}\nresponse: {{name: y, lo: 0, hi: 1}}\n"
+    (tmp_path / "s.yaml").write_text(text)
+    if bound is None:
+        with pytest.raises(SchemaError, match="'a'"):
+            Schema.read(tmp_path / "s.yaml")
+    else:
+        assert Schema.read(tmp_path / "s.yaml").columns[0].hi == bound
+
+
+def test_a_misspelt_variable_gets_a_hint() -> None:
+    schema = Schema.from_bounds({"age": (0, 1), "bmi": (0, 1)}, ("y", 0, 1))
+    with pytest.raises(dps.ArgumentError, match=r"did you mean 'age'\?"):
+        dps.price(None, schema, k=1, epsilon=1, always_include=["agee"])

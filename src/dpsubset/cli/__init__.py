@@ -1,4 +1,4 @@
-"""The command line: ``dpsubset select``, ``schema``, ``mechanisms`` and ``audit``.
+"""The command line: ``dpsubset select``, ``schema``, ``mechanisms``, ``audit``, ``warmup``.
 
 Thin over the library, one file a command. Modules that are slow to import are imported by the
 command that needs them, so that ``--help`` is quick.
@@ -17,6 +17,7 @@ from .mechanisms import mechanisms_command
 from .schemas import schema_app
 from .select import select_command
 from .shared import guarded, occupy_streams, trouble
+from .warmup import warmup_command
 
 # Plain tracebacks would not do either: the text of an unforeseen exception may quote a cell.
 app = typer.Typer(
@@ -28,6 +29,7 @@ app.command("select")(select_command)
 app.command("mechanisms")(mechanisms_command)
 app.add_typer(schema_app, name="schema", help="Write or check a schema: the public bounds file.")
 app.command("audit")(audit_command)
+app.command("warmup")(warmup_command)
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from .. import signals
 from ..errors import SearchLimitError
 from ..text import visible
 from .shared import check_apart, fail, guarded, number, red, trouble
+from .warmup import telling_of_compilation
 
 if TYPE_CHECKING:
     from ..outputs import Output
@@ -183,7 +184,11 @@ def select_command(
             typer.echo("\n".join(map(visible, str(price(file, schema, **asked)).splitlines())))
             typer.echo("Nothing was read but the header, and nothing is spent.")
             return
-        with _telling_cost(budget, chance, mechanism, options), _progress_bar(quiet) as progress:
+        with (
+            _telling_cost(budget, chance, mechanism, options),
+            telling_of_compilation(quiet),
+            _progress_bar(quiet) as progress,
+        ):
             release = select(file, schema, progress=progress, **asked)
         # From here on the budget is spent: files come first, and what cannot be written is printed.
         with signals.held():

@@ -1,0 +1,65 @@
+"""``dpsubset warmup``: compile now what later runs will use."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, get_args
+
+import typer
+
+from .shared import guarded, trouble
+
+#: What every selection calls, or every one of a loss of records, whatever its table holds: that one
+#: of these is compiled says nothing about it.
+_ALWAYS = {("dpsubset.door", "_quantise"), ("dpsubset.losses.row_kernels", "minimise")}
+
+_NOTE = "Compiling, once: this may take half a minute. Later runs start at once.\n"
+
+
+@contextmanager
+def telling_of_compilation(quiet: bool) -> Iterator[None]:
+    """Say so while the code is compiled, on a machine where it has not been."""
+    if quiet:
+        yield
+        return
+    from numba.core import event
+
+    class Note(event.Listener):
+        said = False
+
+        def on_start(self, compiled: Any) -> None:
+            function = compiled.data["dispatcher"].py_func
+            if not self.said and (function.__module__, function.__name__) in _ALWAYS:
+                self.said = True
+                trouble(sys.stderr, _NOTE)
+
+        def on_end(self, compiled: Any) -> None:
+            pass
+
+    with event.install_listener("numba:compile", Note()):
+        yield
+
+
+def warmup_command() -> None:
+    """Compile what selections use, for every loss and constraint. Reads no table."""
+    with guarded():
+        import numpy as np
+
+        from ..losses import LOSSES
+        from ..problem import Constraint
+        from ..schema import Bounds
+        from ..selection import select
+
+        rng = np.random.default_rng(0)
+        x = rng.uniform(-1, 1, (200, 40))
+        y = np.where(x[:, 0] + x[:, 1] > 0, 1.0, -1.0)
+        for loss in LOSSES:
+            typer.echo(f"{loss} ...")
+            for constraint in get_args(Constraint):
+                asked: dict[str, Any] = {"loss": loss, "constraint": constraint}
+                # A small budget and a large one: searches take other ways for each.
+                for epsilon in (1, 100):
+                    select(x, y=y, bounds=Bounds(x=1, y=1), k=3, epsilon=epsilon, **asked)
+        typer.echo("Done: selections start at once.")

@@ -1,0 +1,39 @@
+"""The first run compiles: it says so, once, and `warmup` does it beforehand."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import dpsubset as dps
+
+
+def run(folder: Path, *arguments: str) -> str:
+    """The command with a cache of compiled code of its own; what it says on the side."""
+    result = subprocess.run(
+        [sys.executable, "-m", "dpsubset", *arguments], cwd=folder, check=True, text=True,
+        capture_output=True, env={**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")},
+    )  # fmt: skip
+    return result.stderr
+
+
+@pytest.mark.statistical  # it compiles for minutes
+def test_warmup_compiles_all_that_a_selection_needs(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).uniform(0, 1, (50, 31))
+    names = [f"v{j}" for j in range(30)]
+    np.savetxt(tmp_path / "t.csv", x, delimiter=",", header=",".join([*names, "y"]), comments="")
+    schema = dps.Schema.from_bounds(dict.fromkeys(names, (0, 1)), ("y", 0, 1))
+    schema.write(tmp_path / "s.yaml")
+    asked = ["select", "t.csv", "--schema", "s.yaml", "--k", "2", "--epsilon", "1"]
+    assert "Compiling, once" in run(tmp_path, *asked)
+    assert "Compiling" not in run(tmp_path, *asked)
+    assert "Compiling, once" in run(tmp_path, *asked, "--loss", "hinge")
+    run(tmp_path, "warmup")
+    for loss in ("logistic", "huber"):
+        assert "Compiling" not in run(tmp_path, *asked, "--loss", loss)
+    assert "Compiling" not in run(tmp_path, *asked, "--quiet")

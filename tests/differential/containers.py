@@ -256,6 +256,8 @@ def in_arrow(kind: pa.DataType) -> Callable[[Sequence[Any], Any, Path], Built]:
 def in_parquet(kind: pa.DataType) -> Callable[[Sequence[Any], Any, Path], Built]:
     def build(rows: Sequence[Any], how: Any, folder: Path) -> Built:
         group, encoding, compression, version = how
+        if len(rows) > 2**15:  # what is folded can only be written so
+            encoding = None
         options: dict[str, Any] = {"use_dictionary": encoding is None}
         if encoding not in (None, "PLAIN"):
             options["column_encoding"] = dict.fromkeys(NAMES, encoding)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 import zlib
@@ -16,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpsubset as dps
+from statistical.memory import COMMAND, peak
 
 MEMORY = 1e9  # bytes
 CELLS, LENGTH = 2**16, 2**15
@@ -64,18 +64,6 @@ def line(folder: Path) -> Path:
     return folder / "t.csv.gz"
 
 
-#: The command, and behind it what its memory was at most: not that of the process it came from,
-#: which counts as well in what the system says of a child.
-COMMAND = """
-from pathlib import Path
-from dpsubset.cli import main
-try:
-    main()
-finally:
-    Path("status.txt").write_text(Path("/proc/self/status").read_text())
-"""
-
-
 @pytest.mark.statistical
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 @pytest.mark.parametrize("make", [dictionary, plain, plain_at_once, line])
@@ -90,7 +78,5 @@ def test_files_that_stand_for_gigabytes(make: Callable[[Path], Path], tmp_path: 
         cwd=tmp_path, stdout=subprocess.DEVNULL, check=True,
     )  # fmt: skip
     assert len(json.loads((tmp_path / "release.json").read_text())["features"]) == 1
-    peak = re.search(r"VmHWM:\s+(\d+) kB", (tmp_path / "status.txt").read_text())
-    assert peak is not None
-    print(f"peak memory {int(peak[1]) * 1024 / 1e9:.2f} GB")
-    assert int(peak[1]) * 1024 < MEMORY
+    print(f"peak memory {peak(tmp_path) / 1e9:.2f} GB")
+    assert peak(tmp_path) < MEMORY

@@ -97,7 +97,8 @@ def response_cells(y: Any, name: str) -> tuple[Cells, int]:
         y = pa.chunked_array([y])
     pandas = sys.modules.get("pandas")
     if pandas and isinstance(y, (pandas.api.extensions.ExtensionArray, pandas.Index)):
-        y = pandas.Series(y)  # as an array of NumPy's its type would depend on the cells
+        # As an array of NumPy's its type would depend on the cells, and so would a guessed one.
+        y = pandas.Series(y, dtype=y.dtype)
     series = known(y, pass_through=True, allow_series=True)
     if isinstance(series, nw.DataFrame) and series.shape[1] == 1:
         series = series[:, 0]

@@ -515,11 +515,27 @@ class Endless(Sequence[float]):
         return 1.0
 
 
+class Broken(Endless):
+    def __getitem__(self, i: Any) -> Any:
+        if i == 1:
+            raise RuntimeError("no")
+        return 1.0
+
+
+class Fickle:
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        self.asked += 1
+        return np.ones(3 if self.asked % 2 else 5)
+
+
 def test_classes_with_ideas_of_their_own() -> None:
     wanted = moments(np.array([[1.0, 2.0, 0.5], [math.nan, 1, 1]]), np.zeros(2))
     assert moments([[1.0, 2.0, 0.5], [Odd(), 1, 1]], [0, 0]) == wanted
     bad = moments(np.array([[1.0, 2.0, 0.5], [math.nan] * 3]), np.zeros(2))
-    for record in (Endless(), Odd()):
+    for record in (Endless(), Broken(), Fickle(), Odd()):
         assert moments([[1.0, 2.0, 0.5], record], [0, 0]) == bad
 
 

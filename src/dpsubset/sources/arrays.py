@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import Any
@@ -87,19 +87,28 @@ def _cells(record: Any, p: int) -> list[Any] | None:
     """The p cells of one record of a list; None if it has not so many, and nothing is unfolded."""
     if _length(record) != p:
         return None
+    # Not more than p, and counted again: it may have lied, or never end, or change its mind.
+    found = list(islice(_iterated(record), p + 1)) if p else []
+    return found if len(found) == p else None
+
+
+def _iterated(record: Any) -> Iterator[Any]:
     kind = type(record)
+    bare = True
     if not issubclass(kind, _TYPED):
         with suppress(Exception):
+            held: Any = None
             if issubclass(kind, (list, tuple)):
                 held = (list if issubclass(kind, list) else tuple).__iter__(record)
-                return list(islice(held, p))
-            if issubclass(kind, Sequence):
-                found = list(islice(iter(record), p + 1))  # it may have lied, or never end
-                return found if len(found) == p else None
-            values = _one_dimensional(record)
-            if values is not None:
-                return list(values)
-    return [record]
+            elif issubclass(kind, Sequence):
+                held = iter(record)
+            else:
+                held = _one_dimensional(record)
+            if held is not None:
+                bare = False
+                yield from held
+    if bare:
+        yield record
 
 
 def _one_dimensional(record: Any) -> NDArray[Any] | None:

@@ -210,5 +210,8 @@ def _text(kind: type[str] | type[bytes], cell: Any) -> bytes | None:
     """As bytes, None if it is too long; by the methods of ``kind``, which no subclass changes."""
     if kind.__len__(cell) > LONGEST_TEXT:  # not even copied
         return None
-    text = str.encode(cell, "utf-8", "surrogatepass") if kind is str else bytes.join(b"", [cell])
+    if kind is str:
+        text = str.encode(cell, "utf-8", "surrogatepass")
+    else:
+        text = bytes.__getitem__(cell, slice(None))
     return text if len(text) <= LONGEST_TEXT else None

@@ -71,8 +71,8 @@ def load(path: str | Path) -> Any:
     except yaml.reader.ReaderError as error:
         before = text[: error.position].split("\n")
         place = _place(len(before), len(before[-1]) + 1)
-    except (ValueError, RecursionError, yaml.YAMLError):
-        pass
+    except Exception:  # tags of YAML lead to errors of any kind, which quote what they are about
+        facts = None
     if facts is None:
         kind = "JSON" if path.suffix == ".json" else "YAML"
         wrong = f"not valid {kind}: see {place}" if place else f"empty or not valid {kind}"

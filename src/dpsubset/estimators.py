@@ -26,7 +26,7 @@ from .selection import select
 from .sources.arrays import as_matrix, is_list, is_ragged
 from .sources.cells import quietly
 from .sources.frames import column_names, is_frame
-from .stated import declared_columns
+from .stated import NO_WIDTH, declared_columns
 
 
 class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -115,9 +115,8 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
         Parameters
         ----------
         X : array or data frame of shape (n, p)
-            The columns to choose from. Their number is public. Of a list of records it is the
-            length that most of them have, which one record may change: bounds with one entry a
-            column, or a schema, fix it.
+            The columns to choose from. Their number is public. A list of records does not declare
+            it: it needs bounds with one entry a column, or a schema.
         y : array of shape (n,)
             The response: numbers, or cells of any kind where labels were declared.
 
@@ -140,7 +139,10 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
                 f"{type(self).__name__} needs {' and '.join(missing)}: how many columns to select, "
                 "what it may cost, and the public bounds of X and y have no defaults"
             )
-        X = _table(X, declared_columns(self.schema, self.bounds))
+        width = declared_columns(self.schema, self.bounds)
+        if width is None and is_list(X):
+            raise ArgumentError(NO_WIDTH)
+        X = _table(X, width)
         if X.shape[1] == 0:
             rows = X.shape[0] if self.neighbours == "replace-one" else ""  # private otherwise
             raise TableError(

@@ -23,6 +23,11 @@ from .schema import Bounds, Schema, declared_width
 from .search.engine import Limits
 from .sources import read_schema
 
+NO_WIDTH = (
+    "a list of records does not declare how many columns it has: pass a NumPy array, or bounds "
+    "with one entry a column, or a schema"
+)
+
 Loss = Literal["least-squares", "logistic", "hinge", "huber"]
 
 
@@ -179,10 +184,7 @@ def _schema_of_bounds(data: Any, y: Any, bounds: Bounds) -> Schema:
         # Its records have lengths of their own, and one of them could change what they tell.
         width = bounds.width
         if width is None:
-            raise ArgumentError(
-                "a list of records does not declare how many columns it has: pass a NumPy array, "
-                "or bounds with one entry a column, or a schema"
-            )
+            raise ArgumentError(NO_WIDTH)
     else:
         width = as_matrix(data).shape[1]
     if not width:

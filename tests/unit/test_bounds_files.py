@@ -409,3 +409,11 @@ def test_a_misspelt_variable_gets_a_hint() -> None:
     schema = Schema.from_bounds({"age": (0, 1), "bmi": (0, 1)}, ("y", 0, 1))
     with pytest.raises(dps.ArgumentError, match=r"did you mean 'age'\?"):
         dps.price(None, schema, k=1, epsilon=1, always_include=["agee"])
+
+
+@pytest.mark.parametrize("value", ["!!bool Zaphod", "!!int ''", "!!float ''", "!!timestamp Zaphod"])
+def test_tags_of_yaml_raise_nothing_else(tmp_path: Path, value: str) -> None:
+    (tmp_path / "s.yaml").write_text(f"columns: {{a: {{lo: {value}, hi: 1}}}}")
+    with pytest.raises(SchemaError, match="not valid YAML") as caught:
+        Schema.read(tmp_path / "s.yaml")
+    assert SECRET not in str(caught.value)

@@ -38,8 +38,8 @@ def selector(**changes: Any) -> PrivateSubsetSelector:
     )
 
 
-# One check is expected to fail. Two pass because of what the tags say: missing values and text are
-# ordinary cells, since no cell may stop a private computation.
+# Two checks are expected to fail. Two others pass because of what the tags say: missing values and
+# text are ordinary cells, since no cell may stop a private computation.
 @parametrize_with_checks(
     [
         PrivateSubsetSelector(k=1, epsilon=1.0, bounds=Bounds(x=5, y=5), seed=0),
@@ -55,7 +55,9 @@ def selector(**changes: Any) -> PrivateSubsetSelector:
     ],
     expected_failed_checks=lambda estimator: {
         "check_estimators_empty_data_messages": "an error would tell a table without rows from one "
-        "with a row, which no cost under add-remove could cover"
+        "with a row, which no cost under add-remove could cover",
+        "check_transformer_data_not_an_array": "a list does not declare how many columns it has, "
+        "and one record must not",
     },
 )  # fmt: skip
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
@@ -267,7 +269,13 @@ def test_one_text_cell_in_a_list_changes_no_other_cell() -> None:
     ]
     y = [0.3 * flag for flag in flags]
     rows[0][1] = "a word"
-    assert selector(k=1).fit(rows, y).release_.support == (0,)
+    # One entry a column: a list does not declare how many it has, whatever it holds.
+    bounds = Bounds(x=[(-1, 1), (-1, 1)], y=1)
+    fitted = PrivateSubsetSelector(k=1, epsilon=50, bounds=bounds, seed=0)
+    assert fitted.fit(rows, y).release_.support == (0,)
+    for some in (rows, rows[:1], []):
+        with pytest.raises(ValueError, match="how many columns"):
+            selector(k=1).fit(some, y[: len(some)])
 
 
 def test_inverse_transform_puts_columns_back() -> None:

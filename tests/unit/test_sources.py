@@ -14,6 +14,7 @@ import math
 import re
 import tracemalloc
 import warnings
+from collections import UserList
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -531,6 +532,49 @@ class Fickle:
         return np.ones(3 if self.asked % 2 else 5)
 
 
+class Own(UserList[float]):
+    """An honest kind of record ..."""
+
+
+class Impostor(type):
+    def __hash__(cls) -> int:
+        return hash(Own)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is Own or other is cls
+
+
+class Disguised(metaclass=Impostor):
+    """... and a cell whose class claims to be the same."""
+
+
+class Wrong(fractions.Fraction):
+    def __float__(self) -> float:
+        return 99.0
+
+
+class Little(int):
+    def __gt__(self, other: object) -> bool:
+        return False
+
+
+def test_no_class_speaks_for_another() -> None:
+    wanted = moments(np.array([[math.nan] * 3, [1, 2, 0.5], [0.5, math.inf, 0]]), np.zeros(3))
+    rows = [Disguised(), Own([1, 2, 0.5]), [Wrong(1, 2), Little(10**400), complex(0, 0)]]
+    assert moments(rows, [0, 0, 0]) == wanted
+    later = moments(np.array([[1, 2, 0.5], [0.5, math.inf, 0]]), np.zeros(2))
+    assert moments(rows[1:], [0, 0]) == later
+
+
+def test_arrow_buffers_may_have_room_at_their_end() -> None:
+    offsets = np.array([0, 1], dtype=np.int32).tobytes() + b"\0"
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"5")]
+    np.testing.assert_array_equal(from_arrow(pa.Array.from_buffers(pa.string(), 1, buffers)), [5])
+    view = pa.array(["7"], pa.string_view()).buffers()[1].to_pybytes()[:16] + b"\0" * 8
+    views = pa.Array.from_buffers(pa.string_view(), 1, [None, pa.py_buffer(view)])
+    np.testing.assert_array_equal(from_arrow(views), [7])
+
+
 def test_classes_with_ideas_of_their_own() -> None:
     wanted = moments(np.array([[1.0, 2.0, 0.5], [math.nan, 1, 1]]), np.zeros(2))
     assert moments([[1.0, 2.0, 0.5], [Odd(), 1, 1]], [0, 0]) == wanted
@@ -539,7 +583,9 @@ def test_classes_with_ideas_of_their_own() -> None:
         assert moments([[1.0, 2.0, 0.5], record], [0, 0]) == bad
 
 
-@pytest.mark.parametrize("record", [range(10**12), np.broadcast_to(0.5, 10**12), [0.5] * 10**6])
+@pytest.mark.parametrize(
+    "record", [range(10**12), np.broadcast_to(0.5, 10**12), pd.RangeIndex(10**12), [0.5] * 10**6]
+)
 def test_long_records_are_not_unfolded(record: Any) -> None:
     wanted = moments(np.array([[1.0, 2.0, 0.5], [math.nan] * 3]), np.array([0, math.nan]))
     tracemalloc.start()

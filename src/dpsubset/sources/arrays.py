@@ -8,7 +8,7 @@ as in a text file; a bare cell is a record of one. Nothing in a list is an error
 from __future__ import annotations
 
 import array
-from collections import Counter
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -32,16 +32,15 @@ def is_list(x: Any) -> bool:
 def as_matrix(x: Any, p: int | None = None) -> NDArray[Any]:
     """A two-dimensional array; looks at type and shape only, and of lists at the length of records.
 
-    A list of records has p columns; if no p is declared, as many as most of its records have.
+    A list of records has p columns, which have to be declared.
     """
     if hasattr(x, "toarray"):
         raise TableError("sparse X is not supported: pass a dense array")
     if not is_list(x):
         return _real(x, "X", 2)
+    if p is None:
+        raise ValueError("the width of a list has to be declared")
     with quietly():
-        if p is None:
-            lengths = Counter(map(_length, x))
-            p = max(lengths.items(), key=lambda item: item[::-1], default=(0, 0))[0]
         bad = [None] * p
         cells: list[Any] = []
         for record in x:
@@ -75,11 +74,14 @@ def _length(record: Any) -> int:
     with suppress(Exception):  # an object's own methods may raise anything
         if issubclass(kind, (list, tuple)):  # not by its own length, if it has one
             return (list if issubclass(kind, list) else tuple).__len__(record)
-        if issubclass(kind, Sequence):
+        if _is_sequence(kind):
             return len(record)
-        values = _one_dimensional(record)
-        if values is not None:
-            return len(values)
+        if not hasattr(kind, "__array__") or issubclass(kind, np.generic):
+            return 1
+        shape = getattr(record, "shape", None)  # asked first: a range is short, its array is not
+        shape = np.asarray(record).shape if shape is None else shape
+        if isinstance(shape, tuple) and len(shape) == 1:
+            return int(shape[0])
     return 1
 
 
@@ -100,10 +102,11 @@ def _iterated(record: Any) -> Iterator[Any]:
             held: Any = None
             if issubclass(kind, (list, tuple)):
                 held = (list if issubclass(kind, list) else tuple).__iter__(record)
-            elif issubclass(kind, Sequence):
+            elif _is_sequence(kind):
                 held = iter(record)
-            else:
-                held = _one_dimensional(record)
+            elif hasattr(kind, "__array__") and not issubclass(kind, np.generic):
+                array = record if issubclass(kind, np.ndarray) else np.asarray(record)
+                held = array if array.ndim == 1 else None
             if held is not None:
                 bare = False
                 yield from held
@@ -111,14 +114,10 @@ def _iterated(record: Any) -> Iterator[Any]:
         yield record
 
 
-def _one_dimensional(record: Any) -> NDArray[Any] | None:
-    kind = type(record)
-    if issubclass(kind, np.ndarray):
-        return record if record.ndim == 1 else None
-    if issubclass(kind, np.generic) or not hasattr(kind, "__array__"):
-        return None
-    values = np.asarray(record)
-    return values if values.ndim == 1 else None
+def _is_sequence(kind: type) -> bool:
+    """By the identity of its bases: a class that equals another would spoil what ABCs remember."""
+    bases = type.__dict__["__mro__"].__get__(kind)
+    return any(base is one for base in bases for one in (Sequence, range, deque))
 
 
 def _numbers_or_objects(cells: list[Any]) -> NDArray[Any]:

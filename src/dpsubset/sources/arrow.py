@@ -166,8 +166,8 @@ def _offsets(column: pa.Array) -> NDArray[Any]:
     if held is None or not held.size:  # of an empty array
         return np.zeros(len(column) + 1, dtype=np.int64)
     wide = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
-    offsets = np.frombuffer(held, dtype=np.int64 if wide else np.int32)
-    return offsets[column.offset : column.offset + len(column) + 1]
+    kind = np.dtype(np.int64 if wide else np.int32)
+    return np.frombuffer(held, kind, len(column) + 1, column.offset * kind.itemsize)
 
 
 def _viewed(
@@ -182,10 +182,9 @@ def _viewed(
 
 def _views(column: pa.Array) -> NDArray[np.int32]:
     held = column.buffers()[1]
-    if held is None:
+    if held is None or not len(column):
         return np.zeros((len(column), 4), dtype=np.int32)
-    views = np.frombuffer(held, dtype=np.int32).reshape(-1, 4)
-    return views[column.offset : column.offset + len(column)]
+    return np.frombuffer(held, np.int32, 4 * len(column), 16 * column.offset).reshape(-1, 4)
 
 
 def _is_view(kind: pa.DataType) -> bool:

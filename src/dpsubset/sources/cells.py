@@ -19,7 +19,7 @@ import functools
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,10 +36,6 @@ LONGEST_TEXT = 2**12
 
 #: Objects whose text is gathered before it is read.
 _OBJECTS = 2**14
-
-_NUMBERS = (int, float, np.integer, np.floating, np.bool_, decimal.Decimal, fractions.Fraction)
-_COMPLEX = (complex, np.complexfloating)
-_TEXTS = (str, bytes)
 
 _NUMBER = f"^{NUMBER}$"
 
@@ -149,7 +145,9 @@ def _sorted_out(cells: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, by
             convert = converters[id(kind)]
             if convert is None:
                 continue
-            found = convert(cell)
+            found = None
+            with suppress(Exception):
+                found = convert(cell)
             if isinstance(found, bytes):
                 texts[i] = found
             elif found is not None:
@@ -175,24 +173,38 @@ def _converter(kind: type) -> Converter | None:
 
     if is_a(np.timedelta64):  # which NumPy counts among its integers
         return None
-    if is_a(*_NUMBERS):
-        own = next((base for base in (float, int, decimal.Decimal) if is_a(base)), None)
-        return functools.partial(_number, float if own is None else own.__float__)
-    if is_a(*_COMPLEX):
+    for base, convert in _CONVERTERS:
+        if is_a(base):
+            return convert
+    if is_a(np.integer, np.floating, np.bool_):
+        own = next(base for base in bases if any(base is one for one in _SCALARS))
+        return functools.partial(_scalar, own)
+    if is_a(np.complexfloating):
         return _real
-    if is_a(*_TEXTS):
-        return functools.partial(_text, str if is_a(str) else bytes)
     return None
 
 
-def _number(convert: Callable[[Any], float], cell: Any) -> float:
+def _whole(cell: Any) -> float:
     try:
-        try:
-            return convert(cell)
-        except OverflowError:  # an integer or a fraction beyond float64
-            return math.inf if cell > 0 else -math.inf
-    except Exception:
-        return math.nan
+        return int.__float__(cell)
+    except OverflowError:
+        return math.inf if int.__gt__(cell, 0) else -math.inf
+
+
+def _decimal(cell: Any) -> float:
+    return math.nan if decimal.Decimal.is_nan(cell) else decimal.Decimal.__float__(cell)
+
+
+def _fraction(cell: Any) -> float:
+    above, below = (part.__get__(cell) for part in _PARTS)
+    try:
+        return float(above / below)
+    except OverflowError:
+        return math.inf if above > 0 else -math.inf
+
+
+def _scalar(own: Any, cell: Any) -> float:
+    return float(own.__float__(cell))
 
 
 def _real(cell: Any) -> float:
@@ -200,10 +212,9 @@ def _real(cell: Any) -> float:
 
     pandas makes all categories of a column complex if one of them is: 1 has to stay 1.
     """
-    try:
-        return float(cell.real) if cell.imag == 0 else math.nan
-    except Exception:
-        return math.nan
+    base: Any = complex if isinstance(cell, complex) else np.generic
+    real, imaginary = base.real.__get__(cell), base.imag.__get__(cell)
+    return float(real) if imaginary == 0 else math.nan
 
 
 def _text(kind: type[str] | type[bytes], cell: Any) -> bytes | None:
@@ -215,3 +226,29 @@ def _text(kind: type[str] | type[bytes], cell: Any) -> bytes | None:
     else:
         text = bytes.__getitem__(cell, slice(None))
     return text if len(text) <= LONGEST_TEXT else None
+
+
+def _str(cell: Any) -> bytes | None:
+    return _text(str, cell)
+
+
+def _bytes(cell: Any) -> bytes | None:
+    return _text(bytes, cell)
+
+
+#: Numerator and denominator, as no subclass has changed them.
+_PARTS: Any = (fractions.Fraction.numerator, fractions.Fraction.denominator)
+
+#: NumPy's own types of scalars.
+_SCALARS = tuple(set(np.sctypeDict.values()))
+
+#: What a type and those made from it are read by: the first that fits.
+_CONVERTERS: tuple[tuple[type, Converter], ...] = (
+    (float, float.__float__),
+    (int, _whole),
+    (decimal.Decimal, _decimal),
+    (fractions.Fraction, _fraction),
+    (complex, _real),
+    (str, _str),
+    (bytes, _bytes),
+)

@@ -32,6 +32,9 @@ _BUFFER = 2**16
 #: value once. More would take several times that, and beyond 2**31 bytes there is no dictionary.
 _FOLDED = 2**26
 
+#: The same for a column that is read alone.
+_FOLDED_ALONE = 2**27
+
 #: Rows of a batch where a chunk is larger, and each value stands in the file once.
 _FEW_ROWS = 2**10
 
@@ -135,11 +138,11 @@ class ParquetTable:
         (group,) = part.groups
         with _open(self._path) as file:
             ((size, encodings),) = _chunks(file, group, [name])
-        rows, folded = batch_rows(1), size <= _FOLDED and not encodings & _NO_DICTIONARY
+        rows, folded = batch_rows(1), size <= _FOLDED_ALONE and not encodings & _NO_DICTIONARY
         if not folded and not encodings <= _EACH_ONCE:
             # A value may stand for any number of cells, and is at most as long as the chunk.
-            rows = min(rows, max(1, _FOLDED // max(1, size)))
-        elif size > _FOLDED:
+            rows = min(rows, max(1, _FOLDED_ALONE // max(1, size)))
+        elif size > _FOLDED_ALONE:
             rows = min(rows, _FEW_ROWS)
         with _open(self._path, [name] if folded else []) as file:
             batches = file.iter_batches(rows, [group], [name])

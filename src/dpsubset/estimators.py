@@ -23,6 +23,7 @@ from .errors import ArgumentError, TableError
 from .mechanisms import Mechanism
 from .schema import Bounds, Schema
 from .selection import select
+from .sources import read_schema
 from .sources.arrays import as_matrix, is_list, is_ragged
 from .sources.cells import quietly
 from .sources.frames import column_names, is_frame
@@ -141,6 +142,8 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
             )
         width = declared_columns(self.schema, self.bounds)
         if width is None and is_list(X):
+            if self.schema is not None:
+                read_schema(self.schema, X, y)  # patterns need names, and says so
             raise ArgumentError(NO_WIDTH)
         X = _table(X, width)
         if X.shape[1] == 0:

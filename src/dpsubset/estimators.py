@@ -142,8 +142,8 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
             )
         width = declared_columns(self.schema, self.bounds)
         if width is None and is_list(X):
-            if self.schema is not None:
-                read_schema(self.schema, X, y)  # patterns need names, and says so
+            if isinstance(self.schema, (str, Path)):
+                read_schema(self.schema, X, y)  # its patterns need names: the error says so
             raise ArgumentError(NO_WIDTH)
         X = _table(X, width)
         if X.shape[1] == 0:

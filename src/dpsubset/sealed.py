@@ -52,11 +52,10 @@ class SealedTable:
     @property
     def rows(self) -> int | None:
         """How many, where that is known before values are read. Private under add-remove."""
-        return self._moments.n if self._moments is not None else self._table_rows
-
-    @property
-    def _table_rows(self) -> int | None:
-        return None if self._table is None else self._table.rows
+        held = self._table
+        if held is not None:
+            return held.rows
+        return None if self._moments is None else self._moments.n
 
     def read(
         self, problem: Problem, progress: Progress | None = None, *, records: bool = False

@@ -216,6 +216,7 @@ def test_arrays_of_text_are_read_cell_by_cell(cells: list[Any]) -> None:
         (np.zeros((2, 3), dtype="M8[s]"), np.zeros(2)),
         (np.zeros((2, 3)), np.zeros(2, dtype="m8[s]")),
         (np.zeros((2, 3)), "12"),
+        (np.zeros((2, 3)), pd.MultiIndex.from_tuples([(1, 2), (3, 4)])),
         ({(1, 2, 3)}, [1]),
         (3, [1]),
         (None, None),

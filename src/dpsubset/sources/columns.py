@@ -96,6 +96,8 @@ def response_cells(y: Any, name: str) -> tuple[Cells, int]:
     if isinstance(y, pa.Array):
         y = pa.chunked_array([y])
     pandas = sys.modules.get("pandas")
+    if pandas and isinstance(y, pandas.MultiIndex):
+        raise TableError("y is an index of several levels: pass one column of it")
     if pandas and isinstance(y, (pandas.api.extensions.ExtensionArray, pandas.Index)):
         # As an array of NumPy's its type would depend on the cells, and so would a guessed one.
         y = pandas.Series(y, dtype=y.dtype)

@@ -16,14 +16,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsubset.door import STEPS
-from dpsubset.gram import Gram
 from dpsubset.losses.least_squares import Scorer
 from dpsubset.mechanisms import Data, Setting
 from dpsubset.mechanisms.metropolis import Metropolis
-from dpsubset.problem import Problem
-from dpsubset.random import Randomness, SystemSource
-from dpsubset.sensitivity import Sensitivity
+from dpsubset.privacy.random import Randomness, SystemSource
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
+from dpsubset.table.door import STEPS
+from dpsubset.table.gram import Gram
 
 GOAL = 200_000
 N, P, K, RADIUS = 900, 2000, 4, 2.0

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 import dpsubset as dps
-from dpsubset.gram import Gram
 from dpsubset.mechanisms import Data, Sampler, Setting
 from dpsubset.mechanisms.permute_and_flip import PermuteAndFlip
-from dpsubset.problem import Problem
-from dpsubset.random import Randomness, SystemSource
-from dpsubset.sealed import SealedTable
+from dpsubset.privacy.random import Randomness, SystemSource
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
+from dpsubset.public.stated import state
 from dpsubset.search.best import best_in_bucket, best_supports
 from dpsubset.search.engine import Engine, Limits
-from dpsubset.sensitivity import Sensitivity
-from dpsubset.stated import state
+from dpsubset.table.gram import Gram
+from dpsubset.table.sealed import SealedTable
 
 from .data import BOUNDS, SETTINGS, Shape
 

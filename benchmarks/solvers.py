@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from dpsubset.gram import Gram
 from dpsubset.losses import scorer
-from dpsubset.problem import Problem
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
 from dpsubset.search.best import Ranked, best_supports
 from dpsubset.search.engine import Engine, Limits, SearchLimitError, Support
-from dpsubset.sensitivity import Sensitivity
 from dpsubset.solvers import SolverError, solve
 from dpsubset.solvers.cuts import Cuts
+from dpsubset.table.gram import Gram
 
 from . import ours
 from .data import SETTINGS, Shape

@@ -20,17 +20,17 @@ from pathlib import Path
 import numpy as np
 
 from dpsubset.mechanisms import PLAIN
-from dpsubset.moments import Moments
-from dpsubset.problem import Problem
-from dpsubset.random import Randomness, SeededSource
-from dpsubset.schema import Schema
+from dpsubset.privacy.random import Randomness, SeededSource
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
+from dpsubset.public.schema import Schema
 from dpsubset.search import engine as engine_module
 from dpsubset.search import race as race_module
-from dpsubset.search.bounds import Bound
+from dpsubset.search.bounds.quadratic import Bound
 from dpsubset.search.engine import Engine, Leaf, Listed
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
 from dpsubset.search.race import Race
-from dpsubset.sensitivity import Sensitivity
+from dpsubset.table.moments import Moments
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 NAMES = "abcdef"

@@ -6,43 +6,43 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .chains import mixing_steps, traces_not_private
     from .errors import ArgumentError, DpsubsetError, SchemaError, SearchLimitError, TableError
     from .estimators import PrivateSubsetSelector
     from .mechanisms import MECHANISMS, Mechanism
-    from .mechanisms.base import Guarantee
-    from .moments import Moments
+    from .mechanisms.shared.base import Guarantee
     from .optimum import best_in_bucket, best_subset, top_supports
-    from .release import Release
-    from .schema import Bounds, Schema
+    from .public.schema import Bounds, Schema
+    from .release.release import Release
+    from .research.chains import mixing_steps, traces_not_private
     from .selection import Price, price, select, simulate
+    from .table.moments import Moments
 
 __version__ = "0.1.0"
 
 # Imported when first used: numba and scikit-learn would make `dpsubset --help` slow.
 _HOMES = {
     "ArgumentError": "errors",
-    "Bounds": "schema",
+    "Bounds": "public.schema",
     "DpsubsetError": "errors",
-    "Guarantee": "mechanisms.base",
+    "Guarantee": "mechanisms.shared.base",
     "MECHANISMS": "mechanisms",
     "Mechanism": "mechanisms",
-    "Moments": "moments",
+    "Moments": "table.moments",
     "Price": "selection",
     "PrivateSubsetSelector": "estimators",
-    "Release": "release",
-    "Schema": "schema",
+    "Release": "release.release",
+    "Schema": "public.schema",
     "SchemaError": "errors",
     "SearchLimitError": "errors",
     "TableError": "errors",
     "best_in_bucket": "optimum",
     "best_subset": "optimum",
-    "mixing_steps": "chains",
+    "mixing_steps": "research.chains",
     "price": "selection",
     "select": "selection",
     "simulate": "selection",
     "top_supports": "optimum",
-    "traces_not_private": "chains",
+    "traces_not_private": "research.chains",
 }
 
 __all__ = [

@@ -21,13 +21,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .errors import ArgumentError, TableError
 from .mechanisms import Mechanism
-from .schema import Bounds, Schema
+from .public.schema import Bounds, Schema
+from .public.stated import NO_WIDTH, declared_columns
 from .selection import select
-from .sources import read_schema
-from .sources.arrays import as_matrix, is_list, is_ragged
-from .sources.cells import quietly
-from .sources.frames import column_names, is_frame
-from .stated import NO_WIDTH, declared_columns
+from .table.sources import read_schema
+from .table.sources.arrays import as_matrix, is_list, is_ragged
+from .table.sources.cells import quietly
+from .table.sources.frames import column_names, is_frame
 
 
 class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]

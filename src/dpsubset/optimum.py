@@ -15,16 +15,16 @@ from typing import Any, Unpack
 
 from .errors import ArgumentError
 from .losses import LOSSES
-from .problem import whole
-from .schema import Schema
-from .sealed import SealedTable, check_records
+from .privacy.sensitivity import Sensitivity
+from .public.problem import whole
+from .public.schema import Schema
+from .public.stated import ProblemArguments, state, takes
 from .search.best import Ranked, best_supports
 from .search.best import best_in_bucket as search_bucket
 from .search.engine import Engine
-from .sensitivity import Sensitivity
 from .solvers import check, solve
-from .sources import Progress
-from .stated import ProblemArguments, state, takes
+from .table.sealed import SealedTable, check_records
+from .table.sources import Progress
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@ from typing import Any, Unpack
 from .arguments import whole
 from .errors import ArgumentError
 from .mechanisms import Data, Guarantee, Outcome, Sampler
-from .mechanisms.base import shown_cost
-from .plan import Plan, SelectionArguments, plan, seal
-from .release import Release
-from .schema import Schema
-from .sealed import SealedTable
-from .sources import Progress
-from .stated import state, takes
+from .mechanisms.shared.base import shown_cost
+from .public.plan import Plan, SelectionArguments, plan, seal
+from .public.schema import Schema
+from .public.stated import state, takes
+from .release.release import Release
+from .table.sealed import SealedTable
+from .table.sources import Progress
 
 __all__ = ["Price", "price", "select", "simulate"]
 

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
-from dpsubset.gram import Gram
-from dpsubset.problem import Problem
+from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
+from dpsubset.table.gram import Gram
 
 
 def gram_of(records: np.ndarray) -> Gram:

@@ -13,13 +13,13 @@ from functools import cached_property
 
 import numpy as np
 
-from dpsubset.door import STEPS
-from dpsubset.gram import Gram
-from dpsubset.moments import Moments
-from dpsubset.problem import Problem
-from dpsubset.schema import Schema
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
+from dpsubset.public.schema import Schema
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
-from dpsubset.sensitivity import Sensitivity
+from dpsubset.table.door import STEPS
+from dpsubset.table.gram import Gram
+from dpsubset.table.moments import Moments
 
 DESIGNS = ("orthogonal", "AR 0.9", "duplicated", "constant", "n < p", "one-hot")
 CONSTRAINTS = ("box", "ball", "l1")

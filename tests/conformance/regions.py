@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from conformance.recipes import Recipe
-from dpsubset.gram import Gram
 from dpsubset.losses.least_squares import Scorer
-from dpsubset.problem import Problem
-from dpsubset.search.bounds import Bound, Bounder
-from dpsubset.search.kernels import FREE, IN, OUT
+from dpsubset.public.problem import Problem
+from dpsubset.search.bounds.kernels import FREE, IN, OUT
+from dpsubset.search.bounds.quadratic import Bound, Bounder
 from dpsubset.search.region import Region
+from dpsubset.table.gram import Gram
 
 
 def random_region(problem: Problem, rng: np.random.Generator) -> Region:

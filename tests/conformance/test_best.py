@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
-from dpsubset import gram
-from dpsubset.search import best, bounds, engine
+from dpsubset.search import best, engine
 from dpsubset.search.best import Best, best_in_bucket, best_supports
-from dpsubset.search.bounds import Bounder
+from dpsubset.search.bounds import quadratic as bounds
+from dpsubset.search.bounds.quadratic import Bounder
 from dpsubset.search.engine import Engine, Limits, SearchLimitError
 from dpsubset.search.region import Region
+from dpsubset.table import gram
 
 SEEDS = range(8)
 

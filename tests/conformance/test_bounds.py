@@ -17,11 +17,12 @@ import pytest
 
 from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
 from conformance.regions import Walk
-from dpsubset.door import STEPS
 from dpsubset.losses.least_squares import Scorer
-from dpsubset.search import bounds, diagonal_kernels
-from dpsubset.search.bounds import Bound, Bounder
-from dpsubset.search.kernels import FREE
+from dpsubset.search.bounds import diagonal_kernels
+from dpsubset.search.bounds import quadratic as bounds
+from dpsubset.search.bounds.kernels import FREE
+from dpsubset.search.bounds.quadratic import Bound, Bounder
+from dpsubset.table.door import STEPS
 
 #: Regions a problem; there are 4 * 8 problems a test, 18 tests.
 REGIONS = 45

@@ -13,13 +13,16 @@ from conformance.recipes import CONSTRAINTS
 from conformance.regions import random_region
 from dpsubset.losses import scorer
 from dpsubset.losses.rows import FromRecords
-from dpsubset.search import best, bounds, curved_bounds, engine, row_bounds
+from dpsubset.search import best, engine
 from dpsubset.search.best import Best, best_in_bucket, best_supports
-from dpsubset.search.bounds import Bound
-from dpsubset.search.curved_bounds import CurvedBounder, parabola
+from dpsubset.search.bounds import curved as curved_bounds
+from dpsubset.search.bounds import quadratic as bounds
+from dpsubset.search.bounds import rows as row_bounds
+from dpsubset.search.bounds.curved import CurvedBounder, parabola
+from dpsubset.search.bounds.kernels import FREE
+from dpsubset.search.bounds.quadratic import Bound
+from dpsubset.search.bounds.row_kernels import ENTROPIES, SLOPES
 from dpsubset.search.engine import Engine
-from dpsubset.search.kernels import FREE
-from dpsubset.search.row_kernels import ENTROPIES, SLOPES
 
 
 @pytest.mark.parametrize("reach", [1e-9, 1e-4, 0.011, 0.1, 1.0, 2.5, 5.0, 8.0])

@@ -17,12 +17,12 @@ import pytest
 
 from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
 from conformance.regions import Walk, random_region
-from dpsubset.problem import Problem
-from dpsubset.random import Randomness, SeededSource
-from dpsubset.random.draws import ball
-from dpsubset.search import bounds
+from dpsubset.privacy.random import Randomness, SeededSource
+from dpsubset.privacy.random.draws import ball
+from dpsubset.public.problem import Problem
+from dpsubset.search.bounds import quadratic as bounds
+from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.envelope import ClosedEnvelope, OpenEnvelope, Scale
-from dpsubset.search.kernels import FREE
 from dpsubset.search.region import Region
 from statistical.gtest import g_test
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsubset import gram
-from dpsubset.gram import Gram
-from dpsubset.moments import Moments
-from dpsubset.problem import Problem
-from dpsubset.schema import Schema
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
+from dpsubset.public.schema import Schema
 from dpsubset.search.best import best_in_bucket
 from dpsubset.search.engine import Engine
-from dpsubset.sensitivity import Sensitivity
+from dpsubset.table import gram
+from dpsubset.table.gram import Gram
+from dpsubset.table.moments import Moments
 
 P = 60
 

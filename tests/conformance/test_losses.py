@@ -12,20 +12,21 @@ from conformance.loss_recipes import LossRecipe, gram_of, loss_recipes
 from conformance.recipes import CONSTRAINTS
 from conformance.regions import random_region
 from dpsubset.audit.exact import audit_exact, contrary_pairs, neighbouring_pairs
-from dpsubset.door import STEPS
 from dpsubset.errors import ArgumentError
 from dpsubset.losses import LOSSES, scorer
 from dpsubset.losses.certified_rows import minimum
 from dpsubset.losses.row_kernels import certify, gather
 from dpsubset.losses.rows import FromRecords, at_zero
 from dpsubset.mechanisms import PLAIN
-from dpsubset.problem import Problem
-from dpsubset.search import best, bounds, engine
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
+from dpsubset.search import best, engine
 from dpsubset.search.best import Best, best_in_bucket, best_supports
+from dpsubset.search.bounds import quadratic as bounds
+from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports, list_supports
-from dpsubset.search.kernels import FREE
-from dpsubset.sensitivity import Sensitivity
+from dpsubset.table.door import STEPS
 
 ROW_LOSSES = [name for name, loss in LOSSES.items() if loss.needs_records]
 each_loss = pytest.mark.parametrize("loss", ROW_LOSSES)

@@ -14,8 +14,6 @@ from benchmarks.data import Shape
 from conformance.recipes import CONSTRAINTS
 from conformance.regions import random_region
 from dpsubset import Bounds, select
-from dpsubset.door import STEPS
-from dpsubset.gram import Gram
 from dpsubset.losses import LOSSES, certified, certified_rows, loss_of, scorer
 from dpsubset.losses import rows as rows_module
 from dpsubset.losses.base import HINGE, HUBER
@@ -23,13 +21,15 @@ from dpsubset.losses.certified_rows import Sum, bracket, minimum
 from dpsubset.losses.kernels import BOX
 from dpsubset.losses.row_kernels import certify, gather, minimise, score_all
 from dpsubset.losses.rows import FromRecords, at_zero
-from dpsubset.problem import Problem
-from dpsubset.search import bounds
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
+from dpsubset.search.bounds import quadratic as bounds
+from dpsubset.search.bounds.kernels import FREE
+from dpsubset.search.bounds.row_kernels import ENTROPIES, SLOPES, entropies
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import list_supports
-from dpsubset.search.kernels import FREE
-from dpsubset.search.row_kernels import ENTROPIES, SLOPES, entropies
-from dpsubset.sensitivity import Sensitivity
+from dpsubset.table.door import STEPS
+from dpsubset.table.gram import Gram
 
 ROW_LOSSES = [name for name, loss in LOSSES.items() if loss.needs_records]
 each_loss = pytest.mark.parametrize("loss", ROW_LOSSES)

@@ -14,7 +14,7 @@ import pytest
 
 from conformance.recipes import CONSTRAINTS, Recipe
 from dpsubset.mechanisms import PLAIN
-from dpsubset.random import Randomness, SeededSource
+from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.search import engine as engine_module
 from dpsubset.search import race as race_module
 from dpsubset.search.engine import Engine

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from differential.containers import Container
 from dpsubset import Schema, TableError
-from dpsubset.gram import Gram
-from dpsubset.sources import open_table
+from dpsubset.table.gram import Gram
+from dpsubset.table.sources import open_table
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ import dpsubset as dps
 from differential.containers import CONTAINERS, Container
 from differential.reading import Drawn, tables
 from dpsubset.audit.exact import SLACK
-from dpsubset.gram import Gram
 from dpsubset.mechanisms import Data, Setting, mechanism
-from dpsubset.problem import Problem
-from dpsubset.sensitivity import Sensitivity
-from dpsubset.sources import open_table
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
+from dpsubset.table.gram import Gram
+from dpsubset.table.sources import open_table
 
 EPSILON = 1
 

@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from dpsubset.mechanisms import ScoreMechanism
-from dpsubset.random import Randomness
-from dpsubset.search import bounds, engine
-from dpsubset.search.bounds import Bound, Bounder
+from dpsubset.privacy.random import Randomness
+from dpsubset.search import engine
+from dpsubset.search.bounds import quadratic as bounds
+from dpsubset.search.bounds.kernels import FREE
+from dpsubset.search.bounds.quadratic import Bound, Bounder
 from dpsubset.search.engine import Engine
-from dpsubset.search.kernels import FREE
 from dpsubset.search.race import Race
 from statistical.cases import Case
 

@@ -11,9 +11,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsubset.door import STEPS
 from dpsubset.mechanisms import PLAIN
-from dpsubset.random import Randomness, SystemSource
+from dpsubset.privacy.random import Randomness, SystemSource
+from dpsubset.table.door import STEPS
 from statistical.cases import CASES, UNIFORM, Case
 from statistical.gtest import LEVEL, g_test, miss
 

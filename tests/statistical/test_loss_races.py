@@ -8,13 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsubset.door import STEPS
-from dpsubset.gram import Gram
 from dpsubset.mechanisms import PLAIN, Setting
-from dpsubset.problem import Problem
-from dpsubset.random import Randomness, SystemSource
+from dpsubset.privacy.random import Randomness, SystemSource
+from dpsubset.public.problem import Problem
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports
+from dpsubset.table.door import STEPS
+from dpsubset.table.gram import Gram
 from statistical.gtest import LEVEL, g_test, miss
 from statistical.races import force_search
 

@@ -13,16 +13,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsubset import noise
 from dpsubset.audit.exact import moments_of_records
-from dpsubset.gram import Gram
 from dpsubset.mechanisms import Data, Mechanism, Setting
 from dpsubset.mechanisms.frank_wolfe import FrankWolfe
 from dpsubset.mechanisms.hard_thresholding import HardThresholding
 from dpsubset.mechanisms.peeling import Peeling
-from dpsubset.mechanisms.rounds import Rounds
-from dpsubset.problem import Problem
-from dpsubset.random import Randomness, SystemSource
+from dpsubset.mechanisms.shared.rounds import Rounds
+from dpsubset.privacy import noise
+from dpsubset.privacy.random import Randomness, SystemSource
+from dpsubset.public.problem import Problem
+from dpsubset.table.gram import Gram
 from statistical.cases import data
 from statistical.gtest import LEVEL, g_test, miss
 

@@ -15,13 +15,13 @@ import numpy as np
 import pytest
 
 from dpsubset.audit.exact import moments_of_records
-from dpsubset.door import STEPS
 from dpsubset.mechanisms import PLAIN
-from dpsubset.problem import Problem
-from dpsubset.random import Randomness, SystemSource
+from dpsubset.privacy.random import Randomness, SystemSource
+from dpsubset.public.problem import Problem
 from dpsubset.search import engine as engine_module
 from dpsubset.search import race as race_module
-from dpsubset.search.bounds import Bound, Bounder
+from dpsubset.search.bounds.quadratic import Bound, Bounder
+from dpsubset.table.door import STEPS
 from statistical.cases import CASES, UNIFORM, Case
 from statistical.gtest import LEVEL, g_test, miss
 from statistical.races import force_search, loosen, race, split_at_random

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from dpsubset.door import STEPS
-from dpsubset.gram import Gram
-from dpsubset.problem import Problem
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
 from dpsubset.search.best import best_supports
 from dpsubset.search.engine import Engine, Limits
-from dpsubset.sensitivity import Sensitivity
 from dpsubset.solvers import SOLVERS, SolverError, solve
+from dpsubset.table.door import STEPS
+from dpsubset.table.gram import Gram
 
 COUNT = 20
 

@@ -14,7 +14,11 @@ import numpy as np
 import pytest
 
 from dpsubset.audit.exact import moments_of_records
-from dpsubset.audit.tracing import (
+from dpsubset.mechanisms import MECHANISMS, Data, Setting
+from dpsubset.privacy.noise import discrete_laplace, noisy_top
+from dpsubset.privacy.random import Randomness, SystemSource
+from dpsubset.public.problem import Problem
+from dpsubset.research.tracing import (
     Estimator,
     Floats,
     MeanAdversary,
@@ -25,13 +29,9 @@ from dpsubset.audit.tracing import (
     Table,
     trace,
 )
-from dpsubset.door import STEPS
-from dpsubset.gram import Gram
-from dpsubset.mechanisms import MECHANISMS, Data, Setting
-from dpsubset.noise import discrete_laplace, noisy_top
-from dpsubset.problem import Problem
-from dpsubset.random import Randomness, SystemSource
 from dpsubset.search.best import best_supports
+from dpsubset.table.door import STEPS
+from dpsubset.table.gram import Gram
 
 pytestmark = pytest.mark.statistical
 

@@ -9,14 +9,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsubset.door import STEPS
-from dpsubset.gram import Gram
 from dpsubset.mechanisms import Data, Setting
-from dpsubset.mechanisms.lasso_votes import LassoVotes, Vote
 from dpsubset.mechanisms.sample_aggregate import SampleAggregate
+from dpsubset.mechanisms.shared.lasso_votes import LassoVotes, Vote
 from dpsubset.mechanisms.stability import Stability
-from dpsubset.problem import Problem
-from dpsubset.random import Randomness, SystemSource
+from dpsubset.privacy.random import Randomness, SystemSource
+from dpsubset.public.problem import Problem
+from dpsubset.table.door import STEPS
+from dpsubset.table.gram import Gram
 from statistical.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from dpsubset import ArgumentError
-from dpsubset.accounting import _bound, _good_alpha, epsilon_of, rho_for
+from dpsubset.privacy.accounting import _bound, _good_alpha, epsilon_of, rho_for
 
 RHOS = st.fractions(Fraction(1, 10**6), 100)
 EPSILONS = st.fractions(Fraction(1, 10**6), 10**4)

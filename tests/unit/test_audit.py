@@ -15,11 +15,11 @@ from dpsubset.audit.exact import (
     moments_of_records,
     neighbouring_pairs,
 )
-from dpsubset.door import STEPS
 from dpsubset.mechanisms import PLAIN, Mechanism, ScoreMechanism, Setting
-from dpsubset.problem import Problem
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import ScoredSupports
-from dpsubset.sensitivity import Sensitivity
+from dpsubset.table.door import STEPS
 
 NEIGHBOURS = ("add-remove", "replace-one")
 CONSTRAINTS = ("box", "ball", "l1")

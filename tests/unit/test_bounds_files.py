@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 import dpsubset as dps
 from dpsubset import Schema, SchemaError, TableError
-from dpsubset.bounds_file import template
 from dpsubset.cli import app
 from dpsubset.errors import did_you_mean
-from dpsubset.schema import Column
+from dpsubset.public.bounds_file import template
+from dpsubset.public.schema import Column
 
 SECRET = "Zaphod"
 

@@ -14,15 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsubset.door import STEPS
 from dpsubset.errors import TableError
 from dpsubset.losses import barrier, certified
 from dpsubset.losses.certified import bracket, minimum
 from dpsubset.losses.least_squares import Scorer
 from dpsubset.losses.quadratic import Quadratic
-from dpsubset.moments import Moments
-from dpsubset.problem import Problem
-from dpsubset.sensitivity import Sensitivity
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
+from dpsubset.table.door import STEPS
+from dpsubset.table.moments import Moments
 
 CONSTRAINTS = ["box", "ball", "l1"]
 #: Vectors whose l2 norm is rational, by length.

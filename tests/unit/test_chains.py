@@ -16,7 +16,7 @@ from dpsubset import (
     mixing_steps,
     traces_not_private,
 )
-from dpsubset.chains import f_scores
+from dpsubset.research.chains import f_scores
 
 BOUNDS = Bounds(x=(-1, 1), y=(-1, 1))
 

@@ -272,7 +272,7 @@ def test_wrong_arguments_are_one_clear_line_and_nothing_is_read(
     def explode(*_: Any) -> None:
         raise AssertionError("the table was opened")
 
-    monkeypatch.setattr("dpsubset.sealed.open_table", explode)
+    monkeypatch.setattr("dpsubset.table.sealed.open_table", explode)
     before = (folder / "table.csv").read_bytes()
     result = select(*arguments)
     assert result.exit_code == 2, result.output
@@ -334,7 +334,7 @@ def test_an_unexpected_error_shows_its_type_only(
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("cell 7319.4177")
 
-    monkeypatch.setattr("dpsubset.sealed.Moments.from_blocks", fail)
+    monkeypatch.setattr("dpsubset.table.sealed.Moments.from_blocks", fail)
     result = select()
     assert result.exit_code == 1
     assert "RuntimeError" in result.stderr
@@ -346,7 +346,7 @@ def test_ctrl_c_ends_cleanly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpsubset.sealed.Moments.from_blocks", interrupt)
+    monkeypatch.setattr("dpsubset.table.sealed.Moments.from_blocks", interrupt)
     result = select("--out", "release.json")
     assert result.exit_code == 130
     assert result.stderr == "Error: interrupted\n"
@@ -356,7 +356,7 @@ def test_ctrl_c_ends_cleanly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_real_sigint_ends_cleanly(folder: Path) -> None:
     # Reading takes a minute here, so that the signal is sure to meet the command at work.
     script = (
-        "import dpsubset.moments as m\n"
+        "import dpsubset.table.moments as m\n"
         "def work(*_):\n"
         "    print('working', flush=True)\n"
         "    import time; time.sleep(60)\n"
@@ -448,7 +448,7 @@ def test_a_kill_leaves_nothing_behind_while_the_release_is_made(folder: Path, wo
 def test_a_signal_while_the_release_is_written_waits_for_it(folder: Path) -> None:
     # The command sends it to itself, between the draft and its new name.
     script = (
-        "import os, signal, dpsubset.outputs as o\n"
+        "import os, signal, dpsubset.cli.outputs as o\n"
         "publish = o.Output.publish\n"
         "def signalled(self):\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
@@ -679,7 +679,7 @@ def test_schema_check_compares_the_header_only(
     def explode(*_: Any) -> None:
         raise AssertionError("rows were read")
 
-    monkeypatch.setattr("dpsubset.sources.delimited.DelimitedTable.blocks", explode)
+    monkeypatch.setattr("dpsubset.table.sources.delimited.DelimitedTable.blocks", explode)
     assert run("schema", "check", "schema.yaml", "table.csv").exit_code == 0
     (folder / "table.csv").write_text("a,b,cost\n1,2,3\n")
     result = run("schema", "check", "schema.yaml", "table.csv")

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import dpsubset as dps
 from dpsubset import errors
 from dpsubset.cli import app
-from dpsubset.outputs import Output
+from dpsubset.cli.outputs import Output
 from dpsubset.search import engine
 from dpsubset.search.engine import SearchLimitError
 
@@ -54,8 +54,8 @@ def test_an_earlier_release_is_not_overwritten(
         raise AssertionError("something was read")
 
     with monkeypatch.context() as patched:
-        patched.setattr("dpsubset.sealed.open_table", explode)
-        patched.setattr("dpsubset.stated.read_schema", explode)
+        patched.setattr("dpsubset.table.sealed.open_table", explode)
+        patched.setattr("dpsubset.public.stated.read_schema", explode)
         refused = select(option, "earlier")
     assert refused.exit_code == 2
     assert refused.stderr == (
@@ -140,7 +140,7 @@ def test_a_dry_run_prices_and_reads_no_row(folder: Path, monkeypatch: pytest.Mon
     def explode(*_: Any, **__: Any) -> None:
         raise AssertionError("values were read")
 
-    monkeypatch.setattr("dpsubset.sealed.SealedTable.read", explode)
+    monkeypatch.setattr("dpsubset.table.sealed.SealedTable.read", explode)
     result = select("--dry-run", "--out", "release.json")
     assert result.exit_code == 0, result.output
     assert "epsilon = 0.7 under replace-one" in result.output

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpsubset import Schema
-from dpsubset.door import STEPS, Door
+from dpsubset.table.door import STEPS, Door
 
 ANY = st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=True, width=64)
 EXTREMES = [

@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
-from dpsubset import Bounds, Moments, sealed
+from dpsubset import Bounds, Moments
 from dpsubset.mechanisms import PLAIN, Setting
-from dpsubset.problem import Problem
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
 from dpsubset.search import race
 from dpsubset.search.best import best_supports
-from dpsubset.search.bounds import Bounder
+from dpsubset.search.bounds.quadratic import Bounder
 from dpsubset.search.engine import Engine, SearchLimitError
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
-from dpsubset.sensitivity import Sensitivity
+from dpsubset.table import sealed
 from statistical.gtest import g_test, miss
 
 UNIT = Bounds(x=1, y=1)

@@ -17,13 +17,13 @@ import pytest
 import dpsubset as dps
 from dpsubset import ArgumentError
 from dpsubset.audit.pairs import Pair
-from dpsubset.door import STEPS
 from dpsubset.mechanisms import MECHANISMS, Setting
-from dpsubset.mechanisms.gradient import Gradient
 from dpsubset.mechanisms.hard_thresholding import HardThresholding
 from dpsubset.mechanisms.sample_aggregate import SampleAggregate
-from dpsubset.noise import top_cost_zcdp, top_scale_zcdp
-from dpsubset.problem import Problem
+from dpsubset.mechanisms.shared.gradient import Gradient
+from dpsubset.privacy.noise import top_cost_zcdp, top_scale_zcdp
+from dpsubset.public.problem import Problem
+from dpsubset.table.door import STEPS
 
 BOUNDS = dps.Bounds(x=(-1, 1), y=(-1, 1))
 
@@ -138,7 +138,7 @@ def test_text_where_numbers_should_be(name: str) -> None:
 @each_mechanism
 def test_many_columns_without_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """With many columns the records are kept, and X'X is multiplied out of them: here, of none."""
-    monkeypatch.setattr("dpsubset.sealed._MANY_VARIABLES", 10)
+    monkeypatch.setattr("dpsubset.table.sealed._MANY_VARIABLES", 10)
     for constraint in ("box", "ball", "l1"):
         x, y = table(0, 20)
         released(name, x, y, 2, "add-remove", constraint=constraint)
@@ -241,7 +241,7 @@ def test_one_row_more_may_move_all_targets() -> None:
 
 
 def dps_gram(moments: Any) -> Any:
-    from dpsubset.gram import Gram
+    from dpsubset.table.gram import Gram
 
     return Gram.from_moments(moments)
 

@@ -22,18 +22,18 @@ from dpsubset.audit.exact import (
     moments_of_records,
     neighbouring_pairs,
 )
-from dpsubset.door import STEPS
 from dpsubset.errors import ArgumentError
-from dpsubset.gram import Gram
 from dpsubset.losses import LOSSES
 from dpsubset.mechanisms import PLAIN, Cost, Data, Mechanism, Outcome, Setting
 from dpsubset.mechanisms.mistakes import Mistakes
 from dpsubset.mechanisms.penalised import Penalised
 from dpsubset.mechanisms.top_r import TopR, epsilon_prime
-from dpsubset.problem import Problem
-from dpsubset.random import Randomness, SeededSource
+from dpsubset.privacy.random import Randomness, SeededSource
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import enumerate_supports
-from dpsubset.sensitivity import Sensitivity
+from dpsubset.table.door import STEPS
+from dpsubset.table.gram import Gram
 
 FORMS = tuple(PLAIN)
 NEIGHBOURS = ("add-remove", "replace-one")

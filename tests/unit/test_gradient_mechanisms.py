@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 
 from dpsubset import ArgumentError
 from dpsubset.audit.exact import Pair, audit_exact, moments_of_records, neighbouring_pairs
-from dpsubset.door import STEPS
-from dpsubset.gram import Gram
 from dpsubset.mechanisms import Data, Mechanism, Setting, mechanism
 from dpsubset.mechanisms.frank_wolfe import FrankWolfe, largest, stepped
-from dpsubset.mechanisms.gradient import Gradient, change, coarse_change, coarseness
 from dpsubset.mechanisms.hard_thresholding import HardThresholding
 from dpsubset.mechanisms.peeling import Peeling
-from dpsubset.mechanisms.rounds import Rounds
-from dpsubset.moments import Moments
-from dpsubset.problem import Problem
-from dpsubset.random import Randomness, SystemSource
+from dpsubset.mechanisms.shared.gradient import Gradient, change, coarse_change, coarseness
+from dpsubset.mechanisms.shared.rounds import Rounds
+from dpsubset.privacy.random import Randomness, SystemSource
+from dpsubset.public.problem import Problem
+from dpsubset.table.door import STEPS
+from dpsubset.table.gram import Gram
+from dpsubset.table.moments import Moments
 
 NEIGHBOURS = ("add-remove", "replace-one")
 CONSTRAINTS = ("box", "ball", "l1")

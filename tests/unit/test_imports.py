@@ -11,61 +11,74 @@ import dpsubset
 
 ROOT = Path(dpsubset.__file__).parent
 
-#: What a layer may import of the package, besides itself and `errors`. A layer is a module or
-#: a folder of this name. Nothing may import the package's own __init__, which imports lazily.
-BASE = {"arguments", "labels", "schema", "door", "moments", "gram"}
-MODEL = {"problem", "losses", "sensitivity"}
-ENGINE = {"search", "random"}
+#: Folders whose modules stand on different floors: their layers are `folder.module`. All others are
+#: one layer each.
+ROOMS = {"public", "table", "privacy"}
+
+#: What a layer may import of the package, besides itself and `errors`. Nothing may import the
+#: package's own __init__, which imports lazily.
+DESCRIBED = {"public.labels", "public.bounds_file", "public.schema"}
+DATA = {"table.door", "table.moments", "table.gram"}
+BASE = {"arguments"} | DESCRIBED | DATA
+MODEL = {"public.problem", "losses", "privacy.sensitivity"}
+ENGINE = {"search", "privacy.random"}
 MAY_IMPORT: dict[str, set[str]] = {
     "text": set(),
     "errors": {"text"},
     "arguments": set(),
-    "labels": {"arguments"},
-    "bounds_file": set(),
-    "schema": {"labels", "arguments", "bounds_file"},
-    "door": {"schema"},
-    "moments": {"arguments", "schema", "door"},
-    "gram": {"schema", "door", "moments"},
+    "public.labels": {"arguments"},
+    "public.bounds_file": set(),
+    "public.schema": {"public.labels", "arguments", "public.bounds_file"},
+    "table.door": {"public.schema"},
+    "table.moments": {"arguments", "public.schema", "table.door"},
+    "table.gram": {"public.schema", "table.door", "table.moments"},
     # Sources stand beside the moments: they make blocks for them and know nothing of what follows.
-    "sources": {"labels", "bounds_file", "schema", "moments"},
-    "problem": BASE | {"losses"},
-    "losses": BASE | {"problem"},
-    "sensitivity": BASE | {"problem", "losses"},
-    "random": set(),
-    "noise": set(),
-    "accounting": set(),
-    "search": BASE | MODEL | {"random"},
-    "mechanisms": BASE | MODEL | ENGINE | {"noise", "accounting"},
+    "table.sources": DESCRIBED | {"table.moments"},
+    "public.problem": BASE | {"losses"},
+    "losses": BASE | {"public.problem"},
+    "privacy.sensitivity": BASE | {"public.problem", "losses"},
+    "privacy.random": set(),
+    "privacy.noise": set(),
+    "privacy.accounting": set(),
+    "search": BASE | MODEL | {"privacy.random"},
+    "mechanisms": BASE | MODEL | ENGINE | {"privacy.noise", "privacy.accounting"},
     "release": BASE | MODEL | ENGINE | {"mechanisms", "text"},
     # What is asked of a table, public; and the table itself, private.
-    "stated": BASE | MODEL | ENGINE | {"sources"},
-    "sealed": BASE | MODEL | {"sources"},
-    "plan": BASE | MODEL | ENGINE | {"stated", "sealed", "mechanisms"},
+    "public.stated": BASE | MODEL | ENGINE | {"table.sources"},
+    "table.sealed": BASE | MODEL | {"table.sources"},
+    "public.plan": BASE | MODEL | ENGINE | {"public.stated", "table.sealed", "mechanisms"},
     "selection": BASE
     | MODEL
     | ENGINE
-    | {"sources", "stated", "sealed", "plan", "mechanisms", "release"},
-    "chains": BASE | MODEL | ENGINE | {"sources", "stated", "sealed", "plan", "mechanisms"},
+    | {"table.sources", "public.stated", "table.sealed", "public.plan", "mechanisms", "release"},
     # Cross-checks of the search: nothing that releases may ask them.
     "solvers": BASE | MODEL | ENGINE,
-    "optimum": BASE | MODEL | ENGINE | {"sources", "stated", "sealed", "solvers"},
+    "optimum": BASE
+    | MODEL
+    | ENGINE
+    | {"table.sources", "public.stated", "table.sealed", "solvers"},
     "audit": BASE | MODEL | ENGINE | {"mechanisms"},
+    "research": BASE
+    | MODEL
+    | ENGINE
+    | {"table.sources", "public.stated", "table.sealed", "public.plan", "mechanisms", "audit"},
     "proofs": set(),
 }
-TOP = {*MAY_IMPORT, "outputs", "signals"}
-MAY_IMPORT |= {
-    "signals": set(),
-    "outputs": TOP,
-    "cli": TOP,
-    "estimators": TOP,
-    "__main__": {"cli"},
-}
+TOP = set(MAY_IMPORT)
+MAY_IMPORT |= {"cli": TOP, "estimators": TOP, "__main__": {"cli"}}
 #: The version is a fact, not a layer.
 HARMLESS = {"__version__"}
 
 
 def layer(module: Path) -> str:
-    return module.relative_to(ROOT).parts[0].removesuffix(".py")
+    return layer_of([*module.relative_to(ROOT).with_suffix("").parts])
+
+
+def layer_of(parts: list[str]) -> str:
+    """Of a module's path within the package, or of the name that an import takes from there."""
+    if parts[0] in ROOMS and len(parts) > 1 and parts[1] != "__init__":
+        return ".".join(parts[:2])
+    return parts[0]
 
 
 def imported(module: Path, tree: ast.AST) -> set[str]:
@@ -86,11 +99,19 @@ def imported(module: Path, tree: ast.AST) -> set[str]:
         for name in names:
             parts = name.split(".")
             if parts[0] == "dpsubset" and not (len(parts) == 2 and parts[1] in HARMLESS):
-                found.add(parts[1] if len(parts) > 1 else "dpsubset")
+                found.add(layer_of(parts[1:]) if len(parts) > 1 else "dpsubset")
     return found
 
 
-MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+#: Rooms hold no code of their own; the package's own module imports lazily.
+EMPTY = {ROOT / "__init__.py", *(ROOT / room / "__init__.py" for room in ROOMS)}
+MODULES = sorted(path for path in ROOT.rglob("*.py") if path not in EMPTY)
+
+
+def test_rooms_hold_no_code_of_their_own() -> None:
+    for room in ROOMS:
+        tree = ast.parse((ROOT / room / "__init__.py").read_text(encoding="utf-8"))
+        assert all(isinstance(node, ast.Expr) for node in tree.body), room
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(ROOT)))
@@ -125,8 +146,8 @@ def test_the_layers_have_no_cycle_but_the_one_within_the_model() -> None:
     # problem and losses know each other: a loss is part of a problem, its minimum depends on it.
     order: list[str] = []
     left = {name: set(below) for name, below in MAY_IMPORT.items()}
-    left["problem"].discard("losses")
-    for name in ("outputs", "cli", "estimators"):
+    left["public.problem"].discard("losses")
+    for name in ("cli", "estimators"):
         left[name] -= {name}
     while left:
         ready = sorted(name for name, below in left.items() if below <= set(order))
@@ -134,5 +155,5 @@ def test_the_layers_have_no_cycle_but_the_one_within_the_model() -> None:
         order += ready
         for name in ready:
             del left[name]
-    assert order.index("schema") < order.index("moments") < order.index("search")
+    assert order.index("public.schema") < order.index("table.moments") < order.index("search")
     assert order.index("mechanisms") < order.index("selection") < order.index("cli")

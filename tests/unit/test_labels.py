@@ -20,15 +20,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dpsubset as dps
-from dpsubset.bounds_file import template
-from dpsubset.door import STEPS
-from dpsubset.gram import Gram
-from dpsubset.labels import reading, settle
 from dpsubset.losses import CLASSIFICATION, LOSSES
-from dpsubset.schema import Column, Schema
-from dpsubset.sources import open_table
-from dpsubset.sources.cells import from_objects
-from dpsubset.sources.labelled import LabelReader
+from dpsubset.public.bounds_file import template
+from dpsubset.public.labels import reading, settle
+from dpsubset.public.schema import Column, Schema
+from dpsubset.table.door import STEPS
+from dpsubset.table.gram import Gram
+from dpsubset.table.sources import open_table
+from dpsubset.table.sources.cells import from_objects
+from dpsubset.table.sources.labelled import LabelReader
 
 NAMES = ["a", "b", "c"]
 

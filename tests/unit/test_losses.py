@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 from conformance.regions import random_region
 from dpsubset import Bounds, Schema, best_subset, select, simulate
 from dpsubset.audit.exact import audit_exact, contrary_pairs, neighbouring_pairs
-from dpsubset.door import STEPS
 from dpsubset.errors import ArgumentError
-from dpsubset.gram import Gram
 from dpsubset.losses import loss_of, scorer
 from dpsubset.losses.certified_rows import minimum
 from dpsubset.losses.rows import FromRecords
 from dpsubset.mechanisms import MECHANISMS, PLAIN
-from dpsubset.moments import Moments
-from dpsubset.problem import Problem
-from dpsubset.search import bounds
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
 from dpsubset.search.best import best_supports
+from dpsubset.search.bounds import quadratic as bounds
+from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports
-from dpsubset.search.kernels import FREE
-from dpsubset.sensitivity import Sensitivity
+from dpsubset.table.door import STEPS
+from dpsubset.table.gram import Gram
+from dpsubset.table.moments import Moments
 
 ROW_LOSSES = ["logistic", "hinge", "huber"]
 

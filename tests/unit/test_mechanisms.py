@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from dpsubset import ArgumentError
 from dpsubset.mechanisms import MECHANISMS, PLAIN, Setting, mechanism
-from dpsubset.mechanisms.base import float_up
-from dpsubset.problem import Problem
-from dpsubset.random import Randomness, SeededSource
+from dpsubset.mechanisms.shared.base import float_up
+from dpsubset.privacy.random import Randomness, SeededSource
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import LARGEST_LIST, ScoredSupports, check_size
-from dpsubset.sensitivity import Sensitivity
 from statistical.cases import CASES, UNIFORM, Case
 from statistical.gtest import g_test, miss
 

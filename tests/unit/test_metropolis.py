@@ -21,18 +21,18 @@ from dpsubset.audit.exact import (
     moments_of_records,
     neighbouring_pairs,
 )
-from dpsubset.door import STEPS
-from dpsubset.gram import Gram
 from dpsubset.losses.least_squares import Scorer
 from dpsubset.mechanisms import PLAIN, Cost, Data, Setting
-from dpsubset.mechanisms import chain as chain_module
-from dpsubset.mechanisms.chain import Chain, Walk, after, transition_matrix
 from dpsubset.mechanisms.metropolis import LARGEST_MATRIX, Metropolis
-from dpsubset.problem import Problem
-from dpsubset.random import Randomness, SeededSource
-from dpsubset.random.draws import ball, exp_interval
+from dpsubset.mechanisms.shared import chain as chain_module
+from dpsubset.mechanisms.shared.chain import Chain, Walk, after, transition_matrix
+from dpsubset.privacy.random import Randomness, SeededSource
+from dpsubset.privacy.random.draws import ball, exp_interval
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
-from dpsubset.sensitivity import Sensitivity
+from dpsubset.table.door import STEPS
+from dpsubset.table.gram import Gram
 from statistical.cases import CASES, UNIFORM, Case
 from statistical.gtest import LEVEL, g_test, miss
 

@@ -16,9 +16,10 @@ from hypothesis.extra import numpy as hnp
 from threadpoolctl import threadpool_limits
 
 import dpsubset
-from dpsubset import ArgumentError, DpsubsetError, Moments, Schema, TableError, moments
-from dpsubset.door import STEPS, Door
-from dpsubset.moments import LARGEST_N, Accumulator
+from dpsubset import ArgumentError, DpsubsetError, Moments, Schema, TableError
+from dpsubset.table import moments
+from dpsubset.table.door import STEPS, Door
+from dpsubset.table.moments import LARGEST_N, Accumulator
 
 P = 3
 SCHEMA = Schema.from_bounds({"a": (-10, 10), "b": (0, 100), "c": (-1, 1)}, ("y", -50, 30))

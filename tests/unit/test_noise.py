@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import dpsubset.noise as noise
+import dpsubset.privacy.noise as noise
 from dpsubset import ArgumentError
 
 BUDGETS = st.fractions(Fraction(1, 10**9), 10**6)

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsubset import ArgumentError, Bounds, simulate
-from dpsubset.accounting import epsilon_of
 from dpsubset.audit.exact import Pair, audit_exact, moments_of_records, neighbouring_pairs
-from dpsubset.door import STEPS
-from dpsubset.gram import Gram
 from dpsubset.mechanisms import Data, Mechanism, Setting
 from dpsubset.mechanisms.peeling import Peeling, log_supports
-from dpsubset.mechanisms.rounds import Rounds
-from dpsubset.problem import Problem
-from dpsubset.random import Randomness, SystemSource
+from dpsubset.mechanisms.shared.rounds import Rounds
+from dpsubset.privacy.accounting import epsilon_of
+from dpsubset.privacy.random import Randomness, SystemSource
+from dpsubset.public.problem import Problem
+from dpsubset.table.door import STEPS
+from dpsubset.table.gram import Gram
 
 NEIGHBOURS = ("add-remove", "replace-one")
 # (p, k, epsilon, delta): the last two are cheaper in zCDP.

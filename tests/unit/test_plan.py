@@ -15,9 +15,9 @@ import pytest
 
 import dpsubset as dps
 from dpsubset.losses import LOSSES
-from dpsubset.plan import Rule, SelectionArguments, plan
-from dpsubset.sensitivity import Sensitivity
-from dpsubset.stated import Loss, ProblemArguments, state
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.plan import Rule, SelectionArguments, plan
+from dpsubset.public.stated import Loss, ProblemArguments, state
 
 SCHEMA = dps.Schema.from_bounds({"a": (-1, 1), "b": (-1, 1), "c": (-1, 1)}, ("y", -1, 1))
 X, Y = np.zeros((20, 3)), np.zeros(20)
@@ -104,7 +104,7 @@ def test_a_price_reads_no_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def explode(*_: Any, **__: Any) -> None:
         raise AssertionError("values were read")
 
-    monkeypatch.setattr("dpsubset.sealed.SealedTable.read", explode)
+    monkeypatch.setattr("dpsubset.table.sealed.SealedTable.read", explode)
     FRAME.to_csv(tmp_path / "t.csv", index=False)
     assert dps.price(tmp_path / "t.csv", SCHEMA, k=1, epsilon=1).guarantee is not None
     assert dps.price(schema=SCHEMA, k=1, epsilon=1).guarantee is not None

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsubset.random import Randomness, SeededSource, SystemSource
-from dpsubset.random.draws import Categorical, exp_interval
+from dpsubset.privacy.random import Randomness, SeededSource, SystemSource
+from dpsubset.privacy.random.draws import Categorical, exp_interval
 
 
 class Exhausted(Exception):

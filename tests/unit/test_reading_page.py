@@ -15,10 +15,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dpsubset.moments import LARGEST_N
-from dpsubset.sources.arrow import is_readable
-from dpsubset.sources.cells import LONGEST_TEXT, from_objects
-from dpsubset.sources.delimited import LONGEST_HEADER, LONGEST_LINE
+from dpsubset.table.moments import LARGEST_N
+from dpsubset.table.sources.arrow import is_readable
+from dpsubset.table.sources.cells import LONGEST_TEXT, from_objects
+from dpsubset.table.sources.delimited import LONGEST_HEADER, LONGEST_LINE
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reading.md").read_text(encoding="utf-8")
 NAMES = {

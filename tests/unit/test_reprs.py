@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 from dpsubset import Bounds, Moments, Schema
-from dpsubset.gram import Gram
 from dpsubset.losses.certified_rows import Sum
 from dpsubset.mechanisms import MECHANISMS, Data
-from dpsubset.plan import plan, seal
-from dpsubset.random import Randomness, SeededSource
-from dpsubset.sealed import SealedTable
+from dpsubset.privacy.random import Randomness, SeededSource
+from dpsubset.public.plan import plan, seal
 from dpsubset.search.engine import Flat, Listed
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
 from dpsubset.search.region import Region
+from dpsubset.table.gram import Gram
+from dpsubset.table.sealed import SealedTable
 
 #: In the table, and as what the door makes of it: 123456.75 of [-200000, 200000].
 MARKER = 123456.75
@@ -115,7 +115,7 @@ def test_no_object_shows_what_is_private(name: str, loss: str) -> None:
         sampler.draw(Randomness(source))
     source.look()
     assert source.leaks == {}
-    assert {"dpsubset.sealed.SealedTable", "dpsubset.gram.Gram"} <= source.seen
+    assert {"dpsubset.table.sealed.SealedTable", "dpsubset.table.gram.Gram"} <= source.seen
 
 
 @pytest.mark.parametrize("kind", ["array", "list", "frame", "moments"])

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear, minimize
 
 from dpsubset.audit.exact import moments_of_records
-from dpsubset.door import STEPS
-from dpsubset.gram import Gram
 from dpsubset.losses import least_squares
 from dpsubset.losses.certified import bracket, minimum
 from dpsubset.losses.kernels import score_all
 from dpsubset.losses.least_squares import Scorer
 from dpsubset.losses.quadratic import Quadratic
-from dpsubset.moments import Moments
-from dpsubset.problem import Problem
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import list_supports
-from dpsubset.sensitivity import Sensitivity
+from dpsubset.table.door import STEPS
+from dpsubset.table.gram import Gram
+from dpsubset.table.moments import Moments
 
 CONSTRAINTS = ["box", "ball", "l1"]
 CODES = {"box": 0, "ball": 1, "l1": 2}

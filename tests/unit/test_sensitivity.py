@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from dpsubset import ArgumentError
 from dpsubset.audit.exact import Pair, contrary_pairs, moments_of_records, neighbouring_pairs
-from dpsubset.door import STEPS
 from dpsubset.losses import LOSSES
-from dpsubset.mechanisms.base import Guarantee, float_up
-from dpsubset.problem import Problem
+from dpsubset.mechanisms.shared.base import Guarantee, float_up
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import enumerate_supports
-from dpsubset.sensitivity import Sensitivity
+from dpsubset.table.door import STEPS
 
 CONSTRAINTS = ["box", "ball", "l1"]
 NEIGHBOURS = ["add-remove", "replace-one"]

@@ -13,18 +13,18 @@ from benchmarks.solvers import Published
 
 from conformance.recipes import DESIGNS, Recipe
 from dpsubset import Bounds, SearchLimitError, best_subset, solvers, top_supports
-from dpsubset.door import STEPS
 from dpsubset.errors import ArgumentError
-from dpsubset.gram import Gram
-from dpsubset.problem import Problem
-from dpsubset.sealed import SealedTable
+from dpsubset.privacy.sensitivity import Sensitivity
+from dpsubset.public.problem import Problem
 from dpsubset.search.best import best_supports
 from dpsubset.search.engine import Engine, Limits
 from dpsubset.search.enumerate import enumerate_supports
-from dpsubset.sensitivity import Sensitivity
 from dpsubset.solvers import SolverError, certify, solve
 from dpsubset.solvers.cuts import Cuts, planes
 from dpsubset.solvers.quiet import silent_stderr
+from dpsubset.table.door import STEPS
+from dpsubset.table.gram import Gram
+from dpsubset.table.sealed import SealedTable
 from statistical.test_solver_agreement import Instance, needs
 
 PACKAGES = {

@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from dpsubset.audit.tracing import (
+from dpsubset.errors import ArgumentError
+from dpsubset.research.tracing import (
     Adversary,
     MeanAdversary,
     Rates,
@@ -18,7 +19,6 @@ from dpsubset.audit.tracing import (
     largest,
     trace,
 )
-from dpsubset.errors import ArgumentError
 
 RNG = np.random.default_rng(7)
 ALL = [

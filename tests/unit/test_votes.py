@@ -23,11 +23,9 @@ from sklearn.linear_model import lasso_path
 
 from dpsubset import ArgumentError, Bounds, select, simulate
 from dpsubset.audit.exact import Pair, audit_exact, contrary_pairs, neighbouring_pairs
-from dpsubset.door import STEPS
-from dpsubset.gram import Gram
 from dpsubset.mechanisms import Cost, Data, Setting
-from dpsubset.mechanisms.lasso_votes import BallotBox, LassoVotes, Vote, vote
 from dpsubset.mechanisms.sample_aggregate import SampleAggregate, log_top
+from dpsubset.mechanisms.shared.lasso_votes import BallotBox, LassoVotes, Vote, vote
 from dpsubset.mechanisms.stability import (
     FAILS,
     Stability,
@@ -36,9 +34,11 @@ from dpsubset.mechanisms.stability import (
     reaches,
     tail_up,
 )
-from dpsubset.noise import float_scale, top_scale
-from dpsubset.problem import Problem
-from dpsubset.random import Randomness, SeededSource
+from dpsubset.privacy.noise import float_scale, top_scale
+from dpsubset.privacy.random import Randomness, SeededSource
+from dpsubset.public.problem import Problem
+from dpsubset.table.door import STEPS
+from dpsubset.table.gram import Gram
 
 NEIGHBOURS = ("add-remove", "replace-one")
 each_relation = pytest.mark.parametrize("neighbours", NEIGHBOURS)

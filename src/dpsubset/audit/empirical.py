@@ -30,9 +30,9 @@ from scipy.stats import beta
 
 from ..errors import ArgumentError
 from ..mechanisms import Cost, Mechanism, Outcome, Sampler, Setting
-from ..problem import Problem, whole
-from ..random import Randomness, SystemSource
-from ..sensitivity import Sensitivity
+from ..privacy.random import Randomness, SystemSource
+from ..privacy.sensitivity import Sensitivity
+from ..public.problem import Problem, whole
 from .exact import Pair
 
 #: Chance that an audit contradicts a promise which holds.

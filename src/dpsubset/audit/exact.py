@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..door import STEPS
 from ..errors import ArgumentError
-from ..gram import Gram
 from ..losses import LOSSES
 from ..mechanisms import Cost, Data, Mechanism, Outcome, Setting
-from ..moments import Moments
-from ..problem import Problem
-from ..sensitivity import Sensitivity
+from ..privacy.sensitivity import Sensitivity
+from ..public.problem import Problem
+from ..table.door import STEPS
+from ..table.gram import Gram
+from ..table.moments import Moments
 
 #: Quantised records, one a row: p variables, then the response; integers with |q| <= STEPS.
 Records = NDArray[np.int64]

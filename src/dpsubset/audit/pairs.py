@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..door import STEPS
-from ..problem import Problem
+from ..public.problem import Problem
+from ..table.door import STEPS
 from .exact import Pair, neighbours_of
 
 

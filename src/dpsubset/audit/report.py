@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..mechanisms.base import float_up, shown_cost
-from ..problem import Problem
+from ..mechanisms.shared.base import float_up, shown_cost
+from ..public.problem import Problem
 from .cases import Finding, Report
 from .empirical import EmpiricalAudit, shown
 from .exact import Audit

@@ -11,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from .. import __version__, signals
+from .. import __version__
+from . import signals
 from .audit import audit_command
 from .mechanisms import mechanisms_command
 from .schemas import schema_app

@@ -63,12 +63,12 @@ def audit_command(
     if everything and (option or delta is not None):
         raise ArgumentError("--option and --delta go with one mechanism, not with --all")
     with ExitStack() as stack:
-        from ..outputs import Output
+        from .outputs import Output
 
         file = None if report is None else stack.enter_context(Output(report, replace=True))
         from ..audit.cases import audit
         from ..audit.report import CAVEAT, lines, markdown, to_json
-        from ..plan import exact_delta, exact_epsilon
+        from ..public.plan import exact_delta, exact_epsilon
 
         budget = exact_epsilon(number(epsilon, "epsilon"))
         chance = None if delta is None else exact_delta(number(delta, "delta"))

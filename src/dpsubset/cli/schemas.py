@@ -11,7 +11,7 @@ import typer
 from .shared import check_apart, guarded, say
 
 if TYPE_CHECKING:
-    from ..schema import Schema
+    from ..public.schema import Schema
 
 schema_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -28,9 +28,9 @@ def schema_init(
     with guarded():
         check_apart(file, out)
 
-        from ..bounds_file import template
-        from ..outputs import Output
-        from ..sources.files import header
+        from ..public.bounds_file import template
+        from ..table.sources.files import header
+        from .outputs import Output
 
         with Output(out, replace=force) as output:
             names = header(file)
@@ -53,7 +53,7 @@ def schema_check(
 ) -> None:
     """Check a bounds file, and that a table has the columns it declares."""
     with guarded():
-        from ..sources import read_schema
+        from ..table.sources import read_schema
 
         declared = read_schema(schema, file)
         say(
@@ -61,7 +61,7 @@ def schema_check(
             f"{_labels(declared)}, unit of privacy: {declared.unit}"
         )
         if file is not None:
-            from ..sources.files import first_line, open_file
+            from ..table.sources.files import first_line, open_file
 
             open_file(file, declared)
             say(f"{file}: has every declared column")
@@ -72,7 +72,7 @@ def schema_check(
 
 
 def _undeclared(names: Sequence[str]) -> str:
-    from ..sources.header import looks_like_a_value
+    from ..table.sources.header import looks_like_a_value
 
     count = len(names)
     text = f"{count} column{'s are' if count > 1 else ' is'} not declared and will not be read"
@@ -83,7 +83,7 @@ def _undeclared(names: Sequence[str]) -> str:
 
 
 def _labels(schema: Schema) -> str:
-    from ..labels import shown
+    from ..public.labels import shown
 
     labels = schema.response.labels
     return "" if labels is None else f" ({shown(labels)})"

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .. import signals
 from ..errors import SearchLimitError
 from ..text import visible
+from . import signals
 from .shared import check_apart, fail, guarded, number, red, trouble
 from .warmup import telling_of_compilation
 
 if TYPE_CHECKING:
-    from ..outputs import Output
-    from ..release import Release
+    from ..release.release import Release
+    from .outputs import Output
 
 
 def select_command(
@@ -214,7 +214,7 @@ def _telling_cost(
         yield
     except SearchLimitError as error:
         from ..mechanisms import mechanism
-        from ..mechanisms.base import Cost, shown_cost
+        from ..mechanisms.shared.base import Cost, shown_cost
 
         cost = shown_cost(Cost(Fraction(epsilon), Fraction(delta)))
         if options.get("T") is not None:
@@ -226,7 +226,7 @@ def _telling_cost(
 
 
 def _reserve(path: Path | None, force: bool, stack: ExitStack) -> Output | None:
-    from ..outputs import Output
+    from .outputs import Output
 
     return None if path is None else stack.enter_context(Output(path, replace=force))
 

@@ -15,9 +15,9 @@ from typing import NoReturn, TextIO
 
 import typer
 
-from .. import signals
 from ..errors import ArgumentError, DpsubsetError, SearchLimitError
 from ..text import visible
+from . import signals
 
 
 def number(text: str, what: str) -> Decimal:

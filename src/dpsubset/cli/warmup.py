@@ -13,7 +13,7 @@ from .shared import guarded, trouble
 
 #: What every selection calls, or every one of a loss of records, whatever its table holds: that one
 #: of these is compiled says nothing about it.
-_ALWAYS = {("dpsubset.door", "_quantise"), ("dpsubset.losses.row_kernels", "minimise")}
+_ALWAYS = {("dpsubset.table.door", "_quantise"), ("dpsubset.losses.row_kernels", "minimise")}
 
 _NOTE = "Compiling, once: this may take half a minute. Later runs start at once.\n"
 
@@ -48,8 +48,8 @@ def warmup_command() -> None:
         import numpy as np
 
         from ..losses import LOSSES
-        from ..problem import Constraint
-        from ..schema import Bounds
+        from ..public.problem import Constraint
+        from ..public.schema import Bounds
         from ..selection import select
 
         rng = np.random.default_rng(0)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ..gram import Gram
-from ..moments import Moments
-from ..problem import Problem
+from ..public.problem import Problem
+from ..table.gram import Gram
+from ..table.moments import Moments
 from .base import Loss, Scorer
 from .hinge import HINGE
 from .huber import HUBER

@@ -22,8 +22,8 @@ from fractions import Fraction
 import flint
 
 from ..errors import TableError
-from ..moments import is_semidefinite
-from ..problem import sqrt_up
+from ..public.problem import sqrt_up
+from ..table.moments import is_semidefinite
 from .barrier import arb, fraction, minimise
 from .interior import points
 from .quadratic import Quadratic

@@ -16,7 +16,7 @@ from fractions import Fraction
 
 import flint
 
-from ..problem import sqrt_up
+from ..public.problem import sqrt_up
 from .barrier import arb as _arb
 from .barrier import fraction as _fraction
 from .barrier import newton as _newton

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ..problem import DEFAULT_THRESHOLD
+from ..public.problem import DEFAULT_THRESHOLD
 from .base import HUBER as _CODE
 from .base import Loss, Rows
 

@@ -17,10 +17,10 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from ..door import STEPS
-from ..gram import Gram
-from ..moments import Moments
-from ..problem import Problem
+from ..public.problem import Problem
+from ..table.door import STEPS
+from ..table.gram import Gram
+from ..table.moments import Moments
 from .base import Loss
 from .certified import minimum
 from .quadratic import Quadratic

@@ -19,11 +19,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..door import STEPS
 from ..errors import ArgumentError
-from ..gram import Gram
-from ..moments import Moments
-from ..problem import Problem
+from ..public.problem import Problem
+from ..table.door import STEPS
+from ..table.gram import Gram
+from ..table.moments import Moments
 from .base import LOGISTIC, Rows
 from .certified_rows import Sum, minimum
 

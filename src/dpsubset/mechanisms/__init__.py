@@ -14,7 +14,6 @@ from typing import Any
 
 from ..arguments import exact
 from ..errors import ArgumentError
-from .base import Cost, Data, Guarantee, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
 from .exponential import Exponential
 from .frank_wolfe import FrankWolfe
 from .hard_thresholding import HardThresholding
@@ -23,8 +22,9 @@ from .mistakes import Mistakes
 from .peeling import Peeling
 from .penalised import Penalised
 from .permute_and_flip import PermuteAndFlip
-from .plain import PLAIN
 from .sample_aggregate import SampleAggregate
+from .shared.base import Cost, Data, Guarantee, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
+from .shared.plain import PLAIN
 from .stability import Stability
 from .top_r import TopR
 

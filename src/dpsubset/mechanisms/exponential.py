@@ -7,12 +7,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..random import Randomness
-from ..random.draws import Categorical
+from ..privacy.random import Randomness
+from ..privacy.random.draws import Categorical
 from ..search.engine import Engine
 from ..search.enumerate import ScoredSupports, log_exponential
 from ..search.race import Race
-from .base import Outcome, Sampler, ScoreMechanism
+from .shared.base import Outcome, Sampler, ScoreMechanism
 
 
 class Exponential(ScoreMechanism):

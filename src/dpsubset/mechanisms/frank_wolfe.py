@@ -14,12 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from ..problem import whole
-from ..random import Randomness
+from ..privacy.random import Randomness
+from ..public.problem import whole
 from ..search.enumerate import list_supports
-from .base import OPENDP_NOISE, Data, Guarantee, Mechanism, Outcome, Sampler, Setting, shown_up
-from .gradient import Gradient, change, coarse_change, coarseness
-from .rounds import RECORDS, Rounds, check_linear
+from .shared.base import (
+    OPENDP_NOISE,
+    Data,
+    Guarantee,
+    Mechanism,
+    Outcome,
+    Sampler,
+    Setting,
+    shown_up,
+)
+from .shared.gradient import Gradient, change, coarse_change, coarseness
+from .shared.rounds import RECORDS, Rounds, check_linear
 
 #: Most sequences of vertices that the closed form goes through.
 _LARGEST_WALK = 100

@@ -17,12 +17,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..door import STEPS
 from ..errors import ArgumentError
-from ..problem import Problem, rational, whole
-from ..random import Randomness
+from ..privacy.random import Randomness
+from ..public.problem import Problem, rational, whole
 from ..search.enumerate import list_supports
-from .base import (
+from ..table.door import STEPS
+from .shared.base import (
     OPENDP_NOISE,
     PUBLIC_N,
     Data,
@@ -33,8 +33,8 @@ from .base import (
     Setting,
     shown_up,
 )
-from .gradient import Gradient, change, coarse_change, coarseness
-from .rounds import RECORDS, Rounds, check_linear
+from .shared.gradient import Gradient, change, coarse_change, coarseness
+from .shared.rounds import RECORDS, Rounds, check_linear
 
 #: Coefficients by column, in multiples of radius / GRID; zeros left out.
 Coefficients = dict[int, int]

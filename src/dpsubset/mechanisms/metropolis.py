@@ -18,13 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from ..problem import whole
-from ..random import Randomness
-from ..random.draws import ball
+from ..privacy.random import Randomness
+from ..privacy.random.draws import ball
+from ..public.problem import whole
 from ..search.enumerate import ScoredSupports, enumerate_supports
-from .base import RELATIONS, Cost, Data, Guarantee, Mechanism, Outcome, Sampler, Setting, shown_up
-from .chain import Chain, after, transition_matrix
 from .exponential import Exponential
+from .shared.base import (
+    RELATIONS,
+    Cost,
+    Data,
+    Guarantee,
+    Mechanism,
+    Outcome,
+    Sampler,
+    Setting,
+    shown_up,
+)
+from .shared.chain import Chain, after, transition_matrix
 
 #: Most supports whose transition matrix is written down.
 LARGEST_MATRIX = 2000

@@ -20,16 +20,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from ..problem import rational, whole
-from ..random import Randomness
+from ..privacy.random import Randomness
+from ..public.problem import rational, whole
 from ..search.best import Best, best_supports
 from ..search.engine import Engine, Flat
 from ..search.enumerate import ScoredSupports, enumerate_supports
 from ..search.race import Race
 from ..search.region import Region
-from .base import Data, Guarantee, Mechanism, Outcome, Sampler, ScoreMechanism, Setting, shown_up
 from .permute_and_flip import PermuteAndFlip
-from .plain import PLAIN, check_form, flips
+from .shared.base import (
+    Data,
+    Guarantee,
+    Mechanism,
+    Outcome,
+    Sampler,
+    ScoreMechanism,
+    Setting,
+    shown_up,
+)
+from .shared.plain import PLAIN, check_form, flips
 
 Support = tuple[int, ...]
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..door import STEPS
-from ..random import Randomness
+from ..privacy.random import Randomness
 from ..search.enumerate import list_supports
-from .base import OPENDP_NOISE, Data, Guarantee, Mechanism, Outcome, Sampler, Setting, shown_up
-from .rounds import RECORDS, Rounds, check_linear
+from ..table.door import STEPS
+from .shared.base import (
+    OPENDP_NOISE,
+    Data,
+    Guarantee,
+    Mechanism,
+    Outcome,
+    Sampler,
+    Setting,
+    shown_up,
+)
+from .shared.rounds import RECORDS, Rounds, check_linear
 
 
 class Peeling(Mechanism):

@@ -13,11 +13,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..random import Randomness
+from ..privacy.random import Randomness
 from ..search.engine import Engine
 from ..search.enumerate import ScoredSupports, log_permute_and_flip
 from ..search.race import Race
-from .base import Outcome, Sampler, ScoreMechanism
+from .shared.base import Outcome, Sampler, ScoreMechanism
 
 
 class PermuteAndFlip(ScoreMechanism):

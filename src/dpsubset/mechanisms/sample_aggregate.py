@@ -14,11 +14,11 @@ from fractions import Fraction
 import numpy as np
 
 from ..errors import ArgumentError
-from ..noise import noisy_top, top_cost, top_scale
-from ..problem import Problem
+from ..privacy.noise import noisy_top, top_cost, top_scale
+from ..public.problem import Problem
 from ..search.enumerate import ScoredSupports, log_permute_and_flip
-from .base import PUBLIC_N, RELATIONS, Cost, Guarantee, Outcome, Setting, shown_up
-from .lasso_votes import Floats, LassoVotes, Vote
+from .shared.base import PUBLIC_N, RELATIONS, Cost, Guarantee, Outcome, Setting, shown_up
+from .shared.lasso_votes import Floats, LassoVotes, Vote
 
 #: How far one record moves the count of a variable, in either direction.
 MOVES = 1

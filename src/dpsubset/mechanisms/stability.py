@@ -17,11 +17,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..noise import discrete_laplace, float_scale
-from ..random.draws import exp_interval
-from .base import RELATIONS, Cost, Guarantee, Outcome, Setting, float_up, shown_up
-from .lasso_votes import Floats, LassoVotes, Vote
+from ..privacy.noise import discrete_laplace, float_scale
+from ..privacy.random.draws import exp_interval
 from .sample_aggregate import picks
+from .shared.base import RELATIONS, Cost, Guarantee, Outcome, Setting, float_up, shown_up
+from .shared.lasso_votes import Floats, LassoVotes, Vote
 
 #: How far one record moves the gap.
 MOVES = 2

@@ -18,16 +18,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from ..problem import Problem, whole
-from ..random import Randomness
-from ..random.draws import ball
+from ..privacy.random import Randomness
+from ..privacy.random.draws import ball
+from ..public.problem import Problem, whole
 from ..search.best import best_supports
 from ..search.engine import Engine, Flat, Leaf, Listed
 from ..search.enumerate import ScoredSupports
 from ..search.race import Race
 from ..search.region import Region
-from .base import Cost, Data, Guarantee, Outcome, Sampler, ScoreMechanism, Setting, fraction_up
-from .plain import PLAIN, check_form, flips
+from .shared.base import (
+    Cost,
+    Data,
+    Guarantee,
+    Outcome,
+    Sampler,
+    ScoreMechanism,
+    Setting,
+    fraction_up,
+)
+from .shared.plain import PLAIN, check_form, flips
 
 #: The default R is no larger than this: the R best are found and kept one by one.
 _LARGEST_R = 20_000

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 import flint
 
-from ..random import Randomness
-from ..random.draws import LazyUniform, ball
+from ..privacy.random import Randomness
+from ..privacy.random.draws import LazyUniform, ball
 from .engine import Narrowing
 from .envelope import Scale
 

@@ -19,13 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError, SearchLimitError
-from ..gram import Gram
 from ..losses import scorer
-from ..moments import Moments
-from ..problem import Problem, positive, whole
-from .bounds import Bound
+from ..public.problem import Problem, positive, whole
+from ..table.gram import Gram
+from ..table.moments import Moments
+from .bounds.quadratic import Bound
+from .bounds.rows import bounder
 from .region import Region
-from .row_bounds import bounder
 
 Support = tuple[int, ...]
 

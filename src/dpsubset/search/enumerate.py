@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from ..gram import Gram
 from ..losses import scorer
-from ..moments import Moments
-from ..problem import Problem
+from ..public.problem import Problem
+from ..table.gram import Gram
+from ..table.moments import Moments
 
 #: Most supports that are listed one by one.
 LARGEST_LIST = 1_000_000

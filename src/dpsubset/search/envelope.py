@@ -18,10 +18,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..random import Randomness
-from ..random.draws import exp_interval
-from . import kernels
-from .bounds import Bound, Bounder
+from ..privacy.random import Randomness
+from ..privacy.random.draws import exp_interval
+from .bounds import kernels
+from .bounds.quadratic import Bound, Bounder
 from .region import Region
 
 #: Weights of features are integers of about this many bits.

@@ -24,10 +24,10 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from ..problem import Problem
-from ..random import Randomness
+from ..privacy.random import Randomness
+from ..public.problem import Problem
 from .best import Best
-from .bounds import Bound
+from .bounds.quadratic import Bound
 from .chance import Between, Chance, Moment
 from .engine import Engine, Flat, Leaf, Listed, Support
 from .envelope import ClosedEnvelope, FlatEnvelope, OpenEnvelope, Scale

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem import Problem
-from ..random import Randomness
-from .kernels import FREE, IN, OUT, POOLS
+from ..privacy.random import Randomness
+from ..public.problem import Problem
+from .bounds.kernels import FREE, IN, OUT, POOLS
 
 
 @dataclass(repr=False)  # which regions there are depends on the data

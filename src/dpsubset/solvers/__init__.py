@@ -15,10 +15,10 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from ..errors import ArgumentError
-from ..gram import Gram
-from ..problem import Problem
+from ..public.problem import Problem
 from ..search.best import Ranked
 from ..search.engine import Limits
+from ..table.gram import Gram
 from .certify import Certified, Relaxation, SolverError
 
 __all__ = ["SOLVERS", "SolverError", "check", "solve"]

@@ -25,13 +25,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..door import STEPS
 from ..errors import DpsubsetError, SearchLimitError
-from ..gram import Gram
 from ..losses import scorer
-from ..problem import Problem
+from ..public.problem import Problem
 from ..search.best import Ranked
 from ..search.engine import Limits, Support
+from ..table.door import STEPS
+from ..table.gram import Gram
 
 #: How much further than asked for a solver may have strayed.
 CAUTION = 10.0

@@ -16,9 +16,9 @@ import math
 
 import numpy as np
 
-from ..door import STEPS
-from ..gram import Gram
-from ..problem import Problem
+from ..public.problem import Problem
+from ..table.door import STEPS
+from ..table.gram import Gram
 from .certify import CAUTION, power_of_two
 
 #: Of the eigenvalues of X'X, relatively to the largest.

@@ -40,17 +40,17 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..door import STEPS
-from ..gram import Gram
 from ..losses import scorer
 from ..losses.base import HINGE
 from ..losses.kernels import BALL, BOX, minimise
 from ..losses.row_kernels import _descend, gather
 from ..losses.rows import FromRecords
-from ..problem import Problem
-from ..search.bounds import _smallest
-from ..search.kernels import FREE
-from ..search.row_kernels import SLOPES, entropies, gradient, slopes
+from ..public.problem import Problem
+from ..search.bounds.kernels import FREE
+from ..search.bounds.quadratic import _smallest
+from ..search.bounds.row_kernels import SLOPES, entropies, gradient, slopes
+from ..table.door import STEPS
+from ..table.gram import Gram
 from .certify import power_of_two
 
 Floats = NDArray[np.float64]

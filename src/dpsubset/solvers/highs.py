@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..gram import Gram
-from ..problem import Problem
+from ..public.problem import Problem
 from ..search.engine import Limits, Support
+from ..table.gram import Gram
 from .certify import CAUTION, SolverError, chosen, limit_passed
 from .cuts import planes
 

@@ -7,9 +7,9 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from ..gram import Gram
-from ..problem import Problem
+from ..public.problem import Problem
 from ..search.engine import Limits, Support
+from ..table.gram import Gram
 from .certify import SolverError, chosen, limit_passed
 from .cones import Cones
 from .quiet import silent_stderr

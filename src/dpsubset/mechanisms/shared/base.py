@@ -1,0 +1,334 @@
+"""What a mechanism promises, and what it must offer."""
+
+from __future__ import annotations
+
+import decimal
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Protocol
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ArgumentError
+from ...privacy.random import Randomness
+from ...privacy.sensitivity import Sensitivity
+from ...public.problem import Neighbours, Problem
+from ...search.engine import Engine, Limits
+from ...search.enumerate import ScoredSupports, enumerate_supports
+from ...table.gram import Gram
+
+#: What a mechanism releases: a support, or nothing.
+Outcome = tuple[int, ...] | None
+
+RELATIONS: tuple[Neighbours, Neighbours] = ("replace-one", "add-remove")
+#: Those under which n is the same for neighbours, and a mechanism may depend on it.
+PUBLIC_N: tuple[Neighbours] = ("replace-one",)
+
+
+SYSTEM_NOISE = "Noise is drawn exactly, from the operating system's cryptographic generator."
+OPENDP_NOISE = (
+    "Noise is drawn exactly, by OpenDP, from OpenSSL's cryptographic generator, which the "
+    "operating system seeds."
+)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a release costs under one relation of neighbours."""
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A privacy guarantee, computed from the constants the mechanism actually uses.
+
+    Attributes
+    ----------
+    neighbours : {"replace-one", "add-remove"}
+        Which data sets count as neighbours.
+    costs : mapping from relation to Cost
+        What the same release costs under either relation. Empty: no guarantee at all.
+    seeded : bool
+        A seeded draw is reproducible, hence not private.
+    assumes : str, optional
+        What the guarantee takes for granted and nobody has checked.
+    """
+
+    neighbours: Neighbours
+    costs: Mapping[Neighbours, Cost]
+    seeded: bool = False
+    assumes: str | None = None
+
+    @classmethod
+    def of_weight(
+        cls, eta: Fraction, sensitivity: Sensitivity, neighbours: Neighbours, seeded: bool
+    ) -> Guarantee:
+        """Of a mechanism whose privacy loss is at most eta times the spread of the scores."""
+        costs = {relation: Cost(eta * sensitivity.spread(relation)) for relation in RELATIONS}
+        return cls(neighbours, costs, seeded)
+
+    @property
+    def proven(self) -> bool:
+        """Whether there is a guarantee at all."""
+        return self.neighbours in self.costs
+
+    @property
+    def private(self) -> bool:
+        """Whether the release may be called private, and nothing is left to be checked."""
+        return self.proven and not self.seeded and self.assumes is None
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """Under the declared neighbours; None without a guarantee."""
+        return self.costs[self.neighbours].epsilon if self.proven else None
+
+    @property
+    def delta(self) -> Fraction:
+        """Under the declared neighbours; 0 for a pure guarantee, 1 without any."""
+        return self.costs[self.neighbours].delta if self.proven else Fraction(1)
+
+    @property
+    def epsilon_if_replace_one(self) -> Fraction | None:
+        """What the same release costs if one row is replaced; None where that is not known."""
+        return self.costs["replace-one"].epsilon if "replace-one" in self.costs else None
+
+    @property
+    def epsilon_if_add_remove(self) -> Fraction | None:
+        """What the same release costs if one row is added or removed; None likewise."""
+        return self.costs["add-remove"].epsilon if "add-remove" in self.costs else None
+
+    def __str__(self) -> str:
+        if not self.proven:
+            return "NO PRIVACY GUARANTEE"
+        cost = self.costs[self.neighbours]
+        kind, rest = ("approximate", "") if cost.delta else ("pure", ", delta = 0")
+        text = f"{kind} {shown_cost(cost)}{rest}, {self.neighbours} neighbours"
+        if self.assumes:
+            text += f", ASSUMING that {self.assumes}"
+        return "NOT PRIVATE (seeded draw); unseeded: " + text if self.seeded else text
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is public about a selection: all that a mechanism may know before it sees data.
+
+    Attributes
+    ----------
+    epsilon, delta : Fraction
+        The budget of the release.
+    n : int, optional
+        Number of rows where it is public and known: under replace-one, once the table is read.
+    """
+
+    problem: Problem
+    sensitivity: Sensitivity
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    n: int | None = None
+
+    @classmethod
+    def of(cls, problem: Problem, epsilon: Any, delta: Any = 0, n: int | None = None) -> Setting:
+        """With the sharp sensitivity: short for tests and audits."""
+        sensitivity = Sensitivity.of(problem)
+        return cls(problem, sensitivity, Fraction(epsilon), Fraction(delta), n)
+
+
+@dataclass(frozen=True)
+class Data:
+    """The private side: a table that has passed the door."""
+
+    gram: Gram = field(repr=False)
+    limits: Limits = field(default_factory=Limits)
+
+    def engine(self, setting: Setting, eta: Fraction | float, penalty: int = 0) -> Engine:
+        """The search engine on this table, with bounds that are good for weights of eta.
+
+        ``penalty`` units of score are added for every variable.
+        """
+        unit = setting.sensitivity.unit
+        return Engine(self.gram, setting.problem, unit, float(eta), self.limits, penalty)
+
+
+class Sampler(Protocol):
+    """Draws from one mechanism on one data set, as often as asked. Private data inside."""
+
+    def draw(self, rng: Randomness) -> Outcome:
+        """One support, or nothing."""
+
+    def diagnostics(self) -> dict[str, int]:
+        """Counts of the work so far. They depend on the data: NOT PRIVATE."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Mechanism(ABC):
+    """A selection mechanism: what it declares, a guarantee, a sampler.
+
+    The fields of a subclass are its options, all public; it has no other state.
+    """
+
+    name: ClassVar[str]
+    #: One or two sentences for the privacy statement.
+    summary: ClassVar[str]
+    #: For the comparison page: where it comes from, what it promises, what it takes for granted,
+    #: what it costs to run, when to use it.
+    source: ClassVar[str]
+    promises: ClassVar[str]
+    assumes: ClassVar[str] = "nothing beyond the bounds of the schema"
+    costs: ClassVar[str]
+    use_when: ClassVar[str]
+
+    #: Whether epsilon comes with a delta.
+    takes_delta: ClassVar[Literal["no", "may", "must"]] = "no"
+    #: Whether it sees the data through scores alone, so that any loss will do.
+    any_loss: ClassVar[bool] = False
+    #: Whether it needs the records themselves; otherwise X'X and X'y are enough.
+    needs_records: ClassVar[bool] = False
+    #: Whether its draws can be repeated from a seed; noise of OpenDP cannot.
+    seedable: ClassVar[bool] = True
+    #: For the privacy statement: where randomness comes from if there is no seed.
+    randomness: ClassVar[str] = SYSTEM_NOISE
+
+    def _settle(self, **options: Any) -> None:
+        """Options as checked: Python's own numbers, whatever kind they were given as."""
+        for name, value in options.items():
+            object.__setattr__(self, name, value)
+
+    def check(self, setting: Setting) -> None:
+        """Refuse what cannot be done, before any value is read."""
+        if not self.any_loss and setting.problem.loss != "least-squares":
+            raise ArgumentError(f"{self.name} is for least squares; for the {setting.problem.loss} "
+                                "loss there are permute-and-flip, exponential, top-r, mistakes and "
+                                "penalised. loss='least-squares' is for labels too: they count as "
+                                "-1 and 1")  # fmt: skip
+        if self.takes_delta == "no" and setting.delta:
+            raise ArgumentError(f"{self.name} is purely private: leave delta at 0")
+        if self.takes_delta == "must" and not setting.delta:
+            raise ArgumentError(f"{self.name} needs a delta greater than 0, such as 1e-6")
+
+    @abstractmethod
+    def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
+        """The guarantee of a release, computed back from the constants that the draw uses."""
+
+    def priced_by_rows(self, setting: Setting) -> bool:
+        """Whether the guarantee depends on the number of rows, which is public then."""
+        return False
+
+    @abstractmethod
+    def prepare(self, data: Data, setting: Setting) -> Sampler:
+        """Everything but the noise. Must not fail because of a value."""
+
+    def outcomes(
+        self, data: Data, setting: Setting
+    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+        """All outcomes and the logarithms of their probabilities; None without a closed form.
+
+        By enumeration, for small problems: what tests and audits compare with.
+        """
+        return None
+
+    @property
+    def proven(self) -> bool:
+        """Whether it has a guarantee at all; without one it has to be allowed by name."""
+        return True
+
+    def named(self, position: Callable[[int | str], int]) -> Mechanism:
+        """The same with names of columns among its options replaced by positions."""
+        return self
+
+    def options(self) -> dict[str, Any]:
+        """The options as plain values."""
+        return {option.name: getattr(self, option.name) for option in fields(self)}
+
+    def details(self, setting: Setting) -> list[str]:
+        """Sentences for the privacy statement: what the noise is calibrated to."""
+        return []
+
+
+class ScoreMechanism(Mechanism):
+    """A mechanism that sees the data through the scores alone, weighed by eta."""
+
+    any_loss = True
+
+    def eta(self, setting: Setting) -> Fraction:
+        """The weight of the scores that makes the mechanism epsilon-private."""
+        return setting.sensitivity.eta(setting.epsilon, setting.problem.neighbours)
+
+    def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
+        """The guarantee of a release, computed back from the weight that the draw uses."""
+        eta = self.eta(setting)
+        return Guarantee.of_weight(eta, setting.sensitivity, setting.problem.neighbours, seeded)
+
+    def prepare(self, data: Data, setting: Setting) -> Sampler:
+        """A race on the search engine."""
+        eta = self.eta(setting)
+        return self.race(data.engine(setting, eta), eta)
+
+    def outcomes(
+        self, data: Data, setting: Setting
+    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+        """All supports and their log probabilities."""
+        scored = enumerate_supports(data.gram, setting.problem, setting.sensitivity.unit)
+        supports: list[Outcome] = [tuple(row) for row in scored.supports.tolist()]
+        return supports, self.log_probabilities(scored, self.eta(setting))
+
+    def details(self, setting: Setting) -> list[str]:
+        """The score, and how far a row moves it."""
+        problem, s = setting.problem, setting.sensitivity
+        beyond = "" if problem.threshold is None else f" (threshold {problem.threshold:.6g})"
+        return [
+            f"Score f(S): smallest {problem.loss} objective{beyond} over models on S with "
+            f"coefficients in the {problem.constraint} of radius {problem.radius:.6g} (reach "
+            f"{shown_up(problem.reach)}), ridge {problem.ridge:.6g}, in scaled units.",
+            f"A row added or removed moves scores relative to each other by at most "
+            f"{shown_up(s.range)}, a row replaced by at most {shown_up(2 * s.range)} "
+            f"(rule: {s.rule}); the numerical error of a score is certified below "
+            f"{shown_up(s.tau, 3)} and is part of the guarantee.",
+        ]
+
+    @abstractmethod
+    def race(self, engine: Engine, eta: Fraction) -> Sampler:
+        """Draws over all supports, however many, by the search engine."""
+
+    @abstractmethod
+    def sampler(self, scored: ScoredSupports, eta: Fraction) -> Sampler:
+        """Draws over an explicit list of scored supports, by the definition: the oracle."""
+
+    @abstractmethod
+    def log_probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
+        """The output distribution in closed form, in logarithms: free of underflow."""
+
+    def probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
+        """The output distribution."""
+        return np.asarray(np.exp(self.log_probabilities(scored, eta)))
+
+
+def shown_cost(cost: Cost) -> str:
+    """Epsilon, and delta if there is one, for people: rounded up."""
+    delta = f" and delta = {shown_up(cost.delta)}" if cost.delta else ""
+    return f"epsilon = {shown_up(cost.epsilon)}{delta}"
+
+
+def shown_up(x: Fraction, digits: int = 6) -> str:
+    """x to a few digits, rounded up: for people, who should not read less than they pay."""
+    with decimal.localcontext(prec=digits, rounding=decimal.ROUND_CEILING):
+        return f"{float(decimal.Decimal(x.numerator) / x.denominator):.{digits}g}"
+
+
+def fraction_up(x: flint.arb) -> Fraction:
+    """A rational not below a ball."""
+    mantissa, exponent = x.upper().man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+def float_up(x: Fraction) -> float:
+    """The smallest float not below x: for showing a guarantee without flattering it."""
+    nearest = float(x)
+    return nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)

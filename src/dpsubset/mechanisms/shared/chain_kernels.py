@@ -1,0 +1,205 @@
+"""The double-swap chain in float64, thousands of steps at a time, with every decision certified.
+
+A step takes a uniform pair (a member, an outsider), scores the support with the two exchanged and
+accepts it with probability min(1, exp(-weight * difference)). Random words are fetched beforehand.
+Scores are the integers of `losses.kernels.score_one`; where it cannot certify one, or where the
+error bounds cannot tell a uniform from its threshold, the walk halts and Python decides in
+rationals.
+
+A table remembers scores of supports, whole support and score: most proposals are refused and come
+again. It changes no score.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from ...losses.kernels import put, score_one
+
+Ints = NDArray[np.int64]
+Words = NDArray[np.uint64]
+
+#: Why a walk halts.
+DONE, NO_WORDS, NO_SCORE, UNDECIDED = 0, 1, 2, 3
+
+#: Places in the array that a walk keeps its numbers in: the score of its support, words used, steps
+#: left; the proposal at which it halted (position of the member, of the outsider, difference of
+#: scores); and counts.
+SCORE, USED, LEFT, MEMBER, OUTSIDER, DIFFERENCE, ACCEPTED, SCORED = range(8)
+
+#: Relative error granted to exp, as in `random.draws`.
+_EXP_ERROR = 2.0**-45
+
+
+@numba.njit(cache=True)
+def walk(
+    columns: Ints,
+    slot: Ints,
+    diagonal: Ints,
+    records: NDArray[np.int16],
+    xy: Ints,
+    y_square: int,
+    constraint: int,
+    radius: float,
+    ridge: float,
+    scale: float,
+    unit: float,
+    weight: float,
+    pairs: int,
+    last: np.uint64,
+    lazy: bool,
+    bits: int,
+    words: Words,
+    inside: Ints,
+    outside: Ints,
+    support: Ints,
+    trial: Ints,
+    state: Ints,
+    known: Ints,
+    remembered: Ints,
+) -> int:
+    """Walk until all steps are done, or until something is missing; returns which.
+
+    Parameters
+    ----------
+    columns, ..., unit
+        As in `score_one`.
+    weight : float
+        eta * unit, rounded to nearest.
+    pairs, last
+        A word below or at ``last`` gives, modulo ``pairs``, a uniform number below ``pairs``: the
+        pair, and for the lazy chain in its last bit whether to stay.
+    bits : int
+        Leading bits of a word that are taken for a uniform.
+    inside, outside, support, state
+        The walk: free members, free outsiders, all members in order, its numbers.
+    trial : int64 array
+        The support proposed when it halts.
+    known, remembered
+        The table of scores: supports (-1 where empty) and scores.
+    """
+    k = support.shape[0]
+    h = np.empty((k, k))
+    c = np.empty(k)
+    members = np.int64(inside.shape[0])
+    while state[LEFT] > 0:
+        if state[USED] + 2 > words.shape[0]:
+            return NO_WORDS
+        word = words[state[USED]]
+        if word > last:
+            state[USED] += 1
+            continue
+        pick = np.int64(word % np.uint64(pairs))
+        if lazy:
+            if pick & 1:
+                state[USED] += 1
+                state[LEFT] -= 1
+                continue
+            pick >>= 1
+        member, outsider = pick % members, pick // members
+        exchange(support, inside[member], outside[outsider], trial)
+        row = place(trial, known.shape[0])
+        if not same(known, row, trial):
+            certified, score = score_one(
+                columns, slot, diagonal, records, xy, y_square, trial, constraint, radius, ridge,
+                scale, unit, h, c,
+            )  # fmt: skip
+            state[SCORED] += 1
+            if not certified:
+                # The word is not used up: it makes the same proposal once the score is known.
+                return NO_SCORE
+            known[row] = trial
+            remembered[row] = score
+        state[USED] += 1
+        difference = remembered[row] - state[SCORE]
+        accept = difference <= 0
+        if not accept:
+            verdict = below(words[state[USED]], bits, weight * difference)
+            state[USED] += 1
+            if verdict < 0:
+                state[MEMBER], state[OUTSIDER] = member, outsider
+                state[DIFFERENCE] = difference
+                return UNDECIDED
+            accept = verdict > 0
+        if accept:
+            move(inside, outside, support, trial, state, member, outsider, difference)
+        state[LEFT] -= 1
+    return DONE
+
+
+@numba.njit(cache=True)
+def move(
+    inside: Ints,
+    outside: Ints,
+    support: Ints,
+    trial: Ints,
+    state: Ints,
+    member: np.int64 | int,
+    outsider: np.int64 | int,
+    difference: np.int64 | int,
+) -> None:
+    """Make the proposal the state of the walk."""
+    inside[member], outside[outsider] = outside[outsider], inside[member]
+    put(support, trial)
+    state[SCORE] += difference
+    state[ACCEPTED] += 1
+
+
+@numba.njit(cache=True)
+def below(word: np.uint64, bits: int, exponent: float) -> int:
+    """Whether U < exp(-x): 1 or 0, and -1 where float64 is not sure.
+
+    U is known to lie in [v, v + 1) / 2**bits, v being the leading bits of the word; ``exponent`` is
+    x with a relative error below 2**-50.
+    """
+    u = np.float64(word >> np.uint64(64 - bits)) * 2.0**-bits
+    chance = math.exp(-exponent) if exponent < 600.0 else 0.0
+    slack = chance * (1.0 + exponent) * _EXP_ERROR + 2.0**-800 + u * 2.0**-50 + 2.0**-bits
+    if u + slack < chance:
+        return 1
+    if u - slack > chance:
+        return 0
+    return -1
+
+
+@numba.njit(cache=True)
+def exchange(support: Ints, leaves: int, enters: int, trial: Ints) -> None:
+    """The sorted support with one member exchanged, still sorted."""
+    k = support.shape[0]
+    at = 0
+    placed = False
+    for i in range(k):
+        j = support[i]
+        if j == leaves:
+            continue
+        if not placed and enters < j:
+            trial[at] = enters
+            at += 1
+            placed = True
+        trial[at] = j
+        at += 1
+    if not placed:
+        trial[at] = enters
+
+
+@numba.njit(cache=True)
+def place(support: Ints, rows: int) -> np.int64:
+    """The row of a support in a table with a power of two of them."""
+    mixed = np.uint64(0)
+    for i in range(support.shape[0]):
+        mixed = (mixed ^ np.uint64(support[i])) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    return np.int64(mixed & np.uint64(rows - 1))
+
+
+@numba.njit(cache=True)
+def same(known: Ints, row: np.int64, support: Ints) -> bool:
+    """Whether the table has this support in this row."""
+    different = 0
+    for i in range(support.shape[0]):
+        different += known[row, i] != support[i]
+    return different == 0

@@ -1,0 +1,21 @@
+"""The two plain mechanisms, which the others are built on."""
+
+from __future__ import annotations
+
+from ...errors import ArgumentError
+from ..exponential import Exponential
+from ..permute_and_flip import PermuteAndFlip
+from .base import ScoreMechanism
+
+PLAIN: dict[str, type[ScoreMechanism]] = {cls.name: cls for cls in (PermuteAndFlip, Exponential)}
+
+
+def check_form(form: str) -> None:
+    """Refuse what is not the name of a plain mechanism."""
+    if not isinstance(form, str) or form not in PLAIN:
+        raise ArgumentError(f"form must be one of {', '.join(PLAIN)}")
+
+
+def flips(form: str) -> bool:
+    """Whether a race in this form is one with uniform times."""
+    return form == PermuteAndFlip.name

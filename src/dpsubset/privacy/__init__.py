@@ -1,0 +1,1 @@
+"""What a release costs, and the noise that it costs it for."""

@@ -1,0 +1,110 @@
+"""From zero-concentrated privacy to (epsilon, delta) and back, rounded to the safe side.
+
+A mechanism is rho-zCDP if for neighbours and every alpha > 1 the privacy loss Z has
+E[exp((alpha - 1) Z)] <= exp((alpha - 1) alpha rho); rho adds up over releases. Then, for every
+alpha > 1, it is (epsilon, delta)-private with
+
+    delta = exp((alpha - 1)(alpha rho - epsilon)) / (alpha - 1) * (1 - 1 / alpha)^alpha
+
+(Canonne, Kamath and Steinke 2020, Proposition 12), because delta = E[max(0, 1 - exp(epsilon - Z))],
+and with u = exp(epsilon - z) the quotient of 1 - exp(epsilon - z) and exp((alpha - 1) z) is
+exp(-(alpha - 1) epsilon) (1 - u) u^(alpha - 1), largest at u = 1 - 1 / alpha. The functions below
+solve this for epsilon. Any alpha is right; a good one is searched for in floats, and the bound is
+evaluated there in ball arithmetic.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+
+import flint
+
+from ..errors import ArgumentError
+
+#: Bits of working precision; bounds carry their own error, so this decides sharpness only.
+_PRECISION = 128
+
+
+@lru_cache(maxsize=256)
+def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
+    """An epsilon such that rho-zCDP implies (epsilon, delta): rounded up."""
+    _check(rho, delta)
+    if rho == 0:
+        return Fraction(0)
+    return _bound(rho, delta, _good_alpha(float(rho), float(delta)))
+
+
+@lru_cache(maxsize=256)
+def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
+    """The rho that (epsilon, delta) can pay for: `epsilon_of` it is within epsilon."""
+    if epsilon <= 0:
+        raise ArgumentError("epsilon must be greater than 0")
+    _check(epsilon, delta)
+    # rho + 2 sqrt(rho log(1/delta)) <= epsilon is enough: where to start. More is found in floats,
+    # by doubling, then bisection; steps down from there settle what rounding left open.
+    target, loss = float(epsilon), -math.log(delta)
+
+    def within(rho: float) -> bool:
+        return _curve(rho, loss, float(_good_alpha(rho, float(delta)))) <= target
+
+    low = target**2 / (math.sqrt(loss + target) + math.sqrt(loss)) ** 2
+    high = 2 * low
+    while within(high):
+        low, high = high, 2 * high
+    for _ in range(56):
+        middle = (low + high) / 2
+        low, high = (middle, high) if within(middle) else (low, middle)
+    rho, step = Fraction(low), Fraction(1, 2**44)
+    while epsilon_of(rho, delta) > epsilon:
+        rho, step = rho * (1 - step), min(2 * step, Fraction(1, 2))
+    return rho
+
+
+def _check(cost: Fraction, delta: Fraction) -> None:
+    if cost < 0 or not 0 < delta < 1:
+        raise ArgumentError("rho or epsilon must not be negative, and delta lies between 0 and 1")
+
+
+def _bound(rho: Fraction, delta: Fraction, alpha: Fraction) -> Fraction:
+    """Epsilon by this alpha, rounded up."""
+    with flint.ctx.workprec(_PRECISION):
+        order, more = _ball(alpha), _ball(alpha - 1)
+        rest = -_ball(delta).log() - more.log() + order * (1 - 1 / order).log()
+        epsilon = order * _ball(rho) + rest / more
+        return max(Fraction(0), _upper(epsilon))
+
+
+def _curve(rho: float, loss: float, alpha: float) -> float:
+    """The same in floats; loss is log(1/delta)."""
+    more = alpha - 1
+    return alpha * rho + (loss - math.log(more) + alpha * math.log1p(-1 / alpha)) / more
+
+
+def _good_alpha(rho: float, delta: float) -> Fraction:
+    """Near the best alpha: golden section over log(alpha - 1), about the best for large losses."""
+    loss = -math.log(delta)
+    golden = (math.sqrt(5) - 1) / 2
+    centre = math.log(math.sqrt(max(loss, 1e-3) / rho))
+    low, high = max(centre - 4, -30.0), min(centre + 2, 500.0)
+
+    def at(log_more: float) -> float:
+        return _curve(rho, loss, 1 + math.exp(log_more))
+
+    for _ in range(40):
+        width = golden * (high - low)
+        if at(high - width) <= at(low + width):
+            high = low + width
+        else:
+            low = high - width
+    return 1 + Fraction(math.exp((low + high) / 2))
+
+
+def _ball(x: Fraction) -> flint.arb:
+    return flint.arb(flint.fmpq(x.numerator, x.denominator))
+
+
+def _upper(x: flint.arb) -> Fraction:
+    mantissa, exponent = x.upper().man_exp()
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

@@ -1,0 +1,1 @@
+"""What is said of a table and of a problem: public, and checked before any value."""

@@ -1,0 +1,128 @@
+"""Plan: everything about a selection that is public, checked once, before a value is read.
+
+arguments -> Plan          schema, problem, mechanism, budget, limits
+Plan, n   -> Guarantee     the price, known before anything is drawn
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal, Unpack
+
+from ..arguments import seed_number, shortest
+from ..errors import ArgumentError
+from ..losses import LOSSES
+from ..mechanisms import Guarantee, Mechanism, Setting
+from ..mechanisms import mechanism as find_mechanism
+from ..privacy.random import Randomness, SeededSource, SystemSource
+from ..privacy.sensitivity import Sensitivity
+from ..table.sealed import SealedTable, check_records
+from .schema import Schema
+from .stated import ProblemArguments, Stated, state
+
+#: How far one row moves the scores.
+Rule = Literal["sharp", "published", "lemma-2"]
+
+
+class SelectionArguments(ProblemArguments, total=False):
+    """What may be said of a selection beside k and epsilon; see :func:`dpsubset.select`."""
+
+    delta: float | Fraction | Decimal
+    mechanism: str | Mechanism
+    options: Mapping[str, Any] | None
+    allow_unproven: bool
+    sensitivity: Rule
+    seed: int | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A selection, ready for a table. Public."""
+
+    stated: Stated
+    mechanism: Mechanism
+    setting: Setting
+    seed: int | None
+
+    @property
+    def randomness(self) -> Randomness:
+        """Where the noise comes from."""
+        return Randomness(SystemSource() if self.seed is None else SeededSource(self.seed))
+
+    def with_rows(self, n: int | None) -> Plan:
+        """The same for a table of n rows, where their number is public."""
+        if self.setting.problem.neighbours != "replace-one":
+            return self
+        return replace(self, setting=replace(self.setting, n=n))
+
+    def price(self) -> Guarantee:
+        """What a release costs, computed from the constants that its draw uses."""
+        return self.mechanism.guarantee(self.setting, seeded=self.seed is not None)
+
+
+def plan(
+    data: Any,
+    schema: Schema | str | Path | None = None,
+    *,
+    k: int,
+    epsilon: float | Fraction | Decimal,
+    delta: float | Fraction | Decimal = 0,
+    mechanism: str | Mechanism = "permute-and-flip",
+    options: Mapping[str, Any] | None = None,
+    allow_unproven: bool = False,
+    sensitivity: Rule = "sharp",
+    seed: int | None = None,
+    **stated: Unpack[ProblemArguments],
+) -> Plan:
+    """Check everything that can be checked without opening the table."""
+    budget, chance = exact_epsilon(epsilon), exact_delta(delta)
+    chosen = find_mechanism(mechanism, options)
+    if seed is not None:
+        seed = seed_number(seed)
+        if not chosen.seedable:
+            raise ArgumentError(f"{chosen.name} takes noise from OpenDP, which has no seeds")
+    if not chosen.proven and allow_unproven is not True:
+        raise ArgumentError(
+            f"{chosen.name} with these options has no privacy guarantee. To run it all the same, "
+            "on data that are not sensitive, pass allow_unproven=True"
+        )
+    settled = state(data, schema, k=k, **stated)
+    problem = settled.problem
+    check_records(data, chosen.name, chosen.needs_records)
+    check_records(data, f"the {problem.loss} loss", LOSSES[problem.loss].needs_records)
+    chosen = chosen.named(settled.position)
+    setting = Setting(problem, Sensitivity.of(problem, sensitivity), budget, chance)
+    chosen.check(setting)
+    return Plan(settled, chosen, setting, seed)
+
+
+def seal(plan: Plan, data: Any, y: Any = None) -> SealedTable:
+    """The table of a plan: names and types of its columns have been looked at."""
+    return SealedTable(data, plan.stated.schema, y)
+
+
+def exact_epsilon(value: Any) -> Fraction:
+    """Epsilon as the exact rational that was written; a float stands for its shortest decimal."""
+    epsilon = shortest(value)
+    if epsilon is None:  # also what is too long or too far from 1 to be written out
+        raise ArgumentError("epsilon must be a finite number. It must lie between 1e-9 and 1e6")
+    if epsilon <= 0:
+        raise ArgumentError("epsilon must be a finite number greater than 0")
+    # Beyond these no guarantee is worth its name, and float64 bounds no longer guide the search.
+    if not Fraction(1, 10**9) <= epsilon <= 10**6:
+        raise ArgumentError("epsilon must lie between 1e-9 and 1e6")
+    return epsilon
+
+
+def exact_delta(value: Any) -> Fraction:
+    """Delta, likewise; 0 for pure privacy."""
+    delta = shortest(value)
+    if delta is None or not 0 <= delta < 1:
+        raise ArgumentError("delta must be a number from 0 to below 1: much below 1/n, or 0")
+    if 0 < delta < Fraction(1, 10**100):
+        raise ArgumentError("delta must be 0 or at least 1e-100")
+    return delta

@@ -1,0 +1,179 @@
+"""Problem: which loss, how many variables, which coefficients are allowed, who is a neighbour.
+
+All of it is public. The coefficient set C keeps predictions within the *reach* B, |x'b| <= B for
+every x in [-1, 1]^p with support of size k; the privacy cost depends on B alone.
+
+=========== =========================== ==============
+constraint  C                           reach B
+=========== =========================== ==============
+``box``     abs(b_j) <= radius          k * radius
+``ball``    l2 norm <= radius           sqrt(k) * radius
+``l1``      l1 norm <= radius           radius
+=========== =========================== ==============
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+from ..arguments import choice, number, positive, rational, whole
+from ..errors import ArgumentError
+
+# The checks of numbers are part of this module for those who state problems and options.
+__all__ = [
+    "Constraint",
+    "Neighbours",
+    "Problem",
+    "number",
+    "positive",
+    "rational",
+    "sqrt_up",
+    "whole",
+]
+
+Constraint = Literal["box", "ball", "l1"]
+Neighbours = Literal["replace-one", "add-remove"]
+
+#: Most variables: sums of their integer weights must fit in int64 (see proofs/bounds.md).
+LARGEST_P = 2**22 - 1
+
+#: Of the Huber loss, in units of the response's half-range.
+DEFAULT_THRESHOLD = 0.25
+
+#: The grid of scores follows the range, and the range the threshold: below the first float64 could
+#: certify scores of small tables alone. The error bounds of the kernels are proven up to the
+#: second, from where on the loss is least squares for all but the worst residuals.
+_THRESHOLDS = (0.01, 1.0)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A subset selection problem, checked; build with :meth:`state`."""
+
+    p: int
+    k: int
+    constraint: Constraint
+    radius: float
+    ridge: float
+    neighbours: Neighbours
+    always_include: tuple[int, ...]
+    loss: str
+    #: Of the Huber loss alone: residuals beyond count by their size, not by their square.
+    threshold: float | None = None
+
+    @classmethod
+    def state(
+        cls,
+        p: int,
+        k: int,
+        *,
+        constraint: str = "box",
+        reach: float | None = None,
+        radius: float | None = None,
+        ridge: float = 0.0,
+        neighbours: str = "replace-one",
+        always_include: Iterable[int] = (),
+        loss: str = "least-squares",
+        threshold: float | None = None,
+    ) -> Problem:
+        """Check the arguments and settle the radius.
+
+        ``reach`` and ``radius`` say the same thing in two ways; at most one is given.
+        """
+        from ..losses import LOSSES
+
+        p, k = whole(p, "p"), whole(k, "k")
+        if k < 1:
+            raise ArgumentError("k must be at least 1: the number of variables to select")
+        if p > LARGEST_P:
+            raise ArgumentError(f"there may be at most {LARGEST_P} variables")
+        if k > p:
+            raise ArgumentError(f"k must be at most p, the number of variables, which is {p}")
+        constraint = choice(constraint, get_args(Constraint), "constraint")
+        neighbours = choice(neighbours, get_args(Neighbours), "neighbours")
+        loss = choice(loss, LOSSES, "loss")
+        threshold = _threshold(threshold, loss, LOSSES[loss].of_threshold is not None)
+        if reach is not None and radius is not None:
+            raise ArgumentError("give reach or radius, not both: they say the same thing")
+        if radius is None:
+            reach = positive(LOSSES[loss].reach if reach is None else reach, "reach")
+            # What is cut off here is refused below; its square would not fit in a float.
+            settled = _radius(constraint, min(reach, 1e100), k)
+        else:
+            settled = positive(radius, "radius")
+        # Beyond these the float64 kernels could overflow; nobody wants them.
+        if not 1e-9 <= settled <= 1e9:
+            raise ArgumentError("radius (reach/k for the box) must lie between 1e-9 and 1e9")
+        ridge = number(ridge, "ridge")
+        if not 0 <= ridge <= 1e15:
+            raise ArgumentError("ridge must lie between 0 and 1e15, in scaled units")
+        always = tuple(sorted({whole(j, "always_include") for j in always_include}))
+        if always and not (always[0] >= 0 and always[-1] < p):
+            raise ArgumentError(f"always_include lists positions of columns, 0 to {p - 1}")
+        if len(always) > k:
+            raise ArgumentError(
+                f"always_include lists {len(always)} variables, more than k = {k}: they count in k"
+            )
+        return cls(
+            p, k, constraint, settled, ridge, neighbours, always, loss, threshold  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    @property
+    def reach(self) -> Fraction:
+        """B, rounded up: no prediction of an allowed model is larger."""
+        radius = Fraction(self.radius)
+        if self.constraint == "box":
+            return radius * self.k
+        if self.constraint == "ball":
+            return sqrt_up(radius**2 * self.k)
+        return radius
+
+    @property
+    def supports(self) -> int:
+        """How many supports there are to choose from."""
+        free = self.p - len(self.always_include)
+        return math.comb(free, self.k - len(self.always_include))
+
+
+def _threshold(value: Any, loss: str, has_one: bool) -> float | None:
+    """The threshold as the float that kernels and range both take, or None without one."""
+    if not has_one:
+        if value is not None:
+            raise ArgumentError(f"threshold goes with loss='huber': the {loss} loss has none")
+        return None
+    settled = positive(DEFAULT_THRESHOLD if value is None else value, "threshold")
+    least, most = _THRESHOLDS
+    if not least <= settled <= most:
+        raise ArgumentError(
+            f"threshold must lie between {least:g} and {most:g}, in units of the response's "
+            "half-range; where larger ones are wanted, take loss='least-squares'"
+        )
+    return settled
+
+
+def sqrt_up(square: Fraction, bits: int = 64) -> Fraction:
+    """The square root, rounded up to a multiple of 2**-bits."""
+    scaled = square * 4**bits
+    whole_part = scaled.numerator // scaled.denominator
+    root = math.isqrt(whole_part)
+    if Fraction(root) ** 2 < scaled:
+        root += 1
+    return Fraction(root, 2**bits)
+
+
+def _radius(constraint: str, reach: float, k: int) -> float:
+    """The largest float radius whose reach does not pass the one asked for."""
+    bound = Fraction(reach)
+    if constraint == "l1":
+        return reach
+    if constraint == "box":
+        radius = float(bound / k)
+        return radius if Fraction(radius) * k <= bound else math.nextafter(radius, 0.0)
+    radius = math.sqrt(bound**2 / k)
+    while Fraction(radius) ** 2 * k > bound**2:
+        radius = math.nextafter(radius, 0.0)
+    return radius

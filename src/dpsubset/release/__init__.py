@@ -1,0 +1,1 @@
+"""What may leave: the drawn support with its guarantee, and the statement about it."""

@@ -1,0 +1,177 @@
+"""Diagonals that may be taken out of H: what is left must be positive semidefinite where it counts.
+
+`positive_inverse` and `raise_diagonal` keep all of H - diag(d) so. That is more than a bound needs.
+It compares a point b with models whose support S has k features, so H - diag(d) only has to be
+semidefinite on S together with the features of b: see `sparse_diagonal`.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from ...losses.kernels import put
+from .kernels import OUT
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@numba.njit(cache=True)
+def _factor(matrix: Array, low: Array) -> bool:
+    """The Cholesky factor, in place; False if the matrix is not positive definite."""
+    for i in range(matrix.shape[0]):
+        for j in range(i + 1):
+            total = matrix[i, j]
+            for t in range(j):
+                total -= low[i, t] * low[j, t]
+            if i == j:
+                if not total > 0.0:
+                    return False
+                low[i, i] = np.sqrt(total)
+            else:
+                low[i, j] = total / low[j, j]
+    return True
+
+
+@numba.njit(cache=True)
+def positive_inverse(matrix: Array, out: Array) -> bool:
+    """Inverse of a positive definite matrix by Cholesky; False if it is not one.
+
+    For small matrices, without BLAS: its threads cost more than they bring.
+    """
+    p = matrix.shape[0]
+    low = np.zeros((p, p))
+    if not _factor(matrix, low):
+        return False
+    # Rows of ``up`` are columns of the inverse of low: contiguous in the products below.
+    up = np.zeros((p, p))
+    for j in range(p):
+        up[j, j] = 1.0 / low[j, j]
+        for i in range(j + 1, p):
+            total = 0.0
+            for t in range(j, i):
+                total -= low[i, t] * up[j, t]
+            up[j, i] = total / low[i, i]
+    for i in range(p):
+        for j in range(i + 1):
+            total = 0.0
+            for t in range(i, p):
+                total += up[i, t] * up[j, t]
+            out[i, j] = total
+            out[j, i] = total
+    return True
+
+
+@numba.njit(cache=True)
+def raise_diagonal(inverse: Array, d: Array, free: NDArray[np.bool_], share: float) -> None:
+    """One sweep of coordinate ascent on d, keeping H - diag(d) positive definite.
+
+    ``inverse`` is (H - diag(d))^-1 and follows d: d_j may grow by less than 1 / inverse_jj.
+    """
+    p = d.shape[0]
+    column = np.empty(p)
+    for j in range(p):
+        if not free[j] or not inverse[j, j] > 0.0:
+            continue
+        grown = share / inverse[j, j]
+        d[j] += grown
+        factor = grown / (1.0 - share)
+        put(column, inverse[:, j])
+        for a in range(p):
+            scaled = factor * column[a]
+            for b in range(p):
+                inverse[a, b] += scaled * column[b]
+
+
+@numba.njit(cache=True)
+def crowds(columns: Ints, slot: Ints, p: int, most: int) -> tuple[Ints, Ints]:
+    """Row j: the features l with the largest |G_jl|, l other than j, and these, largest first."""
+    near = np.full((p, most), -1, dtype=np.int64)
+    size = np.zeros((p, most), dtype=np.int64)
+    for j in range(p):
+        row, who, how = columns[slot[j]], near[j], size[j]
+        for other in range(p):
+            here = abs(row[other])
+            if other == j or here <= how[most - 1]:
+                continue
+            at = most - 1
+            while at > 0 and how[at - 1] < here:
+                who[at], how[at] = who[at - 1], how[at - 1]
+                at -= 1
+            who[at], how[at] = other, here
+    return near, size
+
+
+@numba.njit(cache=True)
+def sparse_diagonal(
+    columns: Ints, slot: Ints, scale: float, diagonal: Ints, near: Ints, size: Ints, others: int,
+    status: NDArray[np.int8], core: Ints, nudge: float, d: Array,
+) -> bool:  # fmt: skip
+    """A diagonal d such that G - diag(d) is semidefinite on the core and a few ``others``.
+
+    On the core d is small and even. Beyond it the Schur complement is diagonally dominant on any
+    so many features: see proofs/bounds.md. Entries below 0 show where it is not. False if the core
+    itself is too near to being singular.
+    """
+    m, p = core.shape[0], status.shape[0]
+    least = np.inf
+    for j in core:
+        least = min(least, diagonal[j] / scale)
+    # A little on the core too, if it can be had: gains are steep where d is 0.
+    share = 0.01 * least if m else 0.0
+    block = np.empty((m, m))
+    for i in range(m):
+        row = columns[slot[core[i]]]
+        for j in range(m):
+            block[i, j] = row[core[j]] / scale
+        block[i, i] -= share + 2.0 * nudge
+    low = np.empty((m, m))
+    if not _factor(block, low):
+        for i in range(m):
+            block[i, i] += share
+        share = 0.0
+        if not _factor(block, low):
+            return False
+    # z_j = low^-1 G_core,j: |z_j|^2 is what the core explains of feature j.
+    z = np.empty((m, p))
+    square = np.zeros(p)
+    for i in range(m):
+        row = columns[slot[core[i]]]
+        here = z[i]
+        for j in range(p):
+            here[j] = row[j] / scale
+        for t in range(i):
+            factor, before = low[i, t], z[t]
+            for j in range(p):
+                here[j] -= factor * before[j]
+        for j in range(p):
+            here[j] /= low[i, i]
+            square[j] += here[j] * here[j]
+    beyond = np.empty(p, dtype=np.bool_)
+    for j in range(p):
+        beyond[j] = status[j] != OUT
+    for j in core:
+        beyond[j] = False
+    longest = 0.0
+    for j in range(p):
+        if beyond[j]:
+            longest = max(longest, square[j])
+    longest = np.sqrt(longest)
+    for j in range(p):
+        d[j] = 0.0
+        if not beyond[j]:
+            continue
+        crowd, left = 0.0, max(others - 1, 0)
+        for i in range(near.shape[1]):
+            if left and near[j, i] >= 0 and beyond[near[j, i]]:
+                crowd += size[j, i]
+                left -= 1
+        # Those that are not listed are no larger than the last that is.
+        crowd += left * size[j, near.shape[1] - 1]
+        crowd = crowd / scale + max(others - 1, 0) * np.sqrt(square[j]) * longest
+        d[j] = (diagonal[j] / scale - square[j] - crowd) * (1.0 - 1e-9) - 4.0 * nudge
+    for j in core:
+        d[j] = share
+    return True

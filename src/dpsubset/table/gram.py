@@ -1,0 +1,181 @@
+"""Gram: the entries of X'X that a search asks for, whole or on demand, always exact integers.
+
+For many variables the p x p matrix need not exist. A search touches the columns of a few dozen
+variables; `Gram.from_records` keeps the quantised records (two bytes a cell) and multiplies columns
+out when they are first asked for. The answers are the same integers as those of the moments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from ..public.schema import Schema
+from .door import Door
+from .moments import Block, Moments, check_n
+
+#: Rows whose products are exact in float64 (see `moments`).
+_EXACT_ROWS = 2**22
+
+#: Bytes of the float64 work block when columns are multiplied out.
+_WORK_BYTES = 2**26
+
+#: Bytes of columns that are kept.
+_CACHE_BYTES = 2**30
+
+Ints = NDArray[np.int64]
+
+_NOTHING: NDArray[np.int16] = np.empty(0, dtype=np.int16)
+
+
+class Gram:
+    """X'X by column, with X'y, y'y, its diagonal and n.
+
+    Attributes
+    ----------
+    columns, slot : int64 arrays
+        Column j of X'X is ``columns[slot[j], :p]``, where slot[j] >= 0.
+    diagonal, c : int64 arrays
+        Of X'X, and X'y.
+    yy, n : int
+        y'y and the number of records.
+    records : int16 array of shape (p, n), or empty
+        The quantised columns, where X'X is multiplied out on demand.
+    response : int16 array of shape (n,), or empty
+        The quantised response that goes with them.
+    fingerprint : str
+        Of the schema.
+    """
+
+    def __init__(
+        self,
+        columns: Ints,
+        slot: Ints,
+        diagonal: Ints,
+        c: Ints,
+        yy: int,
+        n: int,
+        records: NDArray[np.int16],
+        fingerprint: str,
+        response: NDArray[np.int16] = _NOTHING,
+    ) -> None:
+        self.columns, self.slot, self.diagonal, self.c = columns, slot, diagonal, c
+        self.yy, self.n, self.records, self.fingerprint = yy, n, records, fingerprint
+        self.response = response
+        #: Whether every column is at hand.
+        self.whole = bool((slot >= 0).all())
+        self.p = len(c)
+
+    def __repr__(self) -> str:
+        return f"Gram(p={self.p}, private values hidden)"
+
+    @classmethod
+    def from_moments(cls, moments: Moments) -> Gram:
+        """All of X'X at hand."""
+        products, p = moments.products, moments.p
+        return cls(
+            columns=products,
+            slot=np.arange(p),
+            diagonal=np.ascontiguousarray(np.diagonal(products)[:p]),
+            c=np.ascontiguousarray(products[:p, p]),
+            yy=int(products[p, p]),
+            n=moments.n,
+            records=np.empty((0, 0), dtype=np.int16),
+            fingerprint=moments.fingerprint,
+        )
+
+    @classmethod
+    def from_records(cls, schema: Schema, blocks: Iterable[Block]) -> Gram:
+        """Columns of X'X when they are asked for."""
+        door = Door(schema)
+        parts = [np.empty((door.width, 0), dtype=np.int16)]
+        for x, y in blocks:
+            part = np.empty((door.width, x.shape[0]), dtype=np.int16)
+            door.enter(x, part.T)
+            door.enter(y.reshape(-1, 1), part.T, first=door.width - 1)
+            parts.append(part)
+        cells = np.concatenate(parts, axis=1)
+        del parts
+        return cls.of_cells(cells, schema.fingerprint())
+
+    @classmethod
+    def of_cells(cls, cells: NDArray[np.int16], fingerprint: str) -> Gram:
+        """From quantised columns, the response last."""
+        n = cells.shape[1]
+        check_n(n)
+        records = cells[:-1]
+        diagonal = np.empty(len(records), dtype=np.int64)
+        c = np.empty(len(records), dtype=np.int64)
+        yy = _against_response(records, cells[-1], c, diagonal)
+        return cls(
+            columns=np.empty((0, len(records)), dtype=np.int64),
+            slot=np.full(len(records), -1, dtype=np.int64),
+            diagonal=diagonal,
+            c=c,
+            yy=int(yy),
+            n=n,
+            records=records,
+            fingerprint=fingerprint,
+            response=cells[-1],
+        )
+
+    def fetch(self, features: Sequence[int]) -> None:
+        """Have the columns of these features at hand."""
+        missing = sorted({int(j) for j in features if self.slot[j] < 0})
+        if not missing:
+            return
+        used = int(self.slot.max()) + 1
+        if (used + len(missing)) * self.p * 8 > _CACHE_BYTES:
+            # Starting over beats book-keeping: what is still needed comes back in a few batches.
+            self.slot[:] = -1
+            used = 0
+            missing = sorted({int(j) for j in features})
+        right = np.ascontiguousarray(self.records[missing].T)
+        fresh = np.empty((len(missing), self.p), dtype=np.int64)
+        for rows, block in _work_blocks(self.records):
+            fresh[:, rows] = _exact(block, right).T
+        if used + len(missing) > len(self.columns):
+            # Doubling: what is copied stays in proportion to what is there.
+            grown = np.empty((max(2 * used, used + len(missing)), self.p), dtype=np.int64)
+            grown[:used] = self.columns[:used]
+            self.columns = grown
+        self.columns[used : used + len(missing)] = fresh
+        self.slot[missing] = np.arange(used, used + len(missing))
+
+
+def _work_blocks(records: NDArray[np.int16]) -> Iterable[tuple[slice, NDArray[np.int16]]]:
+    step = max(1, _WORK_BYTES // (8 * max(1, min(records.shape[1], _EXACT_ROWS))))
+    for start in range(0, len(records), step):
+        yield slice(start, start + step), records[start : start + step]
+
+
+def _exact(left: NDArray[np.int16], right: NDArray[np.int16]) -> Ints:
+    """The integer product, by float64 products that are exact."""
+    total = np.zeros((left.shape[0], right.shape[1]), dtype=np.int64)
+    step = max(1, min(_EXACT_ROWS, _WORK_BYTES // (8 * max(1, right.shape[1]))))
+    for start in range(0, left.shape[1], step):
+        part = slice(start, start + step)
+        product = left[:, part].astype(np.float64) @ right[part].astype(np.float64)
+        total += product.astype(np.int64)
+    return total
+
+
+@numba.njit(cache=True)
+def _against_response(
+    records: NDArray[np.int16], response: NDArray[np.int16], c: Ints, diagonal: Ints
+) -> np.int64:
+    """X'y and the diagonal of X'X in place; returns y'y."""
+    for j in range(records.shape[0]):
+        product, square = np.int64(0), np.int64(0)
+        for i in range(records.shape[1]):
+            x = np.int64(records[j, i])
+            product += x * np.int64(response[i])
+            square += x * x
+        c[j], diagonal[j] = product, square
+    total = np.int64(0)
+    for i in range(response.shape[0]):
+        total += np.int64(response[i]) * np.int64(response[i])
+    return total

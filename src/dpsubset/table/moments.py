@@ -1,0 +1,290 @@
+"""Moments: exact integer X'X, X'y, y'y and n of the records behind the door.
+
+After the door every entry is an integer of at most 15 bits and a sign, so the float64 matrix
+product of up to 2**22 records is exact (every partial sum is an integer below 2**53). Blocks are
+added as int64. The result is the same bytes for any batch size, row order and number of threads,
+and moments of parts of a table merge into those of the whole.
+
+Moments are *private data*: they describe the table, noise has yet to be added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import flint
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
+
+from ..arguments import whole
+from ..errors import ArgumentError, TableError
+from ..public.schema import Schema
+from .door import STEPS, Door
+
+#: Records whose products are summed in float64 before they move on to int64: 2**22 products of
+#: two 15-bit integers stay within 2**52.
+_EXACT_ROWS = 2**22
+
+#: Entries of the moments are at most n * 2**30; int64 holds them below this many records.
+LARGEST_N = 2**33 - 1
+
+#: Up to this width it takes about a second to decide in integers whether a matrix is semidefinite.
+_EXACT_WIDTH = 160
+
+#: Size of the float64 work block, in bytes: large enough for a fast matrix product.
+_WORK_BYTES = 2**26
+
+#: Values of X (rows, p) and of y (rows,), real numbers, NaN where a cell is missing or unreadable.
+Block = tuple[NDArray[Any], NDArray[Any]]
+
+
+class Moments:
+    """Sufficient statistics of a table for least squares, exact and mergeable.
+
+    Attributes
+    ----------
+    products : (p + 1, p + 1) int64 array
+        Sums of products of the quantised columns, response last. In scaled units [-1, 1] they are
+        ``products / STEPS**2``.
+    n : int
+        Number of records. Private under add/remove neighbours.
+    fingerprint : str
+        Of the schema whose door the records came through.
+    """
+
+    def __init__(self, products: NDArray[np.int64], n: int, fingerprint: str) -> None:
+        self.products = products
+        self.n = n
+        self.fingerprint = fingerprint
+
+    @classmethod
+    def from_blocks(cls, schema: Schema, blocks: Iterable[Block]) -> Moments:
+        """Send blocks of raw values through the door and add up their products."""
+        total = Accumulator(schema)
+        for x, y in blocks:
+            total.add(x, y)
+        return total.moments()
+
+    @property
+    def p(self) -> int:
+        """Number of variables."""
+        return int(self.products.shape[0]) - 1
+
+    def checked(self) -> Moments:
+        """The same, if a table can have such moments; an error if they were made up or damaged.
+
+        For moments that come from outside. Whether there is an error depends on private values,
+        but moments of a table never lead to one.
+        """
+        products, n = self.products, self.n
+        if (
+            type(products) is not np.ndarray
+            or products.dtype != np.int64
+            or products.ndim != 2
+            or not products.shape[0] == products.shape[1] >= 2
+            or not isinstance(self.fingerprint, str)
+        ):
+            raise TableError("these are no moments: products must be a square matrix of int64")
+        n = whole(n, "n of moments")
+        if not 0 <= n <= LARGEST_N:
+            raise TableError(f"moments must have n between 0 and {LARGEST_N}")
+        if not _possible(products, n):
+            raise TableError(
+                "no table has such moments: they were damaged, or not made by dpsubset"
+            )
+        return Moments(np.ascontiguousarray(products), n, self.fingerprint)
+
+    def merge(self, other: Moments) -> Moments:
+        """Moments of the two tables stacked; commutative, associative, exact."""
+        if self.fingerprint != other.fingerprint or self.p != other.p:
+            raise ArgumentError("these moments come from different schemas and cannot be merged")
+        check_n(self.n + other.n)
+        return Moments(self.products + other.products, self.n + other.n, self.fingerprint)
+
+    __add__ = merge
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Moments)
+            and self.n == other.n
+            and self.fingerprint == other.fingerprint
+            and np.array_equal(self.products, other.products)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Moments(p={self.p}, private values hidden)"
+
+    def save(self, path: str | Path) -> None:
+        """Write to an ``.npz`` file. The file is as sensitive as the table itself."""
+        with open(path, "wb") as file:
+            np.savez(
+                file,
+                products=self.products,
+                n=np.int64(self.n),
+                fingerprint=np.array(self.fingerprint),
+            )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Moments:
+        """Read what :meth:`save` wrote."""
+        with suppress(OSError, ValueError, TypeError, KeyError, EOFError, BadZipFile):
+            with np.load(path, allow_pickle=False) as file:
+                products, n, fingerprint = file["products"], file["n"], file["fingerprint"]
+            # Of what `save` writes and nothing else: an n of 2.5 is not 2.
+            kinds = n.dtype == np.int64 and fingerprint.dtype.kind == "U"
+            if kinds and n.ndim == fingerprint.ndim == 0:
+                return cls(products, int(n), str(fingerprint)).checked()
+        raise TableError(f"{Path(path).name} is not a file of moments")
+
+
+class Accumulator:
+    """Running sum of products over blocks of any size."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._door = Door(schema)
+        self._fingerprint = schema.fingerprint()
+        width = self._door.width
+        budget = max(_WORK_BYTES, 2 * width * width)
+        self._capacity = max(1, min(_EXACT_ROWS, budget // (8 * width), 2**15))
+        self._work = np.empty((0, width))
+        self._pending = 0  # records waiting in the work block
+        self._recent = np.zeros((width, width), order="F")  # upper triangle of their products
+        self._recent_rows = 0
+        self._settled: NDArray[np.int64] | None = None  # only once n passes _EXACT_ROWS
+        self._n = 0
+
+    def add(self, x: NDArray[Any], y: NDArray[Any]) -> None:
+        """Add records: x (rows, p), y (rows,), real numbers with NaN for bad cells."""
+        start = 0
+        while start < x.shape[0]:
+            rows = min(x.shape[0] - start, self._capacity - self._pending)
+            self._reserve(self._pending + rows)
+            out = self._work[self._pending : self._pending + rows]
+            part = slice(start, start + rows)
+            self._door.enter(x[part], out)
+            self._door.enter(y[part].reshape(-1, 1), out, first=self._door.width - 1)
+            self._pending += rows
+            start += rows
+            if self._pending == self._capacity:
+                self._multiply()
+
+    def moments(self) -> Moments:
+        """The moments of all records added so far; ends the accumulation."""
+        self._multiply()
+        if self._settled is None:
+            # In place: the float64 sums become int64 in the same memory, a few rows at a time.
+            products = self._recent.T.view(np.int64)
+            step = max(1, 2**20 // self._door.width)
+            for i in range(0, self._door.width, step):
+                products[i : i + step] = self._recent.T[i : i + step]
+        else:
+            self._settle()
+            products = self._settled
+        _mirror(products)
+        del self._recent, self._work
+        return Moments(products, self._n, self._fingerprint)
+
+    def _reserve(self, rows: int) -> None:
+        # Grown on demand, so that a short table does not pay for a long one's work block.
+        if rows > self._work.shape[0]:
+            grown = np.empty((min(self._capacity, max(rows, 2 * self._work.shape[0])),
+                              self._door.width))  # fmt: skip
+            grown[: self._pending] = self._work[: self._pending]
+            self._work = grown
+
+    def _multiply(self) -> None:
+        if not self._pending:
+            return
+        check_n(self._n + self._pending)
+        if self._recent_rows + self._pending > _EXACT_ROWS:
+            self._settle()
+        # The work block is C-ordered, so its transpose is what dsyrk takes without a copy.
+        block = self._work[: self._pending].T
+        self._recent = dsyrk(1.0, block, beta=1.0, c=self._recent, overwrite_c=1)
+        self._recent_rows += self._pending
+        self._n += self._pending
+        self._pending = 0
+
+    def _settle(self) -> None:
+        if self._settled is None:
+            self._settled = np.zeros(self._recent.shape, dtype=np.int64)
+        for row, recent in zip(self._settled, self._recent.T, strict=True):
+            row += recent.astype(np.int64)  # integer addition: the sum may pass 2**53
+        self._recent[:] = 0.0
+        self._recent_rows = 0
+
+
+def _possible(products: NDArray[np.int64], n: int) -> bool:
+    """Whether these can be sums of products of n records; always so if they are."""
+    most = n * STEPS**2
+    if products.min() < -most or products.max() > most or not np.array_equal(products, products.T):
+        return False
+    squares = np.diagonal(products)
+    if squares.min() < 0 or products[squares == 0].any():
+        return False
+    kept = squares > 0
+    some = np.ascontiguousarray(products[np.ix_(kept, kept)])
+    return len(some) == 0 or _semidefinite(some)
+
+
+def _semidefinite(products: NDArray[np.int64]) -> bool:
+    """Whether no combination of columns has a negative square; the diagonal is positive.
+
+    Cholesky's factorisation of a matrix with unit diagonal fails only if the smallest eigenvalue is
+    below w (w + 1) u or so, w its width and u = 2^-53, and succeeds only if it is above minus that
+    (Higham, Accuracy and Stability, Theorem 10.7); scaling costs a few u an entry. What lies
+    between is singular up to rounding, as columns that are copies of each other make it. There
+    integers decide, as long as they are quick.
+    """
+    width = len(products)
+    scale = 1 / np.sqrt(np.diagonal(products).astype(np.float64))
+    unit = products * scale[:, None] * scale[None, :]
+    margin = 8 * (width + 2) ** 2 * 2.0**-53
+    if _factorises(unit - margin * np.eye(width)):
+        return True
+    if not _factorises(unit + margin * np.eye(width)):
+        return False
+    return is_semidefinite(flint.fmpz_mat(products.tolist())) is not False
+
+
+def is_semidefinite(matrix: flint.fmpz_mat) -> bool | None:
+    """Whether a symmetric matrix of integers is; None if it is too large to decide."""
+    width = matrix.nrows()
+    if width > _EXACT_WIDTH:
+        return None
+    # It has no negative eigenvalue iff these signs alternate.
+    coefficients = matrix.charpoly().coeffs()
+    return all((-1) ** (width - i) * int(c) >= 0 for i, c in enumerate(coefficients))
+
+
+def _factorises(matrix: NDArray[np.float64]) -> bool:
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def check_n(n: int) -> None:
+    """Refuse a table with more records than the integers of the moments can hold."""
+    if n > LARGEST_N:
+        raise TableError(f"tables of more than {LARGEST_N} rows are not supported")
+
+
+@numba.njit(cache=True)
+def _mirror(lower: NDArray[np.int64]) -> None:
+    """Copy the lower triangle to the upper one, tile by tile."""
+    width, tile = lower.shape[0], 64
+    for i0 in range(0, width, tile):
+        for j0 in range(0, i0 + 1, tile):
+            for i in range(i0, min(i0 + tile, width)):
+                for j in range(j0, min(j0 + tile, i)):
+                    lower[j, i] = lower[i, j]

@@ -1,0 +1,89 @@
+"""SealedTable: a table whose names and types have been looked at, and whose values go to the door.
+
+The one object between a user's data and what a search or a mechanism gets. It shows nothing, is
+not pickled, and only `read` touches values, which does not fail because of one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ..errors import ArgumentError, TableError
+from ..losses import LOSSES
+from ..public.problem import Problem
+from ..public.schema import Schema
+from .gram import Gram
+from .moments import Moments
+from .sources import Progress, Table, open_table
+
+#: With more variables than this, columns of X'X are multiplied out on demand ...
+_MANY_VARIABLES = 1500
+#: ... if the records, at two bytes a cell, fit in this many bytes.
+_RECORD_BYTES = 2**32
+
+
+class SealedTable:
+    """A table of a schema, private as a whole.
+
+    Parameters
+    ----------
+    data : path, data frame, array, list or Moments
+    schema : Schema
+        What it is compared with: names, types and numbers of columns, never values.
+    y : array, optional
+        The response where it stands beside.
+    """
+
+    def __init__(self, data: Any, schema: Schema, y: Any = None) -> None:
+        self._schema = schema
+        self._moments: Moments | None = None
+        self._table: Table | None = None
+        if isinstance(data, Moments):
+            self._moments = _of_schema(data, schema)
+        else:
+            self._table = open_table(data, schema, y)
+
+    def __repr__(self) -> str:
+        return "SealedTable(private values hidden)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a sealed table is private and is not written to files")
+
+    @property
+    def rows(self) -> int | None:
+        """How many, where that is known before values are read. Private under add-remove."""
+        held = self._table
+        if held is not None:
+            return held.rows
+        return None if self._moments is None else self._moments.n
+
+    def read(
+        self, problem: Problem, progress: Progress | None = None, *, records: bool = False
+    ) -> Gram:
+        """Send the values through the door; with ``records``, or for such a loss, keep them."""
+        if self._table is None:
+            assert self._moments is not None
+            return Gram.from_moments(self._moments)
+        rows, p = self._table.rows, problem.p
+        blocks = self._table.blocks(progress)
+        wide = p > _MANY_VARIABLES and rows is not None and 2 * rows * (p + 1) <= _RECORD_BYTES
+        if records or wide or LOSSES[problem.loss].needs_records:
+            return Gram.from_records(self._schema, blocks)
+        return Gram.from_moments(Moments.from_blocks(self._schema, blocks))
+
+
+def check_records(data: Any, who: str, needed: bool) -> None:
+    """Refuse moments where records are needed."""
+    if needed and isinstance(data, Moments):
+        raise ArgumentError(
+            f"{who} needs the records: moments are not enough. They are for loss='least-squares'"
+        )
+
+
+def _of_schema(moments: Moments, schema: Schema) -> Moments:
+    checked = moments.checked()
+    if checked.fingerprint != schema.fingerprint():
+        raise ArgumentError("these moments come from another schema")
+    if checked.p != len(schema.features):
+        raise TableError("these moments have another number of columns than their schema")
+    return checked

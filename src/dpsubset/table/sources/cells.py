@@ -1,0 +1,254 @@
+"""What a cell reads as: one function of one cell.
+
+A cell becomes a float64, or NaN if it is missing or unreadable, and what it becomes depends on that
+cell and on what is declared: the schema, and the type of its column where the table has one. It
+never depends on another cell. Numbers of any type stay numbers, rounded to the nearest float64;
+booleans become 0 and 1; text is read as a decimal number; everything else (missing, words, dates,
+complex numbers off the real line, objects) is NaN. A response with labels has a reader of its own,
+in `labelled`.
+
+Columns that have a type are converted by that type (numbers here, Arrow's types in `arrow`). Cells
+without one, in lists and in columns of objects, are taken one by one, whatever stands beside them.
+"""
+
+from __future__ import annotations
+
+import decimal
+import fractions
+import functools
+import math
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ...public.labels import NUMBER
+from ...public.schema import Column
+
+#: In bytes. Longer text is unreadable: no number or label is that long, and it bounds the memory
+#: that a cell can take.
+LONGEST_TEXT = 2**12
+
+#: Objects whose text is gathered before it is read.
+_OBJECTS = 2**14
+
+_NUMBER = f"^{NUMBER}$"
+
+
+class Reader(Protocol):
+    """Makes float64 of the cells of one column, each by itself."""
+
+    def numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers, NaN for cells that are missing or hold none; may return ``values`` itself."""
+
+    def texts(self, column: pa.LargeBinaryArray) -> NDArray[np.float64]:
+        """Text of at most `LONGEST_TEXT` bytes, as bytes of any encoding, nulls among it."""
+
+
+class NumberReader:
+    """Reads the cells of a column with bounds."""
+
+    @staticmethod
+    def numbers(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers, as they are."""
+        return values
+
+    @staticmethod
+    def texts(column: pa.LargeBinaryArray) -> NDArray[np.float64]:
+        """Text that spells a decimal number, blanks around it allowed."""
+        is_number = pc.fill_null(pc.match_substring_regex(column, _NUMBER), False)
+        spelled = pc.if_else(is_number, column, None).cast(pa.large_string())
+        values = pc.ascii_trim_whitespace(spelled).cast(pa.float64())
+        return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+NUMBERS = NumberReader()
+
+
+def reader(column: Column) -> Reader:
+    """What reads the cells of a column."""
+    if column.labels is None:
+        return NUMBERS
+    from .labelled import LabelReader
+
+    return LabelReader(column.labels)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """No warning is about a cell: a long double beyond float64, a NaN that signals, odd objects."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def from_array(values: NDArray[Any], read: Reader = NUMBERS) -> NDArray[np.float64]:
+    """The cells of an array, of any shape: by its type, or one by one where it has objects or text.
+
+    A masked cell is missing.
+    """
+    mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+    cells = np.asarray(values)
+    if cells.dtype.kind not in "biuf":
+        if cells.dtype.kind == "U":
+            cells = _characters(cells)
+        objects = cells.ravel().tolist()
+        if mask is not None:
+            hidden = mask.ravel()
+            objects = [None if hidden[i] else cell for i, cell in enumerate(objects)]
+        return from_objects(objects, read).reshape(cells.shape)
+    with quietly():
+        numbers = cells.astype(np.float64, copy=mask is not None)
+    if mask is not None:
+        numbers[mask] = np.nan
+    return read.numbers(numbers)
+
+
+def _characters(cells: NDArray[np.str_]) -> NDArray[np.str_]:
+    """The same, empty where a cell holds what is no character: Python would not take it."""
+    flat = np.array(cells, dtype=cells.dtype.newbyteorder("=")).ravel()
+    if flat.dtype.itemsize:
+        codes = flat.view(np.uint32).reshape(flat.size, -1)
+        codes[(codes > 0x10FFFF).any(axis=1)] = 0
+    return flat.reshape(cells.shape)
+
+
+def from_objects(cells: Sequence[Any], read: Reader = NUMBERS) -> NDArray[np.float64]:
+    """Python objects of any kind."""
+    values = np.empty(len(cells))
+    for start in range(0, len(cells), _OBJECTS):
+        part = slice(start, start + _OBJECTS)
+        numbers, texts = _sorted_out(cells[part])
+        values[part] = read.numbers(numbers)
+        if texts:
+            column = pa.array(list(texts.values()), pa.large_binary())
+            values[[start + i for i in texts]] = read.texts(column)
+    return values
+
+
+def _sorted_out(cells: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, bytes]]:
+    """Python objects that are numbers, NaN for all others; and by position, those that are text."""
+    values = np.full(len(cells), np.nan)
+    texts: dict[int, bytes] = {}
+    converters: dict[int, Converter | None] = {}
+    with quietly():
+        for i, cell in enumerate(cells):
+            # By type(cell), not isinstance: an object may lie about, or choke on, its __class__.
+            kind = type(cell)
+            if id(kind) not in converters:
+                converters[id(kind)] = _converter(kind)
+            convert = converters[id(kind)]
+            if convert is None:
+                continue
+            found = None
+            with suppress(Exception):
+                found = convert(cell)
+            if isinstance(found, bytes):
+                texts[i] = found
+            elif found is not None:
+                values[i] = found
+    return values, texts
+
+
+#: From a cell to its number, or to its text; None for text that is too long.
+Converter = Callable[[Any], float | bytes | None]
+
+
+def _converter(kind: type) -> Converter | None:
+    """What a type of cell is read by; None for types that hold neither numbers nor text.
+
+    By the identity of its bases, since a class may have any idea of its equals. A subclass is read
+    as its base is: its own methods may do anything, and libraries that type a column do not ask
+    them.
+    """
+    bases = type.__dict__["__mro__"].__get__(kind)
+
+    def is_a(*wanted: type) -> bool:
+        return any(base is one for base in bases for one in wanted)
+
+    if is_a(np.timedelta64):  # which NumPy counts among its integers
+        return None
+    for base, convert in _CONVERTERS:
+        if is_a(base):
+            return convert
+    if is_a(np.integer, np.floating, np.bool_):
+        own = next(base for base in bases if any(base is one for one in _SCALARS))
+        return functools.partial(_scalar, own)
+    if is_a(np.complexfloating):
+        return _real
+    return None
+
+
+def _whole(cell: Any) -> float:
+    try:
+        return int.__float__(cell)
+    except OverflowError:
+        return math.inf if int.__gt__(cell, 0) else -math.inf
+
+
+def _decimal(cell: Any) -> float:
+    return math.nan if decimal.Decimal.is_nan(cell) else decimal.Decimal.__float__(cell)
+
+
+def _fraction(cell: Any) -> float:
+    above, below = (part.__get__(cell) for part in _PARTS)
+    try:
+        return float(above / below)
+    except OverflowError:
+        return math.inf if above > 0 else -math.inf
+
+
+def _scalar(own: Any, cell: Any) -> float:
+    return float(own.__float__(cell))
+
+
+def _real(cell: Any) -> float:
+    """A complex number on the real line is that real number.
+
+    pandas makes all categories of a column complex if one of them is: 1 has to stay 1.
+    """
+    base: Any = complex if isinstance(cell, complex) else np.generic
+    real, imaginary = base.real.__get__(cell), base.imag.__get__(cell)
+    return float(real) if imaginary == 0 else math.nan
+
+
+def _text(kind: type[str] | type[bytes], cell: Any) -> bytes | None:
+    """As bytes, None if it is too long; by the methods of ``kind``, which no subclass changes."""
+    if kind.__len__(cell) > LONGEST_TEXT:  # not even copied
+        return None
+    if kind is str:
+        text = str.encode(cell, "utf-8", "surrogatepass")
+    else:
+        text = bytes.__getitem__(cell, slice(None))
+    return text if len(text) <= LONGEST_TEXT else None
+
+
+def _str(cell: Any) -> bytes | None:
+    return _text(str, cell)
+
+
+def _bytes(cell: Any) -> bytes | None:
+    return _text(bytes, cell)
+
+
+#: Numerator and denominator, as no subclass has changed them.
+_PARTS: Any = (fractions.Fraction.numerator, fractions.Fraction.denominator)
+
+#: NumPy's own types of scalars.
+_SCALARS = tuple(set(np.sctypeDict.values()))
+
+#: What a type and those made from it are read by: the first that fits.
+_CONVERTERS: tuple[tuple[type, Converter], ...] = (
+    (float, float.__float__),
+    (int, _whole),
+    (decimal.Decimal, _decimal),
+    (fractions.Fraction, _fraction),
+    (complex, _real),
+    (str, _str),
+    (bytes, _bytes),
+)

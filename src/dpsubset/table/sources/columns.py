@@ -1,0 +1,114 @@
+"""Columns: cells of one kind, read by the type of their column, or one by one if it has none."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any, Protocol
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import pyarrow as pa
+from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
+
+from ...errors import TableError
+from .arrays import as_vector
+from .arrow import from_arrow, is_readable
+from .cells import Reader, from_array, from_objects
+
+
+class Cells(Protocol):
+    """One column, from one row to another as float64."""
+
+    def __call__(self, start: int, stop: int, read: Reader) -> NDArray[np.float64]:
+        """Cells ``start`` to ``stop``."""
+
+
+def series_cells(series: nw.Series[Any], name: str) -> Cells:
+    """A column of a frame, or an error if its type holds no numbers."""
+    cells, kind = _typed(series)
+    if cells is None:
+        # The bare name of the type: in full, a nested one lists its fields and categories.
+        raise TableError(
+            f"column {name!r} holds {kind}, which is no number: convert it, or give it the role "
+            "'ignored'"
+        )
+    return cells
+
+
+#: A column, None if its type holds no numbers; and what that type is called.
+Typed = tuple[Cells | None, str]
+
+
+def _typed(series: nw.Series[Any]) -> Typed:
+    if series.implementation.is_pandas():
+        from .pandas import pandas_cells
+
+        return pandas_cells(series.to_native())
+    if series.implementation.is_polars():
+        from .polars import polars_cells
+
+        return polars_cells(series.to_native())
+    if series.implementation.is_pyarrow():
+        return arrow_cells(series.to_native())
+    return _other_cells(series)
+
+
+def arrow_cells(column: pa.ChunkedArray) -> Typed:
+    """A column of Arrow's."""
+
+    def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
+        return from_arrow(column.slice(start, stop - start), read)
+
+    return (cells if is_readable(column.type) else None), str(column.type).partition("<")[0]
+
+
+def object_cells(part: Callable[[int, int], Sequence[Any]]) -> Cells:
+    """A column without a type, of which ``part`` gives a list."""
+
+    def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
+        return from_objects(part(start, stop), read)
+
+    return cells
+
+
+def _other_cells(series: nw.Series[Any]) -> Typed:
+    kind = series.dtype
+    if kind.is_temporal() or kind.is_nested():
+        return None, type(kind).__name__
+    return object_cells(lambda start, stop: series[start:stop].to_list()), type(kind).__name__
+
+
+def known(data: Any, **how: Any) -> Any:
+    """What narwhals makes of a frame or a series."""
+    if isinstance(data, pa.RecordBatch):  # which it does not know
+        data = pa.Table.from_batches([data])
+    with suppress(DuplicateError):
+        return nw.from_native(data, **how)
+    # narwhals' own error lists the table's names, which in a table without a header are cells.
+    raise TableError("the data frame has several columns of one name: names must be unique")
+
+
+def response_cells(y: Any, name: str) -> tuple[Cells, int]:
+    """A response beside X, and its length."""
+    if isinstance(y, pa.Array):
+        y = pa.chunked_array([y])
+    pandas = sys.modules.get("pandas")
+    if pandas and isinstance(y, pandas.MultiIndex):
+        raise TableError("y is an index of several levels: pass one column of it")
+    if pandas and isinstance(y, (pandas.api.extensions.ExtensionArray, pandas.Index)):
+        # As an array of NumPy's its type would depend on the cells, and so would a guessed one.
+        y = pandas.Series(y, dtype=y.dtype)
+    series = known(y, pass_through=True, allow_series=True)
+    if isinstance(series, nw.DataFrame) and series.shape[1] == 1:
+        series = series[:, 0]
+    if isinstance(series, nw.Series):
+        return series_cells(series, name), len(series)
+    array = as_vector(y)
+
+    def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
+        return from_array(array[start:stop], read)
+
+    return cells, len(array)

@@ -1,0 +1,63 @@
+"""Files: which reader goes with which ending."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ...errors import TableError
+from ...public.schema import Schema
+from . import Table
+from .delimited import DelimitedTable
+from .header import looks_like_a_value
+from .parquet import ParquetTable
+
+_PARQUET = {".parquet", ".pq"}
+_DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": ","}
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+
+
+def _kind(path: Path) -> tuple[str, str | None]:
+    """("parquet", None), or a delimiter and a compression."""
+    if not path.is_file():
+        raise TableError(f"there is no file {path.name}")
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in _PARQUET:
+        return "parquet", None
+    compression = _COMPRESSIONS.get(suffixes[-1]) if suffixes else None
+    ending = suffixes[-2] if compression and len(suffixes) > 1 else (suffixes or [""])[-1]
+    if ending not in _DELIMITERS:
+        raise TableError(
+            f"{path.name}: the ending must be .parquet, .csv or .tsv (.csv and .tsv may be "
+            "compressed: .gz, .bz2, .zst)"
+        )
+    return _DELIMITERS[ending], compression
+
+
+def open_file(path: Path, schema: Schema) -> Table:
+    """Open a Parquet or delimited file and check its header."""
+    kind, compression = _kind(path)
+    if kind == "parquet":
+        return ParquetTable(path, schema)
+    return DelimitedTable(path, schema, delimiter=kind, compression=compression)
+
+
+def first_line(path: Path) -> list[str]:
+    """What stands where column names do; in a text file it may be a record."""
+    kind, compression = _kind(path)
+    if kind == "parquet":
+        return ParquetTable.header(path)
+    return DelimitedTable.header(path, kind, compression)
+
+
+def header(path: str | Path) -> list[str]:
+    """The column names of a file; reads no row."""
+    path = Path(path)
+    names = first_line(path)
+    if len(set(names)) < len(names):
+        raise TableError(f"{path.name} has several columns of one name: names must be unique")
+    if _kind(path)[0] != "parquet" and any(map(looks_like_a_value, names)):
+        raise TableError(
+            f"{path.name}: the first line looks like data, not like column names. "
+            "Add a header line first"
+        )
+    return names

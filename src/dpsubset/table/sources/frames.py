@@ -1,0 +1,87 @@
+"""Data frames: pandas, polars, PyArrow and whatever else narwhals knows, by column name.
+
+A column of a frame is converted by its declared type. Columns of objects, and the categories of a
+categorical column, which are cells, are read one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from ...errors import TableError
+from ...public.schema import Schema
+from ..moments import Block
+from . import Progress, batch_rows
+from .cells import NUMBERS, reader
+from .columns import known, response_cells, series_cells
+from .header import check_columns
+
+
+def is_frame(data: Any) -> bool:
+    """Whether narwhals takes this for a data frame."""
+    return isinstance(known(data, pass_through=True), (nw.DataFrame, nw.LazyFrame))
+
+
+def column_names(data: Any) -> list[str]:
+    """Names of the columns of a frame, as text."""
+    return [str(name) for name in _eager(data).columns]
+
+
+class FrameTable:
+    """A data frame in memory, with the response as a column or beside it as y."""
+
+    def __init__(self, data: Any, schema: Schema, y: Any = None) -> None:
+        frame = _eager(data)
+        names = [str(name) for name in frame.columns]
+        if y is not None and schema.response.name in names:
+            raise TableError(
+                f"the data frame has a column {schema.response.name!r}, which the schema names as "
+                "the response, and y was passed too: leave y out, or leave that column out"
+            )
+        beside = [] if y is None else [schema.response.name]
+        check_columns([*names, *beside], schema, "the data frame")
+        self._rows = int(frame.shape[0])
+        wanted = [*schema.feature_names, *([schema.response.name] if y is None else [])]
+        places = {name: i for i, name in enumerate(names)}
+        self._columns = [series_cells(frame[:, places[name]], name) for name in wanted]
+        if y is not None:
+            response, rows = response_cells(y, schema.response.name)
+            if rows != self._rows:
+                raise TableError("the data frame and y must have the same number of rows")
+            self._columns.append(response)
+        self._readers = [*[NUMBERS] * len(schema.features), reader(schema.response)]
+
+    @property
+    def rows(self) -> int:
+        """Number of records."""
+        return self._rows
+
+    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
+        """Slices of rows, column by column."""
+        step = batch_rows(len(self._columns) - 1)
+        for start in range(0, self._rows, step):
+            stop = min(start + step, self._rows)
+            pairs = zip(self._columns, self._readers, strict=True)
+            *x, y = (cells(start, stop, read) for cells, read in pairs)
+            yield np.column_stack(x), y
+            if progress:
+                progress(stop / self._rows)
+
+
+_REFUSED = (
+    "this frame is lazy: its query has yet to be run, and could fail because of one record, which "
+    "would be an answer that no guarantee covers. Collect it first and pass the result (polars: "
+    "collect(), DuckDB: to_arrow_table(), Dask: compute()), or write it to a Parquet file and pass "
+    "its path, if it is larger than memory"
+)
+
+
+def _eager(data: Any) -> nw.DataFrame[Any]:
+    frame: nw.DataFrame[Any] | nw.LazyFrame[Any] = known(data)
+    if isinstance(frame, nw.LazyFrame):
+        raise TableError(_REFUSED)
+    return frame

@@ -1,0 +1,42 @@
+"""Does a table have the columns that its schema declares?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from ...errors import TableError, did_you_mean
+from ...public.schema import Schema
+
+
+def check_columns(present: Sequence[str], schema: Schema, what: str) -> None:
+    """Every declared column must be there, once.
+
+    The error quotes names of the schema, never those of the table: the first line of a file without
+    a header is a person's record.
+    """
+    counts = Counter(present)
+    wanted = [*schema.feature_names, schema.response.name]
+    missing = [name for name in wanted if not counts[name]]
+    if missing:
+        # Nearest among declared names that are there: the response may be misspelt.
+        hint = did_you_mean(missing[0], [name for name in wanted if counts[name]])
+        shown = ", ".join(repr(name) for name in missing[:10]) + (", ..." if missing[10:] else "")
+        raise TableError(
+            f"{what} has no column {shown}{hint}, which the schema declares. Compare the schema "
+            "with the table's header (a table without a header line needs one)"
+        )
+    repeated = [name for name in wanted if counts[name] > 1]
+    if repeated:
+        raise TableError(f"{what} has several columns named {repeated[0]!r}: names must be unique")
+
+
+def looks_like_a_value(name: str) -> bool:
+    """Whether a name is blank or a number, as in a first line that is a record."""
+    if not name.strip():
+        return True
+    try:
+        float(name)
+    except ValueError:
+        return False
+    return True

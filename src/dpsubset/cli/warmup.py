@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, get_args
+from typing import Any
 
 import typer
 
@@ -47,8 +47,8 @@ def warmup_command() -> None:
     with guarded():
         import numpy as np
 
+        from ..constraints import CONSTRAINTS
         from ..losses import LOSSES
-        from ..public.problem import Constraint
         from ..public.schema import Bounds
         from ..selection import select
 
@@ -57,7 +57,7 @@ def warmup_command() -> None:
         y = np.where(x[:, 0] + x[:, 1] > 0, 1.0, -1.0)
         for loss in LOSSES:
             typer.echo(f"{loss} ...")
-            for constraint in get_args(Constraint):
+            for constraint in CONSTRAINTS:
                 asked: dict[str, Any] = {"loss": loss, "constraint": constraint}
                 # A small budget and a large one: searches take other ways for each.
                 for epsilon in (1, 100):

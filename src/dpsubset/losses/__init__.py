@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Literal
 
 from ..public.problem import Problem
 from ..table.gram import Gram
@@ -11,7 +12,12 @@ from .base import Loss, Scorer
 from .hinge import HINGE
 from .huber import HUBER
 from .least_squares import LEAST_SQUARES
+from .least_squares import Scorer as FromMoments
 from .logistic import LOGISTIC
+from .rows import FromRecords
+
+#: As in ``select(loss=...)``.
+Name = Literal["least-squares", "logistic", "hinge", "huber"]
 
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (LEAST_SQUARES, LOGISTIC, HINGE, HUBER)}
 
@@ -19,7 +25,7 @@ LOSSES: dict[str, Loss] = {loss.name: loss for loss in (LEAST_SQUARES, LOGISTIC,
 REGRESSION = LEAST_SQUARES.name
 CLASSIFICATION = HINGE.name
 
-__all__ = ["CLASSIFICATION", "LOSSES", "REGRESSION", "Loss", "Scorer", "loss_of", "scorer"]
+__all__ = ["CLASSIFICATION", "LOSSES", "REGRESSION", "Loss", "Name", "Scorer", "loss_of", "scorer"]
 
 
 def loss_of(problem: Problem) -> Loss:
@@ -34,9 +40,5 @@ def scorer(data: Moments | Gram, problem: Problem, unit: Fraction, penalty: int 
     """What scores the supports of a problem on a data set, by the problem's loss."""
     rows = loss_of(problem).rows
     if rows is None:
-        from .least_squares import Scorer as FromMoments
-
         return FromMoments(data, problem, unit, penalty)
-    from .rows import FromRecords
-
-    return FromRecords(data, problem, unit, rows, penalty)
+    return FromRecords(data, problem, unit, rows(problem.reach), penalty)

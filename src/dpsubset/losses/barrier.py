@@ -1,24 +1,23 @@
 """Newton's method on a log barrier, in as many bits as it is given: it needs no assumption.
 
-For problems in units of the radius: |z| <= 1 in the norm of the constraint. The l1 ball has slacks
-u >= |z| behind z. What comes out is a proposal; `certified` and `certified_rows` prove it.
+For problems in units of the radius, z = b / radius, with the constraint's slacks behind z. What
+comes out is a proposal; `certified` and `certified_rows` prove it.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import flint
 
-Vector = list[flint.arb]
+from ..constraints.base import Constraint, Vector
 
 
-def minimise(h: list[Vector], c: Vector, constraint: str, goal: flint.arb, bits: int) -> Vector:
+def minimise(
+    h: list[Vector], c: Vector, constraint: Constraint, goal: flint.arb, bits: int
+) -> Vector:
     """Where t (z'Hz - 2c'z) + barrier is least, t >= goal, as far as ``bits`` can tell."""
     k = len(c)
-    n = 2 * k if constraint == "l1" else k
-    z = [flint.arb(0)] * k + [flint.arb(1) / (2 * k)] * (n - k)
-    # The first problem is almost the barrier alone, whose minimum z = 0 is known.
+    z = constraint.start(k)
+    # The first problem is almost the barrier alone, and z next to its minimum.
     size = sum((abs(x) for x in (*c, *(e for row in h for e in row))), flint.arb(1))
     t = flint.arb((1 / size).mid())
     while t < goal:
@@ -36,13 +35,21 @@ def minimise(h: list[Vector], c: Vector, constraint: str, goal: flint.arb, bits:
     return z[:k]
 
 
+def room(z: Vector, k: int, constraint: Constraint) -> flint.arb:
+    """The barrier at z; not finite outside of C."""
+    rooms = constraint.rooms(z, k)
+    if not all(x > 0 for x in rooms):
+        return flint.arb("nan")
+    return -sum((x.log() for x in rooms), flint.arb(0))
+
+
 def most_steps(bits: int) -> int:
     """Newton steps for each t. Any fixed number would be too few for some k."""
     return bits
 
 
 def newton(
-    h: list[Vector], c: Vector, z: Vector, t: flint.arb, constraint: str
+    h: list[Vector], c: Vector, z: Vector, t: flint.arb, constraint: Constraint
 ) -> tuple[Vector | None, flint.arb]:
     """Newton step of t q + barrier at z, and the square of its decrement."""
     k, n = len(c), len(z)
@@ -53,31 +60,7 @@ def newton(
         gradient[i] = 2 * t * (hz - c[i])
         for j in range(k):
             hessian[i][j] = 2 * t * h[i][j]
-    if constraint == "box":  # -sum log(1 - z^2)
-        for i in range(n):
-            room = 1 - z[i] * z[i]
-            gradient[i] += 2 * z[i] / room
-            hessian[i][i] += 2 / room + 4 * z[i] * z[i] / room**2
-    elif constraint == "ball":  # -log(1 - |z|^2)
-        room = 1 - sum((x * x for x in z), flint.arb(0))
-        for i in range(n):
-            gradient[i] += 2 * z[i] / room
-            hessian[i][i] += 2 / room
-            for j in range(n):
-                hessian[i][j] += 4 * z[i] * z[j] / room**2
-    else:  # -sum log(u^2 - z^2) - log(1 - sum u)
-        room = 1 - sum(z[k:], flint.arb(0))
-        for i in range(k):
-            a, u = z[i], z[k + i]
-            w = u * u - a * a
-            gradient[i] += 2 * a / w
-            gradient[k + i] += -2 * u / w + 1 / room
-            hessian[i][i] += 2 / w + 4 * a * a / w**2
-            hessian[k + i][k + i] += -2 / w + 4 * u * u / w**2
-            hessian[i][k + i] -= 4 * a * u / w**2
-            hessian[k + i][i] -= 4 * a * u / w**2
-            for j in range(k):
-                hessian[k + i][k + j] += 1 / room**2
+    constraint.barrier(z, k, gradient, hessian)
     try:
         solved = flint.arb_mat(hessian).solve(flint.arb_mat([[-g] for g in gradient]))
     except ZeroDivisionError:  # singular at this precision
@@ -88,14 +71,3 @@ def newton(
     if not (decrement.is_finite() and decrement >= 0):
         return None, flint.arb(0)
     return step, decrement
-
-
-def arb(x: Fraction) -> flint.arb:
-    """The midpoint of x at the working precision."""
-    return flint.arb((flint.arb(x.numerator) / x.denominator).mid())
-
-
-def fraction(x: flint.arb) -> Fraction:
-    """The midpoint as the number that it is."""
-    mantissa, exponent = x.mid().man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

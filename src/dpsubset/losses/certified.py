@@ -1,4 +1,4 @@
-"""The minimum of a convex quadratic over a box, a ball or an l1 ball, certified at any precision.
+"""The minimum of a convex quadratic over C, certified at any precision.
 
     minimise q(b) = b'Hb - 2c'b + yy   over b in C
 
@@ -21,10 +21,11 @@ from fractions import Fraction
 
 import flint
 
+from ..constraints import Constraint
 from ..errors import TableError
-from ..public.problem import sqrt_up
+from ..exact import midpoint, nearest
 from ..table.moments import is_semidefinite
-from .barrier import arb, fraction, minimise
+from .barrier import minimise
 from .interior import points
 from .quadratic import Quadratic
 
@@ -32,23 +33,20 @@ from .quadratic import Quadratic
 _DOUBTFUL = 2**11
 
 
-def minimum(
-    q: Quadratic, constraint: str, radius: float, tolerance: Fraction
-) -> tuple[Fraction, Fraction]:
+def minimum(q: Quadratic, c: Constraint, tolerance: Fraction) -> tuple[Fraction, Fraction]:
     """Rationals low <= min q <= high with high - low <= tolerance."""
-    bound = Fraction(radius)
-    for b in points(q, constraint, bound, tolerance):
-        low, high = bracket(q, constraint, bound, b)
+    for b in points(q, c, tolerance):
+        low, high = bracket(q, c, b)
         if high - low <= tolerance:
             return low, high
     bits = 128
     while True:
         try:
-            b = _barrier(q, constraint, bound, tolerance, bits)
+            b = _barrier(q, c, tolerance, bits)
         except (ArithmeticError, ValueError):
             pass  # a ball too wide for an operation: narrower with more bits
         else:
-            low, high = bracket(q, constraint, bound, b, bits)
+            low, high = bracket(q, c, b, bits)
             if high - low <= tolerance:
                 return low, high
         bits *= 2
@@ -58,43 +56,26 @@ def minimum(
 
 
 def bracket(
-    q: Quadratic, constraint: str, radius: Fraction, b: Sequence[Fraction], bits: int = 128
+    q: Quadratic, c: Constraint, b: Sequence[Fraction], bits: int = 128
 ) -> tuple[Fraction, Fraction]:
-    """Exact bracket of the minimum from any point, which is first shrunk into C."""
-    size = _norm(b, constraint, bits)
-    if size > radius:
-        b = [x * radius / size for x in b]
+    """Exact bracket of the minimum from any point, which is first moved into C."""
+    b = c.into(b, bits)
     value, g = q.at(b)
     slope = sum((u * x for u, x in zip(g, b, strict=True)), Fraction(0))
-    gap = slope + radius * _norm(g, {"box": "l1", "l1": "box"}.get(constraint, constraint), bits)
+    gap = slope + c.farthest([-u for u in g], bits)
     return value - gap, value
 
 
-def _norm(v: Sequence[Fraction], constraint: str, bits: int) -> Fraction:
-    """The norm whose ball the constraint is, rounded up where it is irrational."""
-    if constraint == "box":
-        return max((abs(x) for x in v), default=Fraction(0))
-    if constraint == "l1":
-        return sum((abs(x) for x in v), Fraction(0))
-    square = sum((x * x for x in v), Fraction(0))
-    if not square:
-        return square
-    # Relative precision: at least this many bits beyond the leading one, however small the norm.
-    small = max(0, square.denominator.bit_length() - square.numerator.bit_length())
-    return sqrt_up(square, bits + small)
-
-
-def _barrier(
-    q: Quadratic, constraint: str, radius: Fraction, tolerance: Fraction, bits: int
-) -> list[Fraction]:
+def _barrier(q: Quadratic, c: Constraint, tolerance: Fraction, bits: int) -> list[Fraction]:
     """An almost optimal point by the log-barrier method with ``bits`` of working precision."""
+    radius = Fraction(c.radius)
     with flint.ctx.workprec(bits):
         # In units of the radius: b = radius * z, |z| <= 1.
         per = radius / q.scale
-        h = [[arb(int(x) * per * radius) for x in row] for row in q.g.table()]
+        h = [[nearest(int(x) * per * radius) for x in row] for row in q.g.table()]
         for j, row in enumerate(h):
-            row[j] += arb(q.ridge * radius**2)
-        c = [arb(x * per) for x in q.c]
+            row[j] += nearest(q.ridge * radius**2)
+        linear = [nearest(x * per) for x in q.c]
         # The gap is the barrier's parameter, at most 2k + 1 (of the l1 ball), over t.
-        goal = arb(Fraction(8 * (2 * len(c) + 1)) / tolerance)
-        return [fraction(x) * radius for x in minimise(h, c, constraint, goal, bits)]
+        goal = nearest(Fraction(8 * (2 * len(linear) + 1)) / tolerance)
+        return [midpoint(x) * radius for x in minimise(h, linear, c, goal, bits)]

@@ -44,8 +44,6 @@ LEAST_SQUARES = Loss(
     },
 )
 
-_CODES = {"box": 0, "ball": 1, "l1": 2}
-
 
 class Scorer:
     """Scores of supports for fixed moments: deterministic, certified, on an integer grid."""
@@ -63,21 +61,17 @@ class Scorer:
 
     def scores(self, supports: NDArray[np.int64]) -> NDArray[np.int64]:
         """f~(S) / unit for each row of ``supports`` (sorted column positions)."""
-        from .kernels import score_all
+        from .quadratic_kernels import score_all
 
         problem = self._problem
         scores = np.empty(len(supports), dtype=np.int64)
         gram = self._gram
         certified = score_all(
-            gram.columns,
-            gram.slot,
-            gram.diagonal,
-            gram.records,
+            gram.products,
             gram.c,
             gram.yy,
             supports,
-            _CODES[problem.constraint],
-            problem.radius,
+            problem.coefficients,
             problem.ridge,
             float(STEPS) ** 2,
             self.unit_float,
@@ -90,19 +84,15 @@ class Scorer:
 
     def exact_score(self, support: Sequence[int] | NDArray[np.int64]) -> int:
         """f~(S) / unit without float64 and without penalty: any conditioning, any n."""
-        quadratic = self.quadratic(support)
-        low, high = minimum(quadratic, self._problem.constraint, self._problem.radius,
-                            tolerance=self._unit / 2)  # fmt: skip
+        quadratic, c = self.quadratic(support), self._problem.coefficients
+        low, high = minimum(quadratic, c, tolerance=self._unit / 2)
         return round((low + high) / (2 * self._unit))
 
     def quadratic(self, support: Sequence[int] | NDArray[np.int64]) -> Quadratic:
         """The exact rational objective b'Hb - 2c'b + yy on a support."""
-        from .kernels import gram_block
-
         gram, columns = self._gram, np.asarray(support, dtype=np.int64)
-        products = gram_block(gram.columns, gram.slot, gram.diagonal, gram.records, columns)
         return Quadratic(
-            flint.fmpz_mat(products.tolist()),
+            flint.fmpz_mat(gram.block(columns).tolist()),
             gram.c[columns].tolist(),
             gram.yy,
             STEPS**2,

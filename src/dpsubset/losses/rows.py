@@ -10,7 +10,6 @@ many bits as it takes.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
@@ -24,19 +23,21 @@ from ..public.problem import Problem
 from ..table.door import STEPS
 from ..table.gram import Gram
 from ..table.moments import Moments
-from .base import LOGISTIC, Rows
+from .base import RowLoss
 from .certified_rows import Sum, minimum
-
-_CODES = {"box": 0, "ball": 1, "l1": 2}
-#: log 2, rounded down at the 128th bit.
-_LOG_2 = Fraction(0xB17217F7D1CF79ABC9E3B39803F2F6AF, 2**128)
+from .row_kernels import score_all
 
 
 class FromRecords:
     """Scores of supports from quantised records: deterministic, certified, on an integer grid."""
 
     def __init__(
-        self, data: Moments | Gram, problem: Problem, unit: Fraction, rows: Rows, penalty: int = 0
+        self,
+        data: Moments | Gram,
+        problem: Problem,
+        unit: Fraction,
+        row_loss: RowLoss,
+        penalty: int = 0,
     ) -> None:
         if isinstance(data, Moments) or len(data.records) != problem.p:
             raise ArgumentError(
@@ -45,7 +46,7 @@ class FromRecords:
         #: Added to the score for every variable of a support, in units.
         self.penalty = penalty
         self.records, self.response = data.records, data.response
-        self.rows = rows
+        self.row_loss = row_loss
         self._problem = problem
         self._unit = unit
         #: A power of two: the conversion is exact.
@@ -53,8 +54,6 @@ class FromRecords:
 
     def scores(self, supports: NDArray[np.int64]) -> NDArray[np.int64]:
         """f~(S) / unit for each row of ``supports`` (sorted column positions)."""
-        from .row_kernels import score_all
-
         problem = self._problem
         zero, rest = self._at_zero
         scores = np.empty(len(supports), dtype=np.int64)
@@ -62,11 +61,8 @@ class FromRecords:
             self.records,
             self.response,
             supports,
-            self.rows.code,
-            self.rows.labels,
-            float(self.rows.threshold),
-            _CODES[problem.constraint],
-            problem.radius,
+            self.row_loss,
+            problem.coefficients,
             problem.ridge,
             float(STEPS),
             self.unit_float,
@@ -82,33 +78,21 @@ class FromRecords:
     @cached_property
     def _at_zero(self) -> tuple[int, float]:
         """F(0) in units: the nearest integer, and what is left as a float."""
-        exact = at_zero(self.rows, self.response) / self._unit
+        exact = self.row_loss.at_zero(self.response) / self._unit
         return round(exact), float(exact - round(exact))
 
     def exact_score(self, support: Sequence[int] | NDArray[np.int64]) -> int:
         """f~(S) / unit without float64 and without penalty: any conditioning, any n."""
-        low, high = minimum(self.sum(support), self._problem.constraint, self._problem.radius,
-                            tolerance=self._unit / 2)  # fmt: skip
+        c = self._problem.coefficients
+        low, high = minimum(self.sum(support), c, tolerance=self._unit / 2)
         return round((low + high) / (2 * self._unit))
 
     def sum(self, support: Sequence[int] | NDArray[np.int64]) -> Sum:
         """The exact objective on a support: different rows in order, and how often they occur."""
         cells = np.vstack([self.records[list(support)], self.response[None]]).astype(np.int64)
-        if self.rows.labels:
+        if self.row_loss.labels:
             sign = np.where(cells[-1] < 0, -1, 1)
             cells = np.vstack([cells[:-1] * sign, np.ones_like(sign)])
         counts = Counter(map(tuple, cells.T.tolist()))
         rows = [(row[:-1], row[-1], counts[row]) for row in sorted(counts)]
-        return Sum(rows, len(support), STEPS, self.rows.code, self.rows.threshold,
-                   Fraction(self._problem.ridge))  # fmt: skip
-
-
-def at_zero(rows: Rows, response: NDArray[np.int16]) -> Fraction:
-    """The sum of the losses at b = 0, exact but for the last of 128 bits of log 2."""
-    if rows.labels:
-        return len(response) * (_LOG_2 if rows.code == LOGISTIC else Fraction(1))
-    d, sizes = rows.threshold, np.abs(response.astype(np.int64))
-    near = sizes[sizes <= math.floor(d * STEPS)]
-    far = int(sizes.sum() - near.sum())
-    squares = Fraction(int((near * near).sum()), STEPS**2)
-    return squares + 2 * d * Fraction(far, STEPS) - d**2 * (len(sizes) - len(near))
+        return Sum(rows, len(support), STEPS, self.row_loss, Fraction(self._problem.ridge))

@@ -140,14 +140,10 @@ class HardThresholding(Mechanism):
         return self.shrunk(setting.problem, dict(zip(columns, values, strict=True)))
 
     def shrunk(self, problem: Problem, values: Mapping[int, int]) -> Coefficients:
-        """Coefficients cut to the box, then scaled into the ball or l1 ball."""
+        """Coefficients cut to the box, then scaled into the coefficient set."""
         grid = self.GRID
         b = {j: min(max(value, -grid), grid) for j, value in values.items()}
-        norm = grid
-        if problem.constraint == "l1":
-            norm = sum(abs(value) for value in b.values())
-        elif problem.constraint == "ball":
-            norm = _root_up(sum(value**2 for value in b.values()))
+        norm = problem.coefficients.gauge(list(b.values()))
         if norm > grid:
             b = {j: (abs(v) * grid // norm) * (1 if v > 0 else -1) for j, v in b.items()}
         return {j: value for j, value in b.items() if value}
@@ -312,11 +308,6 @@ def _add(log: float | None, other: float) -> float:
 def _rounded(numerator: int, denominator: int) -> int:
     """The nearest whole number to a quotient; halves go up."""
     return (2 * numerator + denominator) // (2 * denominator)
-
-
-def _root_up(square: int) -> int:
-    root = math.isqrt(square)
-    return root if root**2 == square else root + 1
 
 
 def _free(problem: Problem) -> int:

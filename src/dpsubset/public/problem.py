@@ -21,21 +21,19 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from ..arguments import choice, number, positive, rational, whole
+from ..constraints import CONSTRAINTS, Constraint, Name
 from ..errors import ArgumentError
 
 # The checks of numbers are part of this module for those who state problems and options.
 __all__ = [
-    "Constraint",
     "Neighbours",
     "Problem",
     "number",
     "positive",
     "rational",
-    "sqrt_up",
     "whole",
 ]
 
-Constraint = Literal["box", "ball", "l1"]
 Neighbours = Literal["replace-one", "add-remove"]
 
 #: Most variables: sums of their integer weights must fit in int64 (see proofs/bounds.md).
@@ -56,7 +54,7 @@ class Problem:
 
     p: int
     k: int
-    constraint: Constraint
+    constraint: Name
     radius: float
     ridge: float
     neighbours: Neighbours
@@ -93,7 +91,7 @@ class Problem:
             raise ArgumentError(f"there may be at most {LARGEST_P} variables")
         if k > p:
             raise ArgumentError(f"k must be at most p, the number of variables, which is {p}")
-        constraint = choice(constraint, get_args(Constraint), "constraint")
+        constraint = choice(constraint, CONSTRAINTS, "constraint")
         neighbours = choice(neighbours, get_args(Neighbours), "neighbours")
         loss = choice(loss, LOSSES, "loss")
         threshold = _threshold(threshold, loss, LOSSES[loss].of_threshold is not None)
@@ -102,7 +100,7 @@ class Problem:
         if radius is None:
             reach = positive(LOSSES[loss].reach if reach is None else reach, "reach")
             # What is cut off here is refused below; its square would not fit in a float.
-            settled = _radius(constraint, min(reach, 1e100), k)
+            settled = CONSTRAINTS[constraint].radius_for(min(reach, 1e100), k)
         else:
             settled = positive(radius, "radius")
         # Beyond these the float64 kernels could overflow; nobody wants them.
@@ -123,14 +121,14 @@ class Problem:
         )  # fmt: skip
 
     @property
+    def coefficients(self) -> Constraint:
+        """C: the constraint with its radius."""
+        return CONSTRAINTS[self.constraint](self.radius)
+
+    @property
     def reach(self) -> Fraction:
         """B, rounded up: no prediction of an allowed model is larger."""
-        radius = Fraction(self.radius)
-        if self.constraint == "box":
-            return radius * self.k
-        if self.constraint == "ball":
-            return sqrt_up(radius**2 * self.k)
-        return radius
+        return self.coefficients.reach(self.k)
 
     @property
     def supports(self) -> int:
@@ -153,27 +151,3 @@ def _threshold(value: Any, loss: str, has_one: bool) -> float | None:
             "half-range; where larger ones are wanted, take loss='least-squares'"
         )
     return settled
-
-
-def sqrt_up(square: Fraction, bits: int = 64) -> Fraction:
-    """The square root, rounded up to a multiple of 2**-bits."""
-    scaled = square * 4**bits
-    whole_part = scaled.numerator // scaled.denominator
-    root = math.isqrt(whole_part)
-    if Fraction(root) ** 2 < scaled:
-        root += 1
-    return Fraction(root, 2**bits)
-
-
-def _radius(constraint: str, reach: float, k: int) -> float:
-    """The largest float radius whose reach does not pass the one asked for."""
-    bound = Fraction(reach)
-    if constraint == "l1":
-        return reach
-    if constraint == "box":
-        radius = float(bound / k)
-        return radius if Fraction(radius) * k <= bound else math.nextafter(radius, 0.0)
-    radius = math.sqrt(bound**2 / k)
-    while Fraction(radius) ** 2 * k > bound**2:
-        radius = math.nextafter(radius, 0.0)
-    return radius

@@ -12,23 +12,23 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
+from typing import Any, ParamSpec, TypedDict, TypeVar
 
 from ..arguments import whole
+from ..constraints import Name as Constraint
 from ..errors import ArgumentError, TableError, did_you_mean
 from ..losses import CLASSIFICATION, REGRESSION
+from ..losses import Name as Loss
 from ..search.engine import Limits
 from ..table.moments import Moments
 from ..table.sources import read_schema
-from .problem import Constraint, Neighbours, Problem
+from .problem import Neighbours, Problem
 from .schema import Bounds, Schema, declared_width
 
 NO_WIDTH = (
     "a list of records does not declare how many columns it has: pass a NumPy array, or bounds "
     "with one entry a column, or a schema"
 )
-
-Loss = Literal["least-squares", "logistic", "hinge", "huber"]
 
 
 class ProblemArguments(TypedDict, total=False):

@@ -192,8 +192,7 @@ def _label_lines(schema: Schema, problem: Problem) -> list[str]:
     response = schema.response
     if response.labels is None:
         return []
-    rows = loss_of(problem).rows
-    takes_labels = rows is not None and rows.labels  # the sign of the response, 1 for 0
+    takes_labels = loss_of(problem).labels  # the sign of the response, 1 for 0
     rest = {
         "low": f"as {response.labels[0]}",
         "high": f"as {response.labels[1]}",

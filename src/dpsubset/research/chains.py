@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from ..arguments import seed_number
 from ..errors import ArgumentError
-from ..losses.kernels import gram_entry
 from ..mechanisms import Setting
 from ..mechanisms.metropolis import Metropolis
 from ..mechanisms.shared.chain import Chain
@@ -197,8 +196,7 @@ def _explained(gram: Gram, supports: NDArray[np.int64]) -> NDArray[np.float64]:
 def _share(gram: Gram, support: NDArray[np.int64]) -> float:
     """y' Phi_S y / y'y by least squares on the normal equations; 0 where y is 0."""
     scale = float(STEPS) ** 2
-    view = gram.columns, gram.slot, gram.diagonal, gram.records
-    h = np.array([[gram_entry(*view, i, j) for j in support] for i in support]) / scale
+    h = gram.block(np.array(support, dtype=np.int64)) / scale
     c = gram.c[support] / scale
     b = np.linalg.lstsq(h, c, rcond=None)[0]
     return float(c @ b) / (gram.yy / scale) if gram.yy else 0.0

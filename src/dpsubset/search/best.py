@@ -15,9 +15,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .bounds.kernels import FREE, likely_supports
-from .bounds.quadratic import Bound
+from .bounds.base import Bound
+from .bounds.kernels import FREE
 from .engine import Engine, Flat, Leaf, Listed, Support
+from .envelope_kernels import likely_supports
 from .region import Region
 
 #: A leaf with at most this many supports that could still matter is listed instead of split.

@@ -23,8 +23,8 @@ from ..losses import scorer
 from ..public.problem import Problem, positive, whole
 from ..table.gram import Gram
 from ..table.moments import Moments
-from .bounds.quadratic import Bound
-from .bounds.rows import bounder
+from .bounds.base import Bound
+from .bounds.choose import bounder
 from .region import Region
 
 Support = tuple[int, ...]

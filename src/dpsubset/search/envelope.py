@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from ..privacy.random import Randomness
 from ..privacy.random.draws import exp_interval
+from . import envelope_kernels
 from .bounds import kernels
-from .bounds.quadratic import Bound, Bounder
+from .bounds.base import Bound, Bounder
 from .region import Region
 
 #: Weights of features are integers of about this many bits.
@@ -114,7 +115,7 @@ class _Pool:
         self._weights = np.empty(len(g), dtype=np.int64)
         capped = np.minimum(g, middle)
         rest = int(
-            kernels.integer_weights(
+            envelope_kernels.integer_weights(
                 capped, region.status, pool, eta, middle, _WEIGHT_BITS, self._weights
             )
         )

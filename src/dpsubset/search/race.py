@@ -27,7 +27,7 @@ from fractions import Fraction
 from ..privacy.random import Randomness
 from ..public.problem import Problem
 from .best import Best
-from .bounds.quadratic import Bound
+from .bounds.base import Bound
 from .chance import Between, Chance, Moment
 from .engine import Engine, Flat, Leaf, Listed, Support
 from .envelope import ClosedEnvelope, FlatEnvelope, OpenEnvelope, Scale

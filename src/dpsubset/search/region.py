@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..privacy.random import Randomness
 from ..public.problem import Problem
-from .bounds.kernels import FREE, IN, OUT, POOLS
+from .bounds.kernels import FREE, IN, OUT, POOLS, Picks
 
 
 @dataclass(repr=False)  # which regions there are depends on the data
@@ -71,6 +71,11 @@ class Region:
                 status[status == FREE + pool] = OUT
         sizes = tuple(int(np.count_nonzero(status == FREE + pool)) for pool in range(POOLS))
         return cls(status, forced, picks, sizes)  # type: ignore[arg-type]
+
+    @property
+    def view(self) -> Picks:
+        """As kernels take it."""
+        return Picks(self.status, self.members, np.array(self.picks))
 
     @property
     def size(self) -> int:

@@ -65,7 +65,7 @@ def check(solver: str, problem: Problem) -> None:
     if solver in _CONES and problem.loss != "least-squares":
         raise ArgumentError(f"solver={solver!r} knows least squares only: the cone program is "
                             "quadratic. Use solver='highs', 'gurobi' or 'engine'")  # fmt: skip
-    if problem.constraint == "l1":
+    if problem.constraint not in ("box", "ball"):
         raise ArgumentError(f"solver={solver!r} knows the box and the ball; use solver='engine'")
     if solver not in _CONES and problem.constraint == "ball" and problem.ridge == 0:
         raise ArgumentError(

@@ -40,15 +40,14 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from ..constraints.base import shrink, solve
 from ..losses import scorer
-from ..losses.base import HINGE
-from ..losses.kernels import BALL, BOX, minimise
-from ..losses.row_kernels import _descend, gather
+from ..losses.row_kernels import descend, gather
 from ..losses.rows import FromRecords
 from ..public.problem import Problem
 from ..search.bounds.kernels import FREE
-from ..search.bounds.quadratic import _smallest
-from ..search.bounds.row_kernels import SLOPES, entropies, gradient, slopes
+from ..search.bounds.quadratic import smallest_eigenvalue
+from ..search.bounds.row_kernels import gradient, half_slope, slopes
 from ..table.door import STEPS
 from ..table.gram import Gram
 from .certify import power_of_two
@@ -147,7 +146,7 @@ class Cuts(Planes):
             # b = sqrt(z) u: a ridge and a ball on u.
             root = np.sqrt(z)
             h = root[:, None] * g * root + self._ridge * np.eye(len(z))
-            u, _, _ = minimise(h, root * c, yy, BALL, problem.radius, 1e-12 * yy)
+            u = self._point(h, root * c, 1e-12 * yy)
             length = float(u @ u)
             mu = 0.0
             if length > 0.99 * problem.radius**2:
@@ -155,8 +154,13 @@ class Cuts(Planes):
             return root * u, mu
         # b = z v: a box on v.
         h = z[:, None] * g * z + self._ridge * np.diag(z)
-        v, _, _ = minimise(h, z * c, yy, BOX, problem.radius, 1e-12 * yy)
-        return z * v, 0.0
+        return z * self._point(h, z * c, 1e-12 * yy), 0.0
+
+    def _point(self, h: Floats, c: Floats, target: float) -> Floats:
+        """A point of C near the minimum of b'Hb - 2c'b."""
+        b: Floats = solve(self._problem.coefficients, h, c, target)
+        shrink(self._problem.coefficients, b)
+        return b
 
 
 class RowCuts(Planes):
@@ -168,34 +172,32 @@ class RowCuts(Planes):
         # No loss at t = 0 is above 1.
         self._n = scorer.records.shape[1]
         self.scale = power_of_two(self._n)
-        self._entropies = entropies()
+        self._table = scorer.row_loss.conjugates()
 
     def at(self, z: Floats) -> tuple[float, Floats]:
         """From slopes that are integers, so that their sums are exact."""
-        source, rows, n = self._from, self._from.rows, self._n
-        threshold, scale = float(rows.threshold), float(STEPS)
+        source, n, scale = self._from, self._n, float(STEPS)
         q, half = np.empty(n, dtype=np.int16), np.empty(self._problem.p)
-        const = slopes(self._predictions(z), source.response, rows.code, rows.labels, threshold,
-                       scale, _SMOOTHINGS[-1], 0.0, self._entropies, q)  # fmt: skip
-        factor = 0.5 / (scale * SLOPES) * (1.0 if rows.labels else 2.0 * threshold)
+        const = slopes(self._predictions(z), source.response, source.row_loss, scale,
+                       _SMOOTHINGS[-1], 0.0, self._table, q)  # fmt: skip
         status = np.full(self._problem.p, FREE, dtype=np.int8)
-        gradient(source.records, status, q, factor, half)
+        gradient(source.records, status, q, half_slope(source.row_loss, scale), half)
         # Four roundings on the way from an integer.
         w = np.abs(half) * (1.0 + 2.0**-50)
         r, mu = self._problem.radius, 0.0
         if self._problem.constraint == "ball":
             # What makes the plane highest at z.
             mu = max(0.0, math.sqrt(float(z @ (w * w))) / r - self._ridge)
-        # The constant is off by less than this, see `search.row_kernels.improve`.
+        # The constant is off by less than this, see `search.bounds.row_kernels.improve`.
         base = const - 2.0**-48 * (n + 1.0) - mu * r * r * _UP
         return base - 2.0**-50 * abs(base), self._gains(w, mu)
 
     def _predictions(self, z: Floats) -> Floats:
         """X b for the b of c(z), nearly."""
-        source, rows, problem = self._from, self._from.rows, self._problem
+        source, loss, problem = self._from, self._from.row_loss, self._problem
         features = np.flatnonzero(z > _SOME)
         x, y = np.empty((self._n, len(features))), np.empty(self._n)
-        gather(source.records, source.response, features, rows.labels, float(STEPS), x, y)
+        gather(source.records, source.response, features, loss.labels, float(STEPS), x, y)
         # b = sqrt(z) u for the ball, as above. For the box b = z v; its ridge, z_j each, is taken
         # for their mean, which is right at whole z.
         share = z[features]
@@ -204,11 +206,10 @@ class RowCuts(Planes):
         ridge = self._ridge if ball else self._ridge * float(share.mean())
         u = np.zeros(len(features))
         # Where few rows of the Huber loss have any curvature, a little of it helps.
-        for smoothing in _SMOOTHINGS if rows.code == HINGE else (1e-3,):
-            _descend(x, y, rows.code, float(rows.threshold), smoothing, BALL if ball else BOX,
-                     problem.radius, ridge, 1e-9 * self._n, u)  # fmt: skip
+        for smoothing in _SMOOTHINGS if loss.is_kinked() else (1e-3,):
+            descend(loss, problem.coefficients, x, y, smoothing, ridge, 1e-9 * self._n, u)
         t: Floats = x @ u
-        return np.where(source.response < 0, -t, t) if rows.labels else t
+        return np.where(source.response < 0, -t, t) if loss.labels else t
 
 
 def planes(gram: Gram, problem: Problem) -> Planes:
@@ -224,4 +225,4 @@ def _least_eigenvalue(gram: Gram) -> int:
     g = gram.columns[gram.slot, : gram.p].astype(np.float64)
     # What float64 may be off by grows with p and with the size of the matrix.
     margin = 8.0 * gram.p * 2.0**-52 * float(np.linalg.norm(g))
-    return max(0, math.floor(_smallest(g) - margin))
+    return max(0, math.floor(smallest_eigenvalue(g) - margin))

@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..public.schema import Schema
+from . import products
 from .door import Door
 from .moments import Block, Moments, check_n
+from .products import Products
 
 #: Rows whose products are exact in float64 (see `moments`).
 _EXACT_ROWS = 2**22
@@ -68,6 +70,15 @@ class Gram:
         #: Whether every column is at hand.
         self.whole = bool((slot >= 0).all())
         self.p = len(c)
+
+    @property
+    def products(self) -> Products:
+        """X'X as kernels take it."""
+        return Products(self.columns, self.slot, self.diagonal, self.records)
+
+    def block(self, features: Ints) -> Ints:
+        """X'X on some features."""
+        return products.block(self.products, features)
 
     def __repr__(self) -> str:
         return f"Gram(p={self.p}, private values hidden)"

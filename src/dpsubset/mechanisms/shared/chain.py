@@ -15,7 +15,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ...losses.kernels import BALL, BOX, L1
 from ...losses.least_squares import Scorer
 from ...privacy.random import Randomness
 from ...privacy.random.draws import exp_interval
@@ -25,7 +24,7 @@ from ...table.door import STEPS
 from ...table.gram import Gram
 from . import chain_kernels as kernels
 
-_CODES = {"box": BOX, "ball": BALL, "l1": L1}
+_SCALE = float(STEPS) ** 2
 
 #: Most random words fetched at a time.
 _WORDS = 2**13
@@ -116,8 +115,7 @@ class Chain:
             else:
                 self._decide(walk, words[state[kernels.USED] - 1], bits, rng)
             halt = kernels.walk(
-                gram.columns, gram.slot, gram.diagonal, gram.records, gram.c, gram.yy,
-                _CODES[problem.constraint], problem.radius, problem.ridge, float(STEPS) ** 2,
+                gram.products, gram.c, gram.yy, problem.coefficients, problem.ridge, _SCALE,
                 float(self._unit), float(self.weight), self._pairs, last, self.lazy, bits, words,
                 walk.inside, walk.outside, walk.members, walk.trial, state,
                 self._known, self._remembered,

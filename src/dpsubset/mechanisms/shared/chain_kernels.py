@@ -18,9 +18,11 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ...losses.kernels import put, score_one
+from ...constraints import Constraint
+from ...kernels.arrays import Ints, put
+from ...losses.quadratic_kernels import score_one
+from ...table.products import Products
 
-Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 #: Why a walk halts.
@@ -37,14 +39,10 @@ _EXP_ERROR = 2.0**-45
 
 @numba.njit(cache=True)
 def walk(
-    columns: Ints,
-    slot: Ints,
-    diagonal: Ints,
-    records: NDArray[np.int16],
+    x: Products,
     xy: Ints,
     y_square: int,
-    constraint: int,
-    radius: float,
+    constraint: Constraint,
     ridge: float,
     scale: float,
     unit: float,
@@ -66,7 +64,7 @@ def walk(
 
     Parameters
     ----------
-    columns, ..., unit
+    x, ..., unit
         As in `score_one`.
     weight : float
         eta * unit, rounded to nearest.
@@ -105,9 +103,8 @@ def walk(
         row = place(trial, known.shape[0])
         if not same(known, row, trial):
             certified, score = score_one(
-                columns, slot, diagonal, records, xy, y_square, trial, constraint, radius, ridge,
-                scale, unit, h, c,
-            )  # fmt: skip
+                x, xy, y_square, trial, constraint, ridge, scale, unit, h, c
+            )
             state[SCORED] += 1
             if not certified:
                 # The word is not used up: it makes the same proposal once the score is known.

@@ -11,28 +11,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ...losses.kernels import put
+from ...kernels.arrays import Array, Ints, put
+from ...kernels.triangles import factor, forward
 from .kernels import OUT
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-
-@numba.njit(cache=True)
-def _factor(matrix: Array, low: Array) -> bool:
-    """The Cholesky factor, in place; False if the matrix is not positive definite."""
-    for i in range(matrix.shape[0]):
-        for j in range(i + 1):
-            total = matrix[i, j]
-            for t in range(j):
-                total -= low[i, t] * low[j, t]
-            if i == j:
-                if not total > 0.0:
-                    return False
-                low[i, i] = np.sqrt(total)
-            else:
-                low[i, j] = total / low[j, j]
-    return True
 
 
 @numba.njit(cache=True)
@@ -42,18 +23,14 @@ def positive_inverse(matrix: Array, out: Array) -> bool:
     For small matrices, without BLAS: its threads cost more than they bring.
     """
     p = matrix.shape[0]
-    low = np.zeros((p, p))
-    if not _factor(matrix, low):
+    triangle = matrix.copy()
+    if not factor(triangle, 0.0):
         return False
-    # Rows of ``up`` are columns of the inverse of low: contiguous in the products below.
+    # Row j is column j of the inverse of the lower factor: contiguous in the products below.
     up = np.zeros((p, p))
     for j in range(p):
-        up[j, j] = 1.0 / low[j, j]
-        for i in range(j + 1, p):
-            total = 0.0
-            for t in range(j, i):
-                total -= low[i, t] * up[j, t]
-            up[j, i] = total / low[i, i]
+        up[j, j] = 1.0
+        forward(triangle[j:, j:], up[j, j:])
     for i in range(p):
         for j in range(i + 1):
             total = 0.0
@@ -77,10 +54,10 @@ def raise_diagonal(inverse: Array, d: Array, free: NDArray[np.bool_], share: flo
             continue
         grown = share / inverse[j, j]
         d[j] += grown
-        factor = grown / (1.0 - share)
+        growth = grown / (1.0 - share)
         put(column, inverse[:, j])
         for a in range(p):
-            scaled = factor * column[a]
+            scaled = growth * column[a]
             for b in range(p):
                 inverse[a, b] += scaled * column[b]
 
@@ -127,14 +104,15 @@ def sparse_diagonal(
         for j in range(m):
             block[i, j] = row[core[j]] / scale
         block[i, i] -= share + 2.0 * nudge
-    low = np.empty((m, m))
-    if not _factor(block, low):
+    triangle = block.copy()
+    if not factor(triangle, 0.0):
         for i in range(m):
             block[i, i] += share
         share = 0.0
-        if not _factor(block, low):
+        triangle = block
+        if not factor(triangle, 0.0):
             return False
-    # z_j = low^-1 G_core,j: |z_j|^2 is what the core explains of feature j.
+    # z_j = U'^-1 G_core,j: |z_j|^2 is what the core explains of feature j.
     z = np.empty((m, p))
     square = np.zeros(p)
     for i in range(m):
@@ -143,11 +121,11 @@ def sparse_diagonal(
         for j in range(p):
             here[j] = row[j] / scale
         for t in range(i):
-            factor, before = low[i, t], z[t]
+            weight, before = triangle[t, i], z[t]
             for j in range(p):
-                here[j] -= factor * before[j]
+                here[j] -= weight * before[j]
         for j in range(p):
-            here[j] /= low[i, i]
+            here[j] /= triangle[i, i]
             square[j] += here[j] * here[j]
     beyond = np.empty(p, dtype=np.bool_)
     for j in range(p):

@@ -5,9 +5,8 @@ with u = Q b, Q = H - D positive semidefinite, w = c - u:
 
     f(S) >= yy - b'Qb - extra - sum over j in S of g_j,
 
-    box    g_j = phi_j(w_j), extra = 0
-    ball   g_j = w_j^2 / (D + mu), extra = mu r^2, any mu >= 0 with D + mu > 0
-    l1     g_j = (|w_j| - nu)_+^2 / (D + mu), extra = mu K^2 + 2 nu K, likewise, any nu >= 0
+The constraint says what g_j and extra are. Of the box g_j is the largest 2 w_j v - d_j v^2 with
+|v| <= radius, and extra is 0. The balls have multipliers mu and nu, see `constraints.joint`.
 
 A kernel looks for a b that makes the *envelope* small, i.e. minimises the convex function
 
@@ -22,38 +21,82 @@ Columns of G = X'X are rows of an int64 matrix, ``columns[slot[j]]`` (the whole 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ...losses.kernels import put
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-BOX, BALL, L1 = 0, 1, 2
+from ...constraints.base import Constraint, coefficient, extra, gain, settle
+from ...kernels.arrays import ROUNDING, Array, Ints, put
+from ...kernels.triangles import factor, solve
+from ...kernels.values import either
 
 #: Status of a feature in a region: forced out, forced in, free in the first or the second pool.
 OUT, IN, FREE = 0, 1, 2
 POOLS = 2
 
 
+#: What is kept of a dual point b beside u = Qb, as one record:
+#: carried       b'Qb, or for losses of records what takes its place
+#: mu, nu        the multipliers of the constraint
+#: length        the l1 norm of b, rounded up
+#: u_error       what rounding did to an entry of u, at most
+#: carried_error what it did to ``carried``
+#: started       whether there is a point at all: losses of records have none before the first pass
+POINT = np.dtype(
+    [(name, np.float64) for name in ("carried", "mu", "nu", "length", "u_error", "carried_error")]
+    + [("started", np.bool_)],
+    align=True,
+)
+
+
+class Picks(NamedTuple):
+    """A region as kernels see it."""
+
+    status: NDArray[np.int8]
+    members: Ints
+    picks: Ints
+
+
+class Work(NamedTuple):
+    """Working space of an ascent: the leading features, and what it computes of them.
+
+    ``top`` and ``pi`` are the leading free features and their inclusion probabilities, ``chosen``
+    and ``v`` those that b moves towards with their weights, ``w``, ``share`` and ``d`` what
+    `constraints.base.settle` takes, ``g`` the gains of all features.
+    """
+
+    top: Ints
+    pi: Array
+    chosen: Ints
+    v: Array
+    w: Array
+    share: Array
+    d: Array
+    g: Array
+
+
+@numba.njit(cache=True)
+def workspace(region: Picks) -> Work:
+    """For a region."""
+    width = 3 * (region.picks[0] + region.picks[1]) + 16
+    most = width + region.members.shape[0]
+    return Work(
+        np.empty(width, dtype=np.int64), np.zeros(width), np.empty(most, dtype=np.int64),
+        np.empty(most), np.empty(most), np.empty(most), np.empty(most),
+        np.empty(region.status.shape[0]),
+    )  # fmt: skip
+
+
 @numba.njit(cache=True)
 def gains(
-    c: Array, u: Array, status: NDArray[np.int8], constraint: int, radius: float, d: Array,
-    mu: float, nu: float, g: Array,
+    c: Array, u: Array, status: NDArray[np.int8], constraint: Constraint, d: Array, mu: float,
+    nu: float, g: Array,
 ) -> None:  # fmt: skip
     """g_j of every feature that is not out."""
     for j in range(c.shape[0]):
-        if status[j] == OUT:
-            g[j] = 0.0
-            continue
-        w = abs(c[j] - u[j])
-        if constraint == BOX:
-            g[j] = w * w / d[j] if w < d[j] * radius else radius * (2.0 * w - d[j] * radius)
-        else:
-            w = max(w - nu, 0.0)
-            g[j] = w * w / (d[j] + mu)
+        g[j] = 0.0 if status[j] == OUT else gain(constraint, c[j] - u[j], d[j], mu, nu)
 
 
 @numba.njit(cache=True)
@@ -128,156 +171,185 @@ def log_symmetric(
 
 
 @numba.njit(cache=True)
-def survey(
-    g: Array, status: NDArray[np.int8], picks: Ints, eta: float, top: Ints, pi: Array
-) -> tuple[int, float]:
+def survey(region: Picks, eta: float, work: Work) -> tuple[int, float]:
     """Leading features of both pools with their inclusion probabilities; sum of log envelopes."""
     found, total = 0, 0.0
     for pool in range(POOLS):
-        m = picks[pool]
+        m = region.picks[pool]
         if m == 0:
             continue
-        count = largest(g, status, pool, 3 * m + 8, top[found:])
+        count = largest(work.g, region.status, pool, 3 * m + 8, work.top[found:])
         total += log_symmetric(
-            g, status, pool, eta, m, top[found : found + count], pi[found : found + count]
-        )
+            work.g, region.status, pool, eta, m, work.top[found : found + count],
+            work.pi[found : found + count],
+        )  # fmt: skip
         found += count
     return found, total
 
 
 @numba.njit(cache=True)
-def settle_extra(
-    c: Array, u: Array, members: Ints, top: Ints, pi: Array, constraint: int, radius: float,
-    d: Array,
-) -> tuple[float, float]:  # fmt: skip
-    """The mu and nu that are best for given inclusion probabilities."""
-    if constraint == BALL:
-        # Phi falls in mu while sum pi w^2 / (d + mu)^2 > r^2: a root of a convex function, from
-        # the left. Never 0 with d = 0: then g would not be defined.
-        mu = 1e-12
-        for _ in range(30):
-            square, cube = 0.0, 0.0
-            for i in range(members.shape[0] + top.shape[0]):
-                j, share = _share(members, top, pi, i)
-                share *= (c[j] - u[j]) ** 2 / (d[j] + mu) ** 2
-                square += share
-                cube += share / (d[j] + mu)
-            if square <= radius * radius * (1.0 + 1e-6):
-                break
-            # Newton on 1/sqrt(square) - 1/radius, which is almost linear in mu.
-            mu += (np.sqrt(square) / radius - 1.0) * square / cube
-        return mu, 0.0
-    if constraint == L1:
-        # nu does what it can: sum pi (|w| - nu)_+ / (d + mu) falls to the radius. mu only keeps
-        # the gains from being too steep where d is small.
-        highest, least = 0.0, np.inf
-        for i in range(members.shape[0] + top.shape[0]):
-            j, _ = _share(members, top, pi, i)
-            highest = max(highest, abs(c[j] - u[j]))
-            least = min(least, d[j])
-        mu = max(0.02 * highest / radius - least, 1e-12)
-        nu = 0.0
-        for _ in range(50):
-            total, slope = 0.0, 0.0
-            for i in range(members.shape[0] + top.shape[0]):
-                j, share = _share(members, top, pi, i)
-                w = abs(c[j] - u[j]) - nu
-                if w > 0.0:
-                    total += share * w / (d[j] + mu)
-                    slope += share / (d[j] + mu)
-            if total <= radius * (1.0 + 1e-9) or slope <= 0.0:
-                break
-            nu += (total - radius) / slope
-        return mu, nu
+def _settled(
+    constraint: Constraint, c: Array, u: Array, region: Picks, found: int, d: Array, work: Work
+) -> tuple[float, float]:
+    members = region.members.shape[0]
+    for i in range(members + found):
+        j = region.members[i] if i < members else work.top[i - members]
+        work.share[i] = 1.0 if i < members else work.pi[i - members]
+        work.w[i], work.d[i] = c[j] - u[j], d[j]
+    size = members + found
+    return settle(constraint, work.w[:size], work.share[:size], work.d[:size])
+
+
+@numba.njit(cache=True)
+def _first(
+    constraint: Constraint, c: Array, u: Array, region: Picks, d: Array, work: Work
+) -> tuple[float, float]:
+    for j in range(c.shape[0]):
+        work.g[j] = abs(c[j] - u[j])
+    found, _ = survey(region, 1e300, work)
+    return _settled(constraint, c, u, region, found, d, work)
+
+
+@numba.njit(cache=True)
+def _no_multipliers(
+    constraint: Constraint, c: Array, u: Array, region: Picks, d: Array, work: Work
+) -> tuple[float, float]:
     return 0.0, 0.0
 
 
 @numba.njit(cache=True)
-def _share(members: Ints, top: Ints, pi: Array, i: int) -> tuple[int, float]:
-    """The i-th of the members and the leading features, with its inclusion probability."""
-    if i < members.shape[0]:
-        return members[i], 1.0
-    return top[i - members.shape[0]], pi[i - members.shape[0]]
+def _none_settled(
+    constraint: Constraint, c: Array, u: Array, region: Picks, found: int, d: Array, work: Work
+) -> tuple[float, float]:
+    return 0.0, 0.0
+
+
+#: (C, c, u, region, found, d, work) -> the mu and nu that are best for the inclusion probabilities
+#: of the leading features.
+settled = either("is_joint", _settled, _none_settled)
+#: (C, c, u, region, d, work) -> a first guess: the features with the largest |w| are certain.
+first_multipliers = either("is_joint", _first, _no_multipliers)
 
 
 @numba.njit(cache=True)
-def extra(constraint: int, radius: float, mu: float, nu: float) -> float:
-    """The part of the bound that no feature carries."""
-    if constraint == BOX:
-        return 0.0
-    return mu * radius * radius + 2.0 * nu * radius
-
-
-@numba.njit(cache=True)
-def _phi(
-    c: Array, u: Array, status: NDArray[np.int8], members: Ints, picks: Ints, constraint: int,
-    radius: float, d: Array, mu: float, nu: float, eta: float, bqb: float, g: Array, top: Ints,
-    pi: Array,
+def envelope(
+    c: Array, u: Array, region: Picks, constraint: Constraint, d: Array, mu: float, nu: float,
+    eta: float, carried: float, work: Work,
 ) -> tuple[int, float]:  # fmt: skip
-    """Leading features and Phi at a dual point."""
-    gains(c, u, status, constraint, radius, d, mu, nu, g)
-    found, total = survey(g, status, picks, eta, top, pi)
-    total += bqb + extra(constraint, radius, mu, nu)
-    for j in members:
-        total += g[j]
+    """How many features lead, and Phi at a dual point."""
+    gains(c, u, region.status, constraint, d, mu, nu, work.g)
+    found, total = survey(region, eta, work)
+    total += carried + extra(constraint, mu, nu)
+    for j in region.members:
+        total += work.g[j]
     return found, total
 
 
 @numba.njit(cache=True)
+def likely(members: Ints, found: int, core: NDArray[np.bool_], work: Work) -> int:
+    """The members and the likely features into ``chosen``, their inclusion probabilities in ``v``.
+
+    Returned: how many.
+    """
+    count = 0
+    for j in members:
+        work.chosen[count], work.v[count] = j, 1.0
+        count += 1
+    for i in range(found):
+        if work.pi[i] > 0.01 and (not core.shape[0] or core[work.top[i]]):
+            work.chosen[count], work.v[count] = work.top[i], work.pi[i]
+            count += 1
+    return count
+
+
+@numba.njit(cache=True)
+def _together(
+    constraint: Constraint, columns: Ints, slot: Ints, scale: float, c: Array, u: Array,
+    ridge: float, d: Array, mu: float, nu: float, chosen: Ints, v: Array,
+) -> int:  # fmt: skip
+    """The point b = pi * v(b) for fixed pi, mu and nu, on the chosen features with |w| > nu.
+
+    v_j = sign(w_j) (|w_j| - nu) / (d_j + mu) makes it a ridge regression with fixed signs:
+    (Q + diag((d + mu) / pi)) b = c - nu sign(w). ``v`` holds pi and takes b; returns how many of
+    ``chosen`` are left.
+    """
+    m = 0
+    for i in range(chosen.shape[0]):
+        if abs(c[chosen[i]] - u[chosen[i]]) > nu or nu == 0.0:
+            chosen[m], v[m] = chosen[i], v[i]
+            m += 1
+    up = np.empty((m, m))
+    for i in range(m):
+        row = columns[slot[chosen[i]]]
+        weight = d[chosen[i]]
+        for j in range(i, m):
+            up[i, j] = row[chosen[j]] / scale
+        up[i, i] = up[i, i] * (1.0 + 1e-12) + ridge - weight + (weight + mu) / v[i]
+    for i in range(m):
+        w = c[chosen[i]] - u[chosen[i]]
+        v[i] = c[chosen[i]] - (np.copysign(nu, w) if nu > 0.0 else 0.0)
+    factor(up, 1e-12)
+    solve(up, v[:m])
+    return m
+
+
+@numba.njit(cache=True)
+def _one_by_one(
+    constraint: Constraint, columns: Ints, slot: Ints, scale: float, c: Array, u: Array,
+    ridge: float, d: Array, mu: float, nu: float, chosen: Ints, v: Array,
+) -> int:  # fmt: skip
+    """The point pi * v, each v at its own gain."""
+    for i in range(chosen.shape[0]):
+        j = chosen[i]
+        v[i] *= coefficient(constraint, c[j] - u[j], d[j], mu, nu)
+    return chosen.shape[0]
+
+
+#: Where b moves: ``v`` holds the inclusion probabilities of the chosen features and takes their
+#: coefficients; returns how many of them are left.
+_toward = either("is_joint", _together, _one_by_one)
+
+
+@numba.njit(cache=True)
 def improve(
-    columns: Ints, slot: Ints, scale: float, c: Array, status: NDArray[np.int8], members: Ints,
-    picks: Ints, constraint: int, radius: float, ridge: float, d: Array, eta: float, rounds: int,
-    tolerance: float, size: float, core: NDArray[np.bool_], b: Array, u: Array, state: Array,
+    columns: Ints, slot: Ints, scale: float, c: Array, region: Picks, constraint: Constraint,
+    ridge: float, d: Array, eta: float, rounds: int, tolerance: float, size: float,
+    core: NDArray[np.bool_], b: Array, u: Array, point: np.record,
 ) -> int:  # fmt: skip
     """Improve the dual point in place; returns a feature whose column is missing, or -1.
 
-    Q = G + ridge I - diag(d). ``b`` may be empty, if nobody asks for it; ``u`` is Q b; ``state`` is
-    [b'Qb, mu, l1 norm of b (rounded up), error of u, error of b'Qb, nu]. The
-    errors bound what rounding did to u and b'Qb, for `bounds` to subtract; ``size`` is at least
-    every |Q_ij|. b stays within the core, unless that is empty.
+    Q = G + ridge I - diag(d). ``b`` may be empty, if nobody asks for it; ``u`` is Q b. The errors
+    in ``point`` are for `base.Bounder` to subtract; ``size`` is at least every |Q_ij|. b stays
+    within the core, unless that is empty.
     """
     p = c.shape[0]
-    width = 3 * (picks[0] + picks[1]) + 16
-    top = np.empty(width, dtype=np.int64)
-    pi = np.zeros(width)
-    chosen = np.empty(width + members.shape[0], dtype=np.int64)
-    v = np.empty(width + members.shape[0])
-    g = np.empty(p)
-    move = np.empty(p)
-    trial = np.empty(p)
-    if constraint != BOX and state[1] == 0.0:
-        # A first guess for mu: the features with the largest |w| are certain.
-        for j in range(p):
-            g[j] = abs(c[j] - u[j])
-        found, _ = survey(g, status, picks, 1e300, top, pi)
-        state[1], state[5] = settle_extra(c, u, members, top[:found], pi, constraint, radius, d)
-    found, phi = _phi(c, u, status, members, picks, constraint, radius, d, state[1], state[5], eta,
-                      state[0], g, top, pi)  # fmt: skip
+    work = workspace(region)
+    move, trial = np.empty(p), np.empty(p)
+    if point.mu == 0.0:
+        point.mu, point.nu = first_multipliers(constraint, c, u, region, d, work)
+    found, phi = envelope(c, u, region, constraint, d, point.mu, point.nu, eta, point.carried, work)
     step = 0.5
     for _ in range(rounds):
-        count = _likely(members, top[:found], pi, core, chosen, v)
+        count = likely(region.members, found, core, work)
         for i in range(count):
-            if slot[chosen[i]] < 0:
-                return chosen[i]
-        if constraint == BOX:
-            _box_target(c, u, radius, d, chosen[:count], v)
-        else:
-            count = _ridge_target(
-                columns, slot, scale, c, u, ridge, d, state[1], state[5], chosen[:count], v
-            )
+            if slot[work.chosen[i]] < 0:
+                return work.chosen[i]
+        count = _toward(constraint, columns, slot, scale, c, u, ridge, d, point.mu, point.nu,
+                        work.chosen[:count], work.v)  # fmt: skip
+        chosen, v = work.chosen[:count], work.v[:count]
         move[:] = 0.0
         for i in range(count):
             row = columns[slot[chosen[i]]]
-            factor = v[i] / scale
+            weight = v[i] / scale
             for j in range(p):
-                move[j] += factor * row[j]
+                move[j] += weight * row[j]
         vqv, vu = 0.0, 0.0
         for i in range(count):
             move[chosen[i]] += (ridge - d[chosen[i]]) * v[i]
         for i in range(count):
             vqv += v[i] * move[chosen[i]]
             vu += v[i] * u[chosen[i]]
-        curvature = vqv - 2.0 * vu + state[0]
+        curvature = vqv - 2.0 * vu + point.carried
         if not curvature > 0.0:
             break
         # Backtracking along the segment: at a full step Phi falls by about the curvature.
@@ -286,10 +358,10 @@ def improve(
         for _half in range(10):
             for j in range(p):
                 trial[j] = u[j] + step * (move[j] - u[j])
-            bqb = (1.0 - step) ** 2 * state[0] + step * (2.0 * (1.0 - step) * vu + step * vqv)
-            mu, nu = settle_extra(c, trial, members, top[:found], pi, constraint, radius, d)
-            found, value = _phi(c, trial, status, members, picks, constraint, radius, d, mu, nu,
-                                eta, bqb, g, top, pi)  # fmt: skip
+            bqb = (1.0 - step) ** 2 * point.carried
+            bqb += step * (2.0 * (1.0 - step) * vu + step * vqv)
+            mu, nu = settled(constraint, c, trial, region, found, d, work)
+            found, value = envelope(c, trial, region, constraint, d, mu, nu, eta, bqb, work)
             if value < phi - 0.1 * step * curvature:
                 better = True
                 break
@@ -304,141 +376,16 @@ def improve(
                 b[j] *= 1.0 - step
             for i in range(count):
                 b[chosen[i]] += step * v[i]
-        state[0], state[1], state[5] = bqb, mu, nu
+        point.carried, point.mu, point.nu = bqb, mu, nu
         norm = 0.0
         for i in range(count):
             norm += abs(v[i])
         # Each entry of the move has count + 4 roundings a term, the step a few more.
-        error = (count + 16) * 2.0**-53 * size * norm
-        state[4] += 2.0 * step * norm * (state[3] + error)
-        state[4] += (count + 16) * 2.0**-52 * size * (norm + state[2]) ** 2
-        state[3] += step * error + 2.0**-50 * size * (norm + state[2])
-        state[2] = (1.0 - step) * state[2] + step * norm * (1.0 + 2.0**-40)
+        error = (count + 16) * ROUNDING * size * norm
+        point.carried_error += 2.0 * step * norm * (point.u_error + error)
+        point.carried_error += (count + 16) * 2.0 * ROUNDING * size * (norm + point.length) ** 2
+        point.u_error += step * error + 2.0**-50 * size * (norm + point.length)
+        point.length = (1.0 - step) * point.length + step * norm * (1.0 + 2.0**-40)
         if gained < tolerance:
             break
     return -1
-
-
-@numba.njit(cache=True)
-def _likely(
-    members: Ints, top: Ints, pi: Array, core: NDArray[np.bool_], chosen: Ints, v: Array
-) -> int:
-    """The members and the likely features, with their inclusion probabilities in ``v``."""
-    count = 0
-    for j in members:
-        chosen[count], v[count] = j, 1.0
-        count += 1
-    for i in range(top.shape[0]):
-        if pi[i] > 0.01 and (not core.shape[0] or core[top[i]]):
-            chosen[count], v[count] = top[i], pi[i]
-            count += 1
-    return count
-
-
-@numba.njit(cache=True)
-def _box_target(c: Array, u: Array, radius: float, d: Array, chosen: Ints, v: Array) -> None:
-    """The point pi * v to move towards, for the box; ``v`` holds pi."""
-    for i in range(chosen.shape[0]):
-        j = chosen[i]
-        w = c[j] - u[j]
-        v[i] *= np.copysign(radius, w) if abs(w) >= d[j] * radius else w / d[j]
-
-
-@numba.njit(cache=True)
-def _ridge_target(
-    columns: Ints, slot: Ints, scale: float, c: Array, u: Array, ridge: float, d: Array, mu: float,
-    nu: float, chosen: Ints, v: Array,
-) -> int:  # fmt: skip
-    """The point b = pi * v(b) for fixed pi, mu and nu, on the chosen features with |w| > nu.
-
-    v_j = sign(w_j) (|w_j| - nu) / (d_j + mu) makes it a ridge regression with fixed signs:
-    (Q + diag((d + mu) / pi)) b = c - nu sign(w). ``v`` holds pi and takes b; returns how many of
-    ``chosen`` are left.
-    """
-    m = 0
-    for i in range(chosen.shape[0]):
-        if abs(c[chosen[i]] - u[chosen[i]]) > nu or nu == 0.0:
-            chosen[m], v[m] = chosen[i], v[i]
-            m += 1
-    low = np.empty((m, m))
-    for i in range(m):
-        row = columns[slot[chosen[i]]]
-        for j in range(i + 1):
-            total = row[chosen[j]] / scale
-            if i == j:
-                weight = d[chosen[i]]
-                total = total * (1.0 + 1e-12) + ridge - weight + (weight + mu) / v[i]
-            for t in range(j):
-                total -= low[i, t] * low[j, t]
-            if i == j:
-                low[i, i] = np.sqrt(max(total, 1e-12))
-            else:
-                low[i, j] = total / low[j, j]
-    for i in range(m):
-        w = c[chosen[i]] - u[chosen[i]]
-        total = c[chosen[i]] - (np.copysign(nu, w) if nu > 0.0 else 0.0)
-        for t in range(i):
-            total -= low[i, t] * v[t]
-        v[i] = total / low[i, i]
-    for i in range(m - 1, -1, -1):
-        total = v[i]
-        for t in range(i + 1, m):
-            total -= low[t, i] * v[t]
-        v[i] = total / low[i, i]
-    return m
-
-
-@numba.njit(cache=True)
-def integer_weights(
-    g: Array, status: NDArray[np.int8], pool: int, eta: float, high: float, bits: int, out: Ints
-) -> int:
-    """Integers not below 2**bits * exp(eta (g_j - high)) for the features of a pool, and their sum.
-
-    Every rounding is covered by a push upwards: an envelope may only grow.
-    """
-    total = 0
-    for j in range(g.shape[0]):
-        out[j] = 0
-        if status[j] == FREE + pool:
-            z = eta * (g[j] - high)
-            z += 2.0**-40 + 2.0**-50 * eta * (g[j] + high)
-            out[j] = np.int64(np.exp(z) * 2.0**bits) + 1
-            total += out[j]
-    return total
-
-
-@numba.njit(cache=True)
-def likely_supports(g: Array, m: int, need: float, out: Ints) -> int:
-    """All m-subsets of positions of the descending g whose sum is at least ``need``.
-
-    Returns their number, or -1 if there are more than ``out`` has rows. Depth first: at every
-    position the best completion is a run of following entries, whose sum is at hand.
-    """
-    n = g.shape[0]
-    sums = np.zeros(n + 1)
-    for i in range(n):
-        sums[i + 1] = sums[i] + g[i]
-    at = np.empty(m, dtype=np.int64)
-    total = np.zeros(m + 1)
-    depth, found = 0, 0
-    at[0] = 0
-    while depth >= 0:
-        i = at[depth]
-        left = m - depth
-        # Entries i, ..., i + left - 1 are the best way to complete from here.
-        if i + left > n or total[depth] + sums[i + left] - sums[i] < need:
-            depth -= 1
-            if depth >= 0:
-                at[depth] += 1
-            continue
-        if left == 1:
-            if found == out.shape[0]:
-                return -1
-            out[found] = at
-            found += 1
-            at[depth] += 1
-        else:
-            total[depth + 1] = total[depth] + g[i]
-            depth += 1
-            at[depth] = i + 1
-    return found

@@ -19,70 +19,50 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ...losses.base import HINGE, LOGISTIC
-from ...losses.kernels import put
-from ...losses.row_kernels import row
-from .kernels import BOX, OUT, _likely, _phi, settle_extra, survey
-
-Array = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-#: Slopes are integers over this.
-SLOPES = 2**14
-#: Entropies are integers over this: n of them fit in int64 for n < 2**33.
-ENTROPIES = 2**30
-
-
-def entropies() -> Ints:
-    """-l* of the logistic loss: the entropy of q / SLOPES in nats, rounded down."""
-    share = np.arange(1, SLOPES) / SLOPES
-    nats = -share * np.log(share) - (1 - share) * np.log1p(-share)
-    table = np.zeros(SLOPES + 1, dtype=np.int64)
-    # What float64 leaves uncertain is far below the step that is given away here.
-    table[1:-1] = np.maximum(np.floor(nats * ENTROPIES).astype(np.int64) - 1, 0)
-    return table
+from ...constraints.base import Constraint, coefficient
+from ...kernels.arrays import Array, Cells, Ints, put
+from ...losses.base import SLOPES, RowLoss, conjugate, conjugate_sum, smooth, steepest
+from .kernels import OUT, Picks, envelope, first_multipliers, likely, settled, workspace
 
 
 @numba.njit(cache=True)
 def slopes(
-    t: Array, response: NDArray[np.int16], code: int, labels: bool, threshold: float, scale: float,
-    width: float, omega: float, table: Ints, q: NDArray[np.int16],
+    t: Array, response: Cells, loss: RowLoss, scale: float, width: float, omega: float,
+    table: Ints, q: Cells,
 ) -> float:  # fmt: skip
-    """Slopes at predictions t, in place; returns const. The hinge is smoothed to this width.
+    """Slopes at predictions t, in place; returns const. A kink is rounded off to this width.
 
     Of a label's loss less the parabola omega t^2 / 2, which ``table`` must know of.
     """
     total, square = np.int64(0), np.int64(0)
+    unit = steepest(loss)
     for i in range(t.shape[0]):
-        y = response[i]
-        if labels:
+        y = np.int64(response[i])
+        if loss.labels:
             margin = -t[i] if y < 0 else t[i]
-            _, slope, _ = row(code, threshold, width, 0.0, margin)
-            slope -= omega * margin
-            share = np.int64(np.rint(-slope * SLOPES)) if np.isfinite(slope) else np.int64(0)
-            share = min(max(share, np.int64(0)), np.int64(SLOPES))
-            q[i] = share if y < 0 else -share
-            total += table[share] if code == LOGISTIC else share
+            _, slope, _ = smooth(loss, width, 0.0, margin)
+            slope = omega * margin - slope
+            least = 0
         else:
-            _, slope, _ = row(code, threshold, 0.0, y / scale, t[i])
-            share = np.int64(0)
-            if np.isfinite(slope):
-                share = np.int64(np.rint(slope / (2.0 * threshold) * SLOPES))
-            share = min(max(share, np.int64(-SLOPES)), np.int64(SLOPES))
-            q[i] = share
-            total -= share * np.int64(y)
-            square += share * share
-    if code == LOGISTIC:
-        return total / ENTROPIES
-    if code == HINGE:
-        return total / SLOPES
-    # h(r) >= a r - a^2 / 4 for |a| <= 2 d, here with a = -2 d q / SLOPES.
-    step = 2.0 * threshold / SLOPES
-    return step * (total / scale) - step * step * (square / 4.0)
+            _, slope, _ = smooth(loss, width, y / scale, t[i])
+            least = -SLOPES
+        share = np.int64(np.rint(slope / unit * SLOPES)) if np.isfinite(slope) else np.int64(0)
+        share = min(max(share, np.int64(least)), np.int64(SLOPES))
+        q[i] = -share if loss.labels and y >= 0 else share
+        first, second = conjugate(loss, share, y, table)
+        total += first
+        square += second
+    return conjugate_sum(loss, total, square, scale)
 
 
 @numba.njit(cache=True)
-def predictions(records: NDArray[np.int16], b: Array, scale: float) -> Array:
+def half_slope(loss: RowLoss, scale: float) -> float:
+    """Half of a slope's unit, per unit of a quantised cell."""
+    return 0.5 / (scale * SLOPES) * steepest(loss)
+
+
+@numba.njit(cache=True)
+def predictions(records: Cells, b: Array, scale: float) -> Array:
     """X b, where b has few entries that are not 0."""
     t = np.zeros(records.shape[1])
     for j in range(b.shape[0]):
@@ -95,7 +75,7 @@ def predictions(records: NDArray[np.int16], b: Array, scale: float) -> Array:
 
 @numba.njit(cache=True)
 def gradient(
-    records: NDArray[np.int16], status: NDArray[np.int8], q: NDArray[np.int16], factor: float,
+    records: Cells, status: NDArray[np.int8], q: Cells, factor: float,
     u: Array,
 ) -> None:  # fmt: skip
     """u = g / 2 for every feature that is not out; ``factor`` is half of a slope's unit."""
@@ -112,50 +92,38 @@ def gradient(
 
 @numba.njit(cache=True)
 def improve(
-    records: NDArray[np.int16], response: NDArray[np.int16], code: int, labels: bool,
-    threshold: float, scale: float, smoothing: float, table: Ints, most: float,
-    status: NDArray[np.int8], members: Ints, picks: Ints, constraint: int, radius: float, d: Array,
-    eta: float, rounds: int, tolerance: float, t: Array, u: Array, state: Array,
+    records: Cells, response: Cells, loss: RowLoss, scale: float, smoothing: float, table: Ints,
+    most: float, region: Picks, constraint: Constraint, d: Array, eta: float, rounds: int,
+    tolerance: float, t: Array, u: Array, point: np.record,
 ) -> None:  # fmt: skip
-    """Improve the dual point in place, or make a first one where state[4] is 0.
+    """Improve the dual point in place, or make a first one where there is none.
 
-    ``state`` is as in `kernels.improve`: state[0] is ``most`` - const, state[4] its error.
+    ``point`` is as in `kernels.improve`; ``most`` - const is what is carried.
     """
     n, p = t.shape[0], u.shape[0]
-    width = 3 * (picks[0] + picks[1]) + 16
-    top = np.empty(width, dtype=np.int64)
-    pi = np.zeros(width)
-    chosen = np.empty(width + members.shape[0], dtype=np.int64)
-    v = np.empty(width + members.shape[0])
-    g = np.empty(p)
+    work = workspace(region)
     zero = np.zeros(p)
     everywhere = np.empty(0, dtype=np.bool_)
     q = np.empty(n, dtype=np.int16)
-    factor = 0.5 / (scale * SLOPES) * (1.0 if labels else 2.0 * threshold)
-    if state[4] == 0.0:
-        const = slopes(t, response, code, labels, threshold, scale, smoothing, 0.0, table, q)
-        gradient(records, status, q, factor, u)
-        state[0], state[4] = most - const, 2.0**-48 * (most + 1.0)
-    if constraint != BOX and state[1] == 0.0:
-        for j in range(p):
-            g[j] = abs(u[j])
-        found, _ = survey(g, status, picks, 1e300, top, pi)
-        state[1], state[5] = settle_extra(zero, u, members, top[:found], pi, constraint, radius, d)
-    found, phi = _phi(zero, u, status, members, picks, constraint, radius, d, state[1], state[5],
-                      eta, state[0], g, top, pi)  # fmt: skip
+    half = half_slope(loss, scale)
+    if not point.started:
+        const = slopes(t, response, loss, scale, smoothing, 0.0, table, q)
+        gradient(records, region.status, q, half, u)
+        point.carried, point.carried_error = most - const, 2.0**-48 * (most + 1.0)
+        point.started = True
+    if point.mu == 0.0:
+        point.mu, point.nu = first_multipliers(constraint, zero, u, region, d, work)
+    found, phi = envelope(zero, u, region, constraint, d, point.mu, point.nu, eta, point.carried,
+                          work)  # fmt: skip
     move, trial, new_u = np.empty(n), np.empty(n), np.empty(p)
     step = 1.0
     for _ in range(rounds):
-        count = _likely(members, top[:found], pi, everywhere, chosen, v)
+        count = likely(region.members, found, everywhere, work)
         move[:] = 0.0
         for i in range(count):
-            j = chosen[i]
-            w = abs(u[j])
-            if constraint == BOX:
-                size = w / d[j] if w < d[j] * radius else radius
-            else:
-                size = max(w - state[5], 0.0) / (d[j] + state[1])
-            by = -np.copysign(size, u[j]) * v[i] / scale
+            j = work.chosen[i]
+            size = coefficient(constraint, -u[j], d[j], point.mu, point.nu)
+            by = size * work.v[i] / scale
             column = records[j]
             for r in range(n):
                 move[r] += by * column[r]
@@ -164,12 +132,11 @@ def improve(
         for _half in range(6):
             for r in range(n):
                 trial[r] = t[r] + step * (move[r] - t[r])
-            const = slopes(trial, response, code, labels, threshold, scale, smoothing, 0.0, table,
-                           q)  # fmt: skip
-            gradient(records, status, q, factor, new_u)
-            mu, nu = settle_extra(zero, new_u, members, top[:found], pi, constraint, radius, d)
-            found, value = _phi(zero, new_u, status, members, picks, constraint, radius, d, mu, nu,
-                                eta, most - const, g, top, pi)  # fmt: skip
+            const = slopes(trial, response, loss, scale, smoothing, 0.0, table, q)
+            gradient(records, region.status, q, half, new_u)
+            mu, nu = settled(constraint, zero, new_u, region, found, d, work)
+            found, value = envelope(zero, new_u, region, constraint, d, mu, nu, eta, most - const,
+                                    work)  # fmt: skip
             if value < phi:
                 better = True
                 break
@@ -180,6 +147,6 @@ def improve(
         phi = value
         put(t, trial)
         put(u, new_u)
-        state[0], state[1], state[5] = most - const, mu, nu
+        point.carried, point.mu, point.nu = most - const, mu, nu
         if gained < tolerance:
             return

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from .kernels import BOX, L1
-
-Array = NDArray[np.float64]
+from ..kernels.arrays import Array
+from ..kernels.triangles import factor, solve
 
 #: Added to the diagonal, relative to its largest entry and for every column: more than a
 #: factorisation can lose by rounding. It only makes steps shorter, and only in directions in which
@@ -42,9 +40,9 @@ def sphere(h: Array, g: Array, z: Array, room: float, push: float, d: Array) -> 
         for i in range(k):
             m[i, i] += push + nudge
             d[i] = -g[i] - push * z[i]
-        if not _factor(m):
+        if not factor(m, 0.0):
             break
-        _solve(m, d)
+        solve(m, d)
         beyond = -room  # |z + d|^2 - 1
         for i in range(k):
             beyond += d[i] * (2.0 * z[i] + d[i])
@@ -54,7 +52,7 @@ def sphere(h: Array, g: Array, z: Array, room: float, push: float, d: Array) -> 
         if done or beyond == 0.0 or (push == 0.0 and beyond < 0.0):
             break
         before = abs(beyond)
-        _solve(m, w)
+        solve(m, w)
         slope = 0.0
         for i in range(k):
             slope += (z[i] + d[i]) * w[i]
@@ -68,7 +66,7 @@ def sphere(h: Array, g: Array, z: Array, room: float, push: float, d: Array) -> 
 @numba.njit(cache=True)
 def descend(
     h: Array, g: Array, z: Array, plus: Array, minus: Array, room: float, up: Array, down: Array,
-    over: float, constraint: int, target: float, d: Array, e: Array,
+    over: float, lifted: bool, target: float, d: Array, e: Array,
 ) -> float:  # fmt: skip
     """Over the box or the l1 ball, by a primal-dual interior-point method.
 
@@ -89,42 +87,42 @@ def descend(
     wp, wm = np.empty(k), np.empty(k)
     step, lift, more, less = np.empty(k), np.empty(k), np.empty(k), np.empty(k)
     for _ in range(100):
-        least = s / room if constraint == L1 else 1.0
+        least = s / room if lifted else 1.0
         for i in range(k):
             total = g[i]
             for j in range(k):
                 total += h[i, j] * d[j]
             here[i] = total
             least = min(least, tp[i] / plus[i], tm[i] / minus[i])
-        if least < _BLURRED or _gap(here, at, tp, tm, s, constraint) <= target:
+        if least < _BLURRED or _gap(here, at, tp, tm, s, lifted) <= target:
             break
         _copy(h, m)
         product, count = 0.0, 2 * k
         for i in range(k):
             product += tp[i] * up[i] + tm[i] * down[i]
             p, q = up[i] / tp[i], down[i] / tm[i]
-            m[i, i] += nudge + (p + q if constraint == BOX else 4.0 * p * q / (p + q))
-        if constraint == L1:
+            m[i, i] += nudge + (4.0 * p * q / (p + q) if lifted else p + q)
+        if lifted:
             product += s * over
             count += 1
-        if not _factor(m):
+        if not factor(m, 0.0):
             break
         # First straight towards products of 0. How far that gets says which product to aim at, and
         # the product of its changes is corrected for.
         wp[:] = 0.0
         wm[:] = 0.0
-        change, drop = _direction(m, here, tp, tm, s, up, down, over, wp, wm, 0.0, constraint,
+        change, drop = _direction(m, here, tp, tm, s, up, down, over, wp, wm, 0.0, lifted,
                                   work, step, lift, more, less)  # fmt: skip
         length = _length(tp, tm, s, up, down, over, step, lift, drop, more, less, change,
-                         constraint)  # fmt: skip
+                         lifted)  # fmt: skip
         aim = product / count * max((1.0 - length) ** 3, 1e-6)
         for i in range(k):
             wp[i] = aim - (lift[i] - step[i]) * more[i]
             wm[i] = aim - (lift[i] + step[i]) * less[i]
         change, drop = _direction(m, here, tp, tm, s, up, down, over, wp, wm, aim - drop * change,
-                                  constraint, work, step, lift, more, less)  # fmt: skip
+                                  lifted, work, step, lift, more, less)  # fmt: skip
         length = _length(tp, tm, s, up, down, over, step, lift, drop, more, less, change,
-                         constraint)  # fmt: skip
+                         lifted)  # fmt: skip
         if not length > 1e-12:
             break
         s = room
@@ -144,7 +142,7 @@ def descend(
 @numba.njit(cache=True)
 def _direction(
     m: Array, g: Array, tp: Array, tm: Array, s: float, up: Array, down: Array, over: float,
-    wp: Array, wm: Array, ws: float, constraint: int, work: Array, step: Array, lift: Array,
+    wp: Array, wm: Array, ws: float, lifted: bool, work: Array, step: Array, lift: Array,
     more: Array, less: Array,
 ) -> tuple[float, float]:  # fmt: skip
     """The Newton step to where products of distances and multipliers are wp, wm and ws.
@@ -156,15 +154,15 @@ def _direction(
     base, lean, tilt = work[0], work[1], work[2]
     for i in range(k):
         base[i] = -g[i] - wp[i] / tp[i] + wm[i] / tm[i]
-        if constraint == L1:
+        if lifted:
             p, q = up[i] / tp[i], down[i] / tm[i]
             tilt[i] = (q - p) / (p + q)
             lean[i] = tilt[i]
             base[i] -= tilt[i] * (wp[i] / tp[i] + wm[i] / tm[i] - over)
-    _solve(m, base)
+    solve(m, base)
     change = drop = 0.0
-    if constraint == L1:
-        _solve(m, lean)
+    if lifted:
+        solve(m, lean)
         fixed, share = 0.0, 0.0  # the sum of the steps of u is fixed + share * change
         for i in range(k):
             both = up[i] / tp[i] + down[i] / tm[i]
@@ -176,7 +174,7 @@ def _direction(
     for i in range(k):
         p, q = up[i] / tp[i], down[i] / tm[i]
         step[i], lift[i] = base[i], 0.0
-        if constraint == L1:
+        if lifted:
             step[i] += change * lean[i]
             off = wp[i] / tp[i] + wm[i] / tm[i] - over
             lift[i] = (off - change) / (p + q) - tilt[i] * step[i]
@@ -188,30 +186,30 @@ def _direction(
 @numba.njit(cache=True)
 def _length(
     tp: Array, tm: Array, s: float, up: Array, down: Array, over: float, step: Array, lift: Array,
-    drop: float, more: Array, less: Array, change: float, constraint: int,
+    drop: float, more: Array, less: Array, change: float, lifted: bool,
 ) -> float:  # fmt: skip
     """The share of a step that keeps every distance and multiplier above 0, at most 1."""
     worst = _SHARE
     for i in range(step.shape[0]):
         worst = max(worst, (step[i] - lift[i]) / tp[i], -(step[i] + lift[i]) / tm[i],
                     -more[i] / up[i], -less[i] / down[i])  # fmt: skip
-    if constraint == L1:
+    if lifted:
         worst = max(worst, -change / over, -drop / s)
     return _SHARE / worst
 
 
 @numba.njit(cache=True)
-def _gap(g: Array, z: Array, tp: Array, tm: Array, s: float, constraint: int) -> float:
+def _gap(g: Array, z: Array, tp: Array, tm: Array, s: float, lifted: bool) -> float:
     """The duality gap as a sum of terms that are not negative."""
     largest, gap = 0.0, 0.0
     for j in range(g.shape[0]):
         largest = max(largest, abs(g[j]))
     for j in range(g.shape[0]):
-        if constraint == BOX:
-            gap += g[j] * tm[j] if g[j] > 0.0 else -g[j] * tp[j]
-        else:
+        if lifted:
             gap += largest * min(tp[j], tm[j]) + (largest * abs(z[j]) + g[j] * z[j])
-    return gap + largest * s if constraint == L1 else gap
+        else:
+            gap += g[j] * tm[j] if g[j] > 0.0 else -g[j] * tp[j]
+    return gap + largest * s if lifted else gap
 
 
 @numba.njit(cache=True)
@@ -227,49 +225,3 @@ def _copy(h: Array, m: Array) -> None:
     for i in range(h.shape[0]):
         for j in range(i, h.shape[0]):
             m[i, j] = h[i, j]
-
-
-@numba.njit(cache=True)
-def _factor(m: Array) -> bool:
-    """M = U' D^-1 U, U in the place of the upper triangle of m and D its diagonal.
-
-    Four rows at a time: a row above is then read once for the four.
-    """
-    k = m.shape[0]
-    for first in range(0, k, 4):
-        last = min(first + 4, k)
-        if last == first + 4:
-            r0, r1, r2, r3 = m[first], m[first + 1], m[first + 2], m[first + 3]
-            for j in range(first):
-                row = m[j]
-                f0, f1 = row[first] / row[j], row[first + 1] / row[j]
-                f2, f3 = row[first + 2] / row[j], row[first + 3] / row[j]
-                for t in range(first, k):
-                    x = row[t]
-                    r0[t] -= f0 * x
-                    r1[t] -= f1 * x
-                    r2[t] -= f2 * x
-                    r3[t] -= f3 * x
-        for i in range(first, last):
-            for j in range(first if last == first + 4 else 0, i):
-                f = m[j, i] / m[j, j]
-                for t in range(i, k):
-                    m[i, t] -= f * m[j, t]
-            if not m[i, i] > 0.0:
-                return False
-    return True
-
-
-@numba.njit(cache=True)
-def _solve(m: Array, x: Array) -> None:
-    """x becomes M^-1 x, with m from `_factor`."""
-    k = x.shape[0]
-    for j in range(k):
-        f = x[j] / m[j, j]
-        for i in range(j + 1, k):
-            x[i] -= f * m[j, i]
-    for j in range(k - 1, -1, -1):
-        total = x[j]
-        for i in range(j + 1, k):
-            total -= m[j, i] * x[i]
-        x[j] = total / m[j, j]

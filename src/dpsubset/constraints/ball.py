@@ -1,0 +1,208 @@
+"""The ball: the l2 norm of the coefficients is at most the radius."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import flint
+import numba
+import numpy as np
+
+from ..exact import ball, sqrt_up
+from ..kernels.arrays import ROUNDING, Array, dot, put
+from ..kernels.triangles import solve
+from .base import Vector, scaled
+from .interior import Sphere
+from .joint import coefficient as joint_coefficient
+from .joint import gain as joint_gain
+from .joint import gain_error as joint_error
+from .nudge import nudge_of, nudged_factor
+
+
+class Ball(NamedTuple):
+    """|b| <= radius; the reach is sqrt(k) * radius."""
+
+    radius: float
+
+    @staticmethod
+    def radius_for(reach: float, k: int) -> float:
+        """Rounded down."""
+        bound = Fraction(reach)
+        radius = math.sqrt(bound**2 / k)
+        while Fraction(radius) ** 2 * k > bound**2:
+            radius = math.nextafter(radius, 0.0)
+        return radius
+
+    def reach(self, k: int) -> Fraction:
+        """sqrt(k) times the radius, rounded up."""
+        return sqrt_up(Fraction(self.radius) ** 2 * k)
+
+    def into(self, b: Sequence[Fraction], bits: int) -> list[Fraction]:
+        """Scaled by the norm."""
+        return scaled(b, self.radius, _norm(b, bits))
+
+    def gauge(self, b: Sequence[int]) -> int:
+        """The norm, rounded up."""
+        square = sum(x * x for x in b)
+        return math.isqrt(square - 1) + 1 if square else 0
+
+    def farthest(self, g: Sequence[Fraction], bits: int) -> Fraction:
+        """In the direction of g."""
+        return Fraction(self.radius) * _norm(g, bits)
+
+    def farthest_ball(self, g: Vector) -> flint.arb:
+        """An upper end: a ball around 0 has no square root, and a gap may only grow."""
+        square = sum((abs(x) * abs(x) for x in g), flint.arb(0))
+        return ball(Fraction(self.radius)) * flint.arb(square.upper()).sqrt()
+
+    def start(self, k: int) -> Vector:
+        """The middle."""
+        return [flint.arb(0)] * k
+
+    def barrier(self, z: Vector, k: int, gradient: Vector, hessian: list[Vector]) -> None:
+        """-log(1 - |z|^2)."""
+        room = 1 - sum((x * x for x in z), flint.arb(0))
+        for i in range(k):
+            gradient[i] += 2 * z[i] / room
+            hessian[i][i] += 2 / room
+            for j in range(k):
+                hessian[i][j] += 4 * z[i] * z[j] / room**2
+
+    def rooms(self, z: Vector, k: int) -> Vector:
+        """1 - |z|^2."""
+        return [1 - sum((x * x for x in z), flint.arb(0))]
+
+    def interior(self, h: Array, g: Array) -> Sphere:
+        """One multiplier, by Newton's method."""
+        return Sphere(h)
+
+    def gain_error(
+        self, k: int, highest: float, error: float, stiffness: Callable[[], float]
+    ) -> float:
+        """No gain is steeper than the highest one."""
+        return joint_error(k, highest, error, stiffness())
+
+    @staticmethod
+    def is_joint() -> bool:
+        """One bound for all."""
+        return True
+
+    @staticmethod
+    def is_quick() -> bool:
+        """It is."""
+        return True
+
+    # -- kernels ---------------------------------------------------------------------------------
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def shrink(ball: Ball, b: Array) -> bool:
+        """Scale b by its norm."""
+        k = b.shape[0]
+        size = 0.0
+        for j in range(k):
+            if not np.isfinite(b[j]):
+                return False
+            size += b[j] * b[j]
+        size = np.sqrt(size)
+        slack = 1.0 - (k + 8) * ROUNDING
+        if size > ball.radius * slack:
+            factor = ball.radius * slack / size * slack
+            for j in range(k):
+                b[j] *= factor
+        return True
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def solve(ball: Ball, h: Array, c: Array, target: float) -> Array:
+        """(H + mu I) b = c with mu >= 0 such that |b| <= radius: Newton on the secular equation."""
+        k, radius = c.shape[0], ball.radius
+        everything = np.arange(k)
+        b, w = np.empty(k), np.empty(k)
+        mu = nudge_of(h)
+        low = mu
+        for _ in range(60):
+            up = nudged_factor(h, mu, everything)
+            put(b, c)
+            solve(up, b)
+            size = np.sqrt(dot(b, b))
+            if mu == low and size <= radius:
+                break
+            if abs(size - radius) <= 1e-15 * radius:
+                break
+            # Newton on 1/|b(mu)| - 1/radius, concave and increasing: from the left it never
+            # overshoots.
+            put(w, b)
+            solve(up, w)
+            slope = dot(b, w)
+            if slope <= 0.0:
+                break
+            change = (size / radius - 1.0) * size * size / slope
+            following = max(mu + change, low)
+            if abs(following - mu) <= 1e-16 * mu:
+                break
+            mu = following
+        return b
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def pull(ball: Ball, g: Array) -> float:
+        """Against g."""
+        return np.sqrt(dot(g, g))
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def length(ball: Ball, k: int) -> float:
+        """Where all entries are equal."""
+        return ball.radius * np.sqrt(k)
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def gain(ball: Ball, w: float, d: float, mu: float, nu: float) -> float:
+        """See `joint`; nu is 0."""
+        return joint_gain(w, d, mu, nu)
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def coefficient(ball: Ball, w: float, d: float, mu: float, nu: float) -> float:
+        """The v of `gain`."""
+        return joint_coefficient(w, d, mu, nu)
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def extra(ball: Ball, mu: float, nu: float) -> float:
+        """See `joint`."""
+        return mu * ball.radius * ball.radius
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def settle(ball: Ball, w: Array, share: Array, d: Array) -> tuple[float, float]:
+        """The bound falls in mu while sum share w^2 / (d + mu)^2 > r^2: the root of that.
+
+        From the left, since the sum is convex. Never 0: with d = 0 gains would not be defined.
+        """
+        mu, radius = 1e-12, ball.radius
+        for _ in range(30):
+            square, cube = 0.0, 0.0
+            for i in range(w.shape[0]):
+                part = share[i] * (w[i] ** 2 / (d[i] + mu) ** 2)
+                square += part
+                cube += part / (d[i] + mu)
+            if square <= radius * radius * (1.0 + 1e-6):
+                break
+            # Newton on 1/sqrt(square) - 1/radius, which is almost linear in mu.
+            mu += (np.sqrt(square) / radius - 1.0) * square / cube
+        return mu, 0.0
+
+
+def _norm(v: Sequence[Fraction], bits: int) -> Fraction:
+    """The l2 norm, rounded up."""
+    square = sum((x * x for x in v), Fraction(0))
+    if not square:
+        return square
+    # Relative precision: at least this many bits beyond the leading one, however small the norm.
+    small = max(0, square.denominator.bit_length() - square.numerator.bit_length())
+    return sqrt_up(square, bits + small)

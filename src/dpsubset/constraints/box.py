@@ -1,0 +1,195 @@
+"""The box: no coefficient is larger than the radius."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import flint
+import numba
+import numpy as np
+
+from ..exact import ball
+from ..kernels.arrays import Array
+from .base import Vector, scaled
+from .interior import Polyhedron
+from .nudge import nudge_of, nudged_solve
+
+
+class Box(NamedTuple):
+    """abs(b_j) <= radius for all j; the reach is k * radius."""
+
+    radius: float
+
+    @staticmethod
+    def radius_for(reach: float, k: int) -> float:
+        """Rounded down."""
+        bound = Fraction(reach)
+        radius = float(bound / k)
+        return radius if Fraction(radius) * k <= bound else math.nextafter(radius, 0.0)
+
+    def reach(self, k: int) -> Fraction:
+        """k times the radius."""
+        return Fraction(self.radius) * k
+
+    def into(self, b: Sequence[Fraction], bits: int) -> list[Fraction]:
+        """Scaled by the largest entry."""
+        return scaled(b, self.radius, max((abs(x) for x in b), default=Fraction(0)))
+
+    def gauge(self, b: Sequence[int]) -> int:
+        """The largest entry."""
+        return max((abs(x) for x in b), default=0)
+
+    def farthest(self, g: Sequence[Fraction], bits: int) -> Fraction:
+        """At a corner."""
+        return Fraction(self.radius) * sum((abs(x) for x in g), Fraction(0))
+
+    def farthest_ball(self, g: Vector) -> flint.arb:
+        """At a corner."""
+        return ball(Fraction(self.radius)) * sum((abs(x) for x in g), flint.arb(0))
+
+    def start(self, k: int) -> Vector:
+        """The middle."""
+        return [flint.arb(0)] * k
+
+    def barrier(self, z: Vector, k: int, gradient: Vector, hessian: list[Vector]) -> None:
+        """-sum log(1 - z^2)."""
+        for i in range(k):
+            room = 1 - z[i] * z[i]
+            gradient[i] += 2 * z[i] / room
+            hessian[i][i] += 2 / room + 4 * z[i] * z[i] / room**2
+
+    def rooms(self, z: Vector, k: int) -> Vector:
+        """1 - z^2."""
+        return [1 - x * x for x in z]
+
+    def interior(self, h: Array, g: Array) -> Polyhedron:
+        """Distances from the bounds, each with a multiplier."""
+        return Polyhedron(h, g, lifted=False)
+
+    def gain_error(
+        self, k: int, highest: float, error: float, stiffness: Callable[[], float]
+    ) -> float:
+        """No gain is steeper than 2 radius."""
+        return 2 * k * self.radius * error
+
+    @staticmethod
+    def is_joint() -> bool:
+        """Coefficients are bounded one by one."""
+        return False
+
+    @staticmethod
+    def is_quick() -> bool:
+        """It is."""
+        return True
+
+    # -- kernels ---------------------------------------------------------------------------------
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def shrink(box: Box, b: Array) -> bool:
+        """Cut off what is outside."""
+        for j in range(b.shape[0]):
+            if not np.isfinite(b[j]):
+                return False
+            b[j] = min(max(b[j], -box.radius), box.radius)
+        return True
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def solve(box: Box, h: Array, c: Array, target: float) -> Array:
+        """Coordinate descent, then Newton steps on the coordinates that are off their bounds.
+
+        Both decrease q. Coordinate descent finds which bounds are active; Newton steps end it on
+        collinear columns, where coordinate descent alone would crawl.
+        """
+        k, radius = c.shape[0], box.radius
+        nudge = nudge_of(h)
+        b = np.zeros(k)
+        free = np.empty(k, dtype=np.int64)
+        for sweep in range(100):
+            for j in range(k):
+                total = c[j]
+                for i in range(k):
+                    if i != j:
+                        total -= h[j, i] * b[i]
+                b[j] = min(max(total / (h[j, j] + nudge), -radius), radius)
+            if sweep % 2 == 0:
+                continue
+            for _ in range(k):
+                m = 0
+                for j in range(k):
+                    if abs(b[j]) < radius:
+                        free[m] = j
+                        m += 1
+                step = np.empty(m)
+                for i in range(m):
+                    total = c[free[i]]
+                    for j in range(k):
+                        total -= h[free[i], j] * b[j]
+                    step[i] = total
+                nudged_solve(h, nudge, free[:m], step)
+                reached, hit = 1.0, -1
+                for i in range(m):
+                    room = (radius - b[free[i]]) if step[i] > 0 else (radius + b[free[i]])
+                    if abs(step[i]) * reached > room:
+                        reached = room / abs(step[i])
+                        hit = i
+                for i in range(m):
+                    b[free[i]] = min(max(b[free[i]] + reached * step[i], -radius), radius)
+                if hit < 0:
+                    break
+                b[free[hit]] = np.copysign(radius, step[hit])
+            if gap(box, h, c, b) <= target:
+                break
+        return b
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def pull(box: Box, g: Array) -> float:
+        """At a corner."""
+        total = 0.0
+        for j in range(g.shape[0]):
+            total += abs(g[j])
+        return total
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def length(box: Box, k: int) -> float:
+        """At a corner."""
+        return box.radius * k
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def gain(box: Box, w: float, d: float, mu: float, nu: float) -> float:
+        """The largest 2 w v - d v^2 over |v| <= radius."""
+        w = abs(w)
+        if w < d * box.radius:
+            return w * w / d
+        return box.radius * (2.0 * w - d * box.radius)
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def coefficient(box: Box, w: float, d: float, mu: float, nu: float) -> float:
+        """The v of `gain`."""
+        return w / d if abs(w) < d * box.radius else np.copysign(box.radius, w)
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def extra(box: Box, mu: float, nu: float) -> float:
+        """Every feature carries its own bound."""
+        return 0.0
+
+
+@numba.njit(cache=True)
+def gap(box: Box, h: Array, c: Array, b: Array) -> float:
+    """Duality gap as computed: tells the solver when to stop, proves nothing."""
+    total = 0.0
+    for i in range(c.shape[0]):
+        g = -c[i]
+        for j in range(c.shape[0]):
+            g += h[i, j] * b[j]
+        total += 2.0 * (g * b[i] + box.radius * abs(g))
+    return total

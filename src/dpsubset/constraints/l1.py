@@ -1,0 +1,244 @@
+"""The l1 ball: the coefficients' sizes add up to at most the radius."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import flint
+import numba
+import numpy as np
+
+from ..exact import ball
+from ..kernels.arrays import ROUNDING, Array
+from ..kernels.triangles import solve
+from .base import Vector, scaled
+from .interior import Polyhedron
+from .joint import coefficient as joint_coefficient
+from .joint import gain as joint_gain
+from .joint import gain_error as joint_error
+from .nudge import nudge_of, nudged_factor
+
+
+class L1(NamedTuple):
+    """|b|_1 <= radius, which is the reach."""
+
+    radius: float
+
+    @staticmethod
+    def radius_for(reach: float, k: int) -> float:
+        """The same number."""
+        return reach
+
+    def reach(self, k: int) -> Fraction:
+        """The radius."""
+        return Fraction(self.radius)
+
+    def into(self, b: Sequence[Fraction], bits: int) -> list[Fraction]:
+        """Scaled by the norm."""
+        return scaled(b, self.radius, sum((abs(x) for x in b), Fraction(0)))
+
+    def gauge(self, b: Sequence[int]) -> int:
+        """The norm."""
+        return sum(abs(x) for x in b)
+
+    def farthest(self, g: Sequence[Fraction], bits: int) -> Fraction:
+        """At the largest entry."""
+        return Fraction(self.radius) * max((abs(x) for x in g), default=Fraction(0))
+
+    def farthest_ball(self, g: Vector) -> flint.arb:
+        """At the largest entry."""
+        largest = flint.arb(0)
+        for x in g:
+            largest = largest.max(abs(x))
+        return ball(Fraction(self.radius)) * largest
+
+    def start(self, k: int) -> Vector:
+        """The middle, and slacks u_j >= |z_j| with room on both sides."""
+        return [flint.arb(0)] * k + [flint.arb(1) / (2 * k)] * k
+
+    def barrier(self, z: Vector, k: int, gradient: Vector, hessian: list[Vector]) -> None:
+        """-sum log(u^2 - z^2) - log(1 - sum u)."""
+        room = 1 - sum(z[k:], flint.arb(0))
+        for i in range(k):
+            a, u = z[i], z[k + i]
+            w = u * u - a * a
+            gradient[i] += 2 * a / w
+            gradient[k + i] += -2 * u / w + 1 / room
+            hessian[i][i] += 2 / w + 4 * a * a / w**2
+            hessian[k + i][k + i] += -2 / w + 4 * u * u / w**2
+            hessian[i][k + i] -= 4 * a * u / w**2
+            hessian[k + i][i] -= 4 * a * u / w**2
+            for j in range(k):
+                hessian[k + i][k + j] += 1 / room**2
+
+    def rooms(self, z: Vector, k: int) -> Vector:
+        """u - z, u + z and 1 - sum u."""
+        rooms = [1 - sum(z[k:], flint.arb(0))]
+        for a, u in zip(z[:k], z[k:], strict=True):
+            rooms += [u - a, u + a]
+        return rooms
+
+    def interior(self, h: Array, g: Array) -> Polyhedron:
+        """Distances from bounds that move, each with a multiplier."""
+        return Polyhedron(h, g, lifted=True)
+
+    def gain_error(
+        self, k: int, highest: float, error: float, stiffness: Callable[[], float]
+    ) -> float:
+        """No gain is steeper than the highest one."""
+        return joint_error(k, highest, error, stiffness())
+
+    @staticmethod
+    def is_joint() -> bool:
+        """One bound for all."""
+        return True
+
+    @staticmethod
+    def is_quick() -> bool:
+        """Most often in vain."""
+        return False
+
+    # -- kernels ---------------------------------------------------------------------------------
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def shrink(l1: L1, b: Array) -> bool:
+        """Scale b by its norm."""
+        k = b.shape[0]
+        size = 0.0
+        for j in range(k):
+            if not np.isfinite(b[j]):
+                return False
+            size += abs(b[j])
+        slack = 1.0 - (k + 8) * ROUNDING
+        if size > l1.radius * slack:
+            factor = l1.radius * slack / size * slack
+            for j in range(k):
+                b[j] *= factor
+        return True
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def solve(l1: L1, h: Array, c: Array, target: float) -> Array:
+        """Active-set descent over the faces of the l1 ball.
+
+        On a face (a set of coordinates with fixed signs) the minimiser is unconstrained if its norm
+        allows, else on the hyperplane sum s_j b_j = radius. Walk towards it; drop a coordinate that
+        reaches 0; where nothing is dropped, bring in the coordinate with the steepest descent.
+        """
+        k, radius = c.shape[0], l1.radius
+        nudge = nudge_of(h)
+        b = np.zeros(k)
+        sign = np.zeros(k)
+        index = np.empty(k, dtype=np.int64)
+        plain, lean = np.empty(k), np.empty(k)
+        threshold, steepest = 0.0, 0.0
+        settled = True
+        for _ in range(20 * k + 20):
+            if settled:
+                best, enter = threshold * (1.0 + 1e-14), -1
+                for j in range(k):
+                    if sign[j] == 0.0:
+                        g = c[j]
+                        for i in range(k):
+                            g -= h[j, i] * b[i]
+                        if abs(g) > best:
+                            best, enter = abs(g), j
+                            steepest = g
+                if enter < 0:
+                    break
+                sign[enter] = np.copysign(1.0, steepest)
+            m = 0
+            for j in range(k):
+                if sign[j] != 0.0:
+                    index[m] = j
+                    plain[m], lean[m] = c[j], sign[j]
+                    m += 1
+            up = nudged_factor(h, nudge, index[:m])
+            solve(up, plain[:m])
+            size, slope = 0.0, 0.0
+            for i in range(m):
+                size += sign[index[i]] * plain[i]
+            threshold = 0.0
+            if size > radius:
+                solve(up, lean[:m])
+                for i in range(m):
+                    slope += sign[index[i]] * lean[i]
+                threshold = (size - radius) / slope
+                for i in range(m):
+                    plain[i] -= threshold * lean[i]
+            length, leave = 1.0, -1
+            for i in range(m):
+                j = index[i]
+                if plain[i] * sign[j] < 0.0:
+                    reach = b[j] / (b[j] - plain[i])
+                    if reach < length:
+                        length, leave = reach, j
+            for i in range(m):
+                b[index[i]] += length * (plain[i] - b[index[i]])
+            settled = leave < 0
+            if leave >= 0:
+                b[leave] = 0.0
+                sign[leave] = 0.0
+        return b
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def pull(l1: L1, g: Array) -> float:
+        """At the largest entry."""
+        largest = 0.0
+        for j in range(g.shape[0]):
+            largest = max(largest, abs(g[j]))
+        return largest
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def length(l1: L1, k: int) -> float:
+        """By definition."""
+        return l1.radius
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def gain(l1: L1, w: float, d: float, mu: float, nu: float) -> float:
+        """See `joint`."""
+        return joint_gain(w, d, mu, nu)
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def coefficient(l1: L1, w: float, d: float, mu: float, nu: float) -> float:
+        """The v of `gain`."""
+        return joint_coefficient(w, d, mu, nu)
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def extra(l1: L1, mu: float, nu: float) -> float:
+        """See `joint`: |b| <= |b|_1."""
+        return mu * l1.radius * l1.radius + 2.0 * nu * l1.radius
+
+    @staticmethod
+    @numba.njit(cache=True)
+    def settle(l1: L1, w: Array, share: Array, d: Array) -> tuple[float, float]:
+        """nu does what it can: sum share (|w| - nu)_+ / (d + mu) falls to the radius.
+
+        mu only keeps the gains from being too steep where d is small.
+        """
+        radius = l1.radius
+        highest, least = 0.0, np.inf
+        for i in range(w.shape[0]):
+            highest = max(highest, abs(w[i]))
+            least = min(least, d[i])
+        mu = max(0.02 * highest / radius - least, 1e-12)
+        nu = 0.0
+        for _ in range(50):
+            total, slope = 0.0, 0.0
+            for i in range(w.shape[0]):
+                over = abs(w[i]) - nu
+                if over > 0.0:
+                    total += share[i] * over / (d[i] + mu)
+                    slope += share[i] / (d[i] + mu)
+            if total <= radius * (1.0 + 1e-9) or slope <= 0.0:
+                break
+            nu += (total - radius) / slope
+        return mu, nu

@@ -1,0 +1,33 @@
+"""Arrays: their types, and the few operations on them that kernels share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Ints = NDArray[np.int64]
+#: Quantised cells.
+Cells = NDArray[np.int16]
+
+#: The largest relative error of one operation in float64.
+ROUNDING = 2.0**-53
+
+
+@numba.njit(cache=True)
+def put(target: NDArray[Any], source: NDArray[Any]) -> None:
+    """target[:] = source, which with numba takes seconds to compile: it has a text for errors."""
+    for i in range(target.shape[0]):
+        target[i] = source[i]
+
+
+@numba.njit(cache=True)
+def dot(u: Array, v: Array) -> float:
+    """Not np.dot: that is BLAS, which may order its sums by alignment."""
+    total = 0.0
+    for i in range(u.shape[0]):
+        total += u[i] * v[i]
+    return total

@@ -1,0 +1,203 @@
+"""Certified modular lower bounds on the score over a region: what all bounders share.
+
+    f~(S) * unit >= base - sum over the picked features j of g_j   for every S of the region
+
+The dual points come from kernels; here they become bounds that hold for the program: every rounding
+on the way (sums of columns, updates of u, the gains) and the numerical error tau of the score are
+subtracted.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...constraints.base import extra
+from ...kernels.arrays import ROUNDING, Array
+from ...losses import Scorer
+from ...public.problem import Problem
+from ..region import Region
+from ..tuning import Tuning
+from . import kernels
+
+_EVERYWHERE = np.empty(0, dtype=np.bool_)
+
+
+class Bound:
+    """A region with a dual point b and the modular bound that follows from it.
+
+    Attributes
+    ----------
+    base : float
+        What no picked feature carries.
+    flat : float
+        Lower bound for the whole region.
+    leaders : list of int
+        The picks that attain it.
+    lead : int
+        The feature to branch on.
+    waste : float
+        How much the race has lost here.
+    """
+
+    __slots__ = (
+        "b", "base", "c", "core", "d", "fixed", "flat", "lead", "leaders", "point", "region", "u",
+        "waste", "yy",
+    )  # fmt: skip
+
+    def __init__(
+        self, region: Region, c: Array, yy: float, d: Array, b: Array, u: Array, point: np.record
+    ) -> None:
+        self.region = region
+        self.c, self.yy = c, yy
+        self.d, self.b, self.u, self.point = d, b, u, point
+        # Where b has to stay, but for members, for d to be valid; empty for everywhere.
+        self.core: NDArray[np.bool_] = _EVERYWHERE
+        self.fixed: Array | None = None  # gains from known scores, where one pick is left
+        self.base = self.flat = -np.inf
+        self.leaders: list[int] = []
+        self.lead = -1
+        self.waste = 0.0
+
+    @classmethod
+    def fresh(cls, region: Region, c: Array, yy: float, d: Array, size: int) -> Bound:
+        """With the dual point 0, of ``size`` numbers."""
+        point = np.zeros(1, dtype=kernels.POINT).view(np.recarray)[0]
+        return cls(region, c, yy, d, np.zeros(size), np.zeros(len(c)), point)
+
+    def inherited(self, region: Region) -> Bound:
+        """A part of the region, with a copy of this dual point, which is valid there too."""
+        bound = Bound(region, self.c, self.yy, self.d, self.b.copy(), self.u.copy(),
+                      self.point.copy())  # fmt: skip
+        bound.core = self.core
+        return bound
+
+    def guess(self) -> tuple[int, ...]:
+        """The support that attains the bound: a good first candidate."""
+        return tuple(sorted([*(int(j) for j in self.region.members), *self.leaders]))
+
+
+class Bounder(ABC):
+    """Computes bounds for the regions of one problem on one data set.
+
+    Parameters
+    ----------
+    c, yy : array, float
+        X'y and y'y, or what takes their place.
+    largest : float
+        The size of anything that is added up on the way to a gain: no entry of H or c is larger.
+    eta : float
+        The weight of the scores that bounds should be good for.
+    """
+
+    def __init__(
+        self, problem: Problem, scorer: Scorer, tuning: Tuning, *, c: Array, yy: float,
+        largest: float, eta: float,
+    ) -> None:  # fmt: skip
+        self.problem, self.tuning = problem, tuning
+        self.constraint = problem.coefficients
+        self.c, self.yy, self.eta = c, yy, eta
+        #: Most candidates for the last pick, and most supports of a region, that are worth scoring
+        #: one by one where bounds and splits would do.
+        self.most_closed, self.most_listed = tuning.last_pick, tuning.listable
+        self.hard_after = tuning.hard_after
+        self._scorer = scorer
+        self._largest = largest
+        #: What is taken out of H as a diagonal: at least the ridge always can be.
+        self._d = np.full(problem.p, problem.ridge)
+
+    @abstractmethod
+    def root(self, region: Region, rounds: int = 40) -> Bound:
+        """A bound from scratch."""
+
+    def child(self, parent: Bound, region: Region, rounds: int = 8) -> Bound:
+        """A bound that starts from the parent's dual point, which is valid here too."""
+        bound = parent.inherited(region)
+        if parent.fixed is not None:
+            bound.fixed, bound.base = parent.fixed, parent.base
+        return self._settle(bound, rounds)
+
+    @abstractmethod
+    def strengthen(self, sweeps: bool) -> None:
+        """Take more trouble for the regions to come: the search turns out to be a hard one.
+
+        With ``sweeps``, a very hard one.
+        """
+
+    @abstractmethod
+    def _improve(self, bound: Bound, rounds: int) -> None:
+        """A better dual point for the region."""
+
+    def gains(self, bound: Bound) -> Array:
+        """g_j of every feature of the region."""
+        if bound.fixed is not None:
+            return bound.fixed
+        g = np.empty(self.problem.p)
+        kernels.gains(bound.c, bound.u, bound.region.status, self.constraint, bound.d,
+                      bound.point.mu, bound.point.nu, g)  # fmt: skip
+        return g
+
+    def _settle(self, bound: Bound, rounds: int) -> Bound:
+        region, point = bound.region, bound.point
+        penalty = self._scorer.penalty * self._scorer.unit_float * region.size
+        if bound.fixed is None and sum(region.picks) == 1 and self._can_close(region):
+            self._score_last_pick(bound)
+        if bound.fixed is not None:
+            g = bound.fixed
+        else:
+            self._improve(bound, rounds)
+            g = self.gains(bound)
+            forced = float(g[region.members].sum())
+            carried = point.carried + extra(self.constraint, point.mu, point.nu)
+            bound.base = bound.yy + penalty - carried - forced
+            bound.base -= self._margin(bound, carried, g, penalty)
+        bound.leaders = self._leaders(region, g)
+        gained = float(g[bound.leaders].sum())
+        bound.flat = bound.base - gained - 8 * ROUNDING * (self.yy + penalty)
+        bound.lead = max(bound.leaders, key=lambda j: g[j], default=-1)
+        return bound
+
+    def _can_close(self, region: Region) -> bool:
+        return sum(region.sizes) <= self.most_closed
+
+    def _score_last_pick(self, bound: Bound) -> None:
+        """With one pick left every function of it is modular: take the scores themselves."""
+        region = bound.region
+        free = np.flatnonzero(region.status >= kernels.FREE)
+        # A pool with nothing to pick is as good as out.
+        free = free[[region.picks[int(region.status[j]) - kernels.FREE] > 0 for j in free]]
+        supports = np.empty((len(free), region.size), dtype=np.int64)
+        supports[:, :-1] = region.members
+        supports[:, -1] = free
+        supports.sort(axis=1)
+        scores = self._scorer.scores(supports) * self._scorer.unit_float
+        worst = float(scores.max())
+        bound.fixed = np.zeros(self.problem.p)
+        bound.fixed[free] = worst - scores
+        # No allowance for tau, but one for the rounding on the way from scores to masses.
+        bound.base = worst - (4 * self.problem.k + 64) * ROUNDING * (self.yy + worst)
+
+    def _leaders(self, region: Region, g: Array) -> list[int]:
+        leaders: list[int] = []
+        for pool, m in enumerate(region.picks):
+            if m:
+                top = np.empty(m, dtype=np.int64)
+                kernels.largest(g, region.status, pool, m, top)
+                leaders += top.tolist()
+        return leaders
+
+    def _margin(self, bound: Bound, carried: float, g: Array, penalty: float) -> float:
+        """Everything rounding can have done to the bound, and the numerical error of the score."""
+        k, point = self.problem.k, bound.point
+        w_error = point.u_error + 4 * ROUNDING * (float(np.abs(bound.c).max()) + self._largest)
+        highest = float(g.max())
+
+        def stiffness() -> float:
+            return float(bound.d[bound.region.status != kernels.OUT].min() + point.mu)
+
+        gain_error = self.constraint.gain_error(k, highest, w_error, stiffness)
+        size = self.yy + abs(bound.yy) + penalty + abs(carried) + k * highest
+        rounding = (4 * k + 64) * ROUNDING * size
+        return float(gain_error + point.carried_error + rounding + 2 * self._scorer.unit_float)

@@ -25,6 +25,7 @@ from ...public.problem import Problem
 from ...table.door import STEPS
 from ...table.gram import Gram
 from ..region import Region
+from ..tuning import Tuning
 from . import row_kernels
 from .quadratic import _CODES, Bound, Bounder, Floats
 from .row_kernels import ENTROPIES, SLOPES
@@ -38,12 +39,12 @@ _STEEPEST = 0.2499
 class CurvedBounder(Bounder):
     """Computes bounds for the regions of one problem with the logistic loss."""
 
-    # A score takes a pass or more over the records.
-    most_closed = 48
-    most_listed = 512
-
-    def __init__(self, problem: Problem, scorer: FromRecords, gram: Gram, eta: float) -> None:
+    def __init__(
+        self, problem: Problem, scorer: FromRecords, gram: Gram, eta: float, tuning: Tuning
+    ) -> None:
         self.problem = problem
+        self._tuning = tuning
+        self.most_closed = min(tuning.last_pick, tuning.last_pick_records)
         self.code = _CODES[problem.constraint]
         self._scorer = self._from = scorer
         self._gram = gram

@@ -23,6 +23,7 @@ from ...public.problem import Problem
 from ...table.door import STEPS
 from ...table.gram import Gram
 from ..region import Region
+from ..tuning import Tuning
 from . import diagonal_kernels as diagonals
 from . import kernels
 
@@ -30,14 +31,6 @@ _CODES = {"box": BOX, "ball": BALL, "l1": L1}
 _ROUNDING = 2.0**-53
 _SCALE = float(STEPS) ** 2
 
-#: Up to this many features an eigenvalue of the whole Gram matrix is worth its time (ball).
-_LARGEST = 1200
-#: Up to this many, every region gets a diagonal of its own.
-_SMALL = 100
-#: Up to this many candidates for the last pick are scored one by one.
-_LAST_PICK = 4096
-#: A pool with at most this many times k features is an anchor's.
-_ANCHOR = 2
 #: Most features of a core, and how often it may grow, in `Bounder._focus`.
 _LARGEST_CORE, _FOCUSES = 64, 3
 #: How many neighbours of a feature, beyond k, are kept at hand for it.
@@ -97,14 +90,15 @@ class Bound:
 class Bounder:
     """Computes bounds for the regions of one problem on one data set."""
 
-    #: Most candidates for the last pick, and most supports of a region, that are worth scoring one
-    #: by one where bounds and splits would do.
-    most_closed = most_listed = _LAST_PICK
-    #: After this many splits a search counts as hard, or as very hard.
-    hard_after: tuple[int, ...] = (40, 1500)
-
-    def __init__(self, gram: Gram, problem: Problem, scorer: Scorer, eta: float) -> None:
+    def __init__(
+        self, gram: Gram, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning
+    ) -> None:
         p = problem.p
+        self._tuning = tuning
+        # Most candidates for the last pick, and most supports of a region, that are worth scoring
+        # one by one where bounds and splits would do.
+        self.most_closed, self.most_listed = tuning.last_pick, tuning.listable
+        self.hard_after = tuning.hard_after
         self.problem = problem
         self.code = _CODES[problem.constraint]
         self._gram = gram
@@ -121,8 +115,8 @@ class Bounder:
         # small problems every region gets its own, on larger ones there is one for all. A good
         # ridge makes a search easy; others turn out to be hard: see `strengthen`.
         self._hard = problem.ridge < 0.05 * self._largest
-        self._local = self.code != BOX and p <= _SMALL and gram.whole
-        self._keeps_b = gram.whole and p <= _LARGEST
+        self._local = self.code != BOX and p <= tuning.small and gram.whole
+        self._keeps_b = gram.whole and p <= tuning.large
         self._crowds: tuple[Ints, Ints] | None = None
 
     def root(self, region: Region, rounds: int = 40) -> Bound:
@@ -181,7 +175,7 @@ class Bounder:
         core[region.members] = True
         others = 0
         for pool, m in enumerate(region.picks):
-            if region.sizes[pool] <= _ANCHOR * k:
+            if region.sizes[pool] <= self._tuning.anchor * k:
                 core[region.pool(pool)] = True
             else:
                 others += m
@@ -346,7 +340,7 @@ class Bounder:
         self._gram.fetch(wanted)
 
     def _can_close(self, region: Region) -> bool:
-        return sum(region.sizes) <= min(_LAST_PICK, self.most_closed)
+        return sum(region.sizes) <= self.most_closed
 
     def _score_last_pick(self, bound: Bound) -> None:
         """With one pick left every function of it is modular: take the scores themselves."""

@@ -18,9 +18,10 @@ from ...public.problem import Problem
 from ...table.door import STEPS
 from ...table.gram import Gram
 from ..region import Region
+from ..tuning import Tuning
 from . import row_kernels
 from .curved import CurvedBounder
-from .quadratic import _CODES, _LARGEST, Bound, Bounder
+from .quadratic import _CODES, Bound, Bounder
 
 #: Beyond this reach the logistic loss has next to no curvature to count on.
 _CURVED_REACH = 8
@@ -29,13 +30,14 @@ _CURVED_REACH = 8
 class RowBounder(Bounder):
     """Computes bounds for the regions of one problem on the records of a data set."""
 
-    # A score takes a pass or more over the records.
-    most_closed = 48
-    most_listed = 512
-    hard_after = (16,)
-
-    def __init__(self, gram: Gram, problem: Problem, scorer: FromRecords, eta: float) -> None:
+    def __init__(
+        self, gram: Gram, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning
+    ) -> None:
         p, n = problem.p, scorer.records.shape[1]
+        self._tuning = tuning
+        self.most_closed = min(tuning.last_pick, tuning.last_pick_records)
+        self.most_listed = tuning.listable_records
+        self.hard_after = tuning.hard_after_records
         self.problem = problem
         self.code = _CODES[problem.constraint]
         self._gram = gram
@@ -74,11 +76,13 @@ class RowBounder(Bounder):
         """From here on curvature is made use of, where the loss has some."""
         if (
             self._from.rows.code == LOGISTIC
-            and self.problem.p <= _LARGEST
+            and self.problem.p <= self._tuning.large
             and self.problem.reach <= _CURVED_REACH
             and self._gram.n < 2**28  # sums of the table's entries fit in int64
         ):
-            self._curved = CurvedBounder(self.problem, self._from, self._gram, self.eta)
+            self._curved = CurvedBounder(
+                self.problem, self._from, self._gram, self.eta, self._tuning
+            )
 
     def _improve(self, bound: Bound, rounds: int) -> None:
         region, problem, rows = bound.region, self.problem, self._from.rows
@@ -90,11 +94,11 @@ class RowBounder(Bounder):
         )  # fmt: skip
 
 
-def bounder(gram: Gram, problem: Problem, scorer: Scorer, eta: float) -> Bounder:
+def bounder(gram: Gram, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning) -> Bounder:
     """What bounds the scores of a problem on a data set."""
     if isinstance(scorer, FromRecords):
-        return RowBounder(gram, problem, scorer, eta)
-    return Bounder(gram, problem, scorer, eta)
+        return RowBounder(gram, problem, scorer, eta, tuning)
+    return Bounder(gram, problem, scorer, eta, tuning)
 
 
 @functools.cache

@@ -11,11 +11,11 @@ made impatient, so that it splits.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,18 +24,20 @@ from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
 from dpsubset.public.schema import Schema
-from dpsubset.search import engine as engine_module
-from dpsubset.search import race as race_module
 from dpsubset.search.bounds.quadratic import Bound
-from dpsubset.search.engine import Engine, Leaf, Listed
+from dpsubset.search.chance import Chance, Moment
+from dpsubset.search.engine import Engine, Leaf, Listed, Support
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
 from dpsubset.search.race import Race
+from dpsubset.search.tuning import Tuning
 from dpsubset.table.moments import Moments
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 NAMES = "abcdef"
 P, K, ROWS, ETA = 6, 2, 60, Fraction(2)
 SEED = 329  # of the draw that is told
+#: Lists of one support only, and a split after one or two rejected proposals.
+IMPATIENT = Tuning(short=1, patience=0.6)
 BEGIN, END = "<!-- example: {} -->\n```\n", "```\n<!-- end -->"
 
 
@@ -109,19 +111,25 @@ class TalkingRace(Race):
         self.lines.append(f"split    on {letter}; new masses  {masses}")
         self.lines.append(f"         total mass {self.share(self._masses.total):.3f}")
 
+    def _chance(
+        self, place: int, support: Support, mass: int, moment: Moment | None = None
+    ) -> Chance:
+        line = f"propose  {name(support)}  mass {self.share(mass):.3f}  accept with probability "
+        return TalkingChance(self, line, self._scale, self._engine.score(support), mass, moment)
 
-@contextmanager
-def impatient() -> Iterator[None]:
-    """Lists of one support only, and a split after one or two rejected proposals."""
-    changes = ((engine_module, "_SHORT", 1), (race_module, "_PATIENCE", 0.6))
-    saved = [getattr(module, key) for module, key, _ in changes]
-    for module, key, value in changes:
-        setattr(module, key, value)
-    try:
-        yield
-    finally:
-        for (module, key, _), value in zip(changes, saved, strict=True):
-            setattr(module, key, value)
+
+class TalkingChance(Chance):
+    """A flip that tells how it came out."""
+
+    def __init__(self, race: TalkingRace, line: str, *about: Any) -> None:
+        super().__init__(*about)
+        self._race, self._line = race, line
+
+    def flip(self, rng: Randomness) -> bool:
+        accepted = super().flip(rng)
+        verdict = "accepted" if accepted else "rejected"
+        self._race.lines.append(f"{self._line}{self.approximate:.3f}: {verdict}")
+        return accepted
 
 
 def tell() -> Story:
@@ -131,32 +139,12 @@ def tell() -> Story:
     problem = Problem.state(P, K)
     unit = Sensitivity.of(problem).unit
     scored = enumerate_supports(moments, problem, unit)
-    of_score = {int(scored.scores[i]): scored.support(i) for i in range(len(scored))}
-
-    with impatient():
-        engine = Engine(moments, problem, unit, float(ETA))
-        race = TalkingRace(engine)
-        first = race._leaves[0]
-        assert isinstance(first, Bound)
-        gains = engine.bounder.gains(first)
-        chance_class = race_module.Chance
-
-        class TalkingChance(chance_class):
-            def flip(self, rng: Randomness) -> bool:
-                accepted = super().flip(rng)
-                who = name(of_score[self._difference + self._scale.ref])
-                verdict = "accepted" if accepted else "rejected"
-                race.lines.append(
-                    f"propose  {who}  mass {race.share(self._mass):.3f}  "
-                    f"accept with probability {self.approximate:.3f}: {verdict}"
-                )
-                return accepted
-
-        race_module.Chance = TalkingChance  # type: ignore[misc]
-        try:
-            winner = race.draw(Randomness(SeededSource(SEED)))
-        finally:
-            race_module.Chance = chance_class  # type: ignore[misc]
+    engine = Engine(moments, problem, unit, float(ETA), tuning=IMPATIENT)
+    race = TalkingRace(engine)
+    first = race._leaves[0]
+    assert isinstance(first, Bound)
+    gains = engine.bounder.gains(first)
+    winner = race.draw(Randomness(SeededSource(SEED)))
     ref = race._scale.ref * float(unit)
     return Story(scored, float(unit), first, gains, ref, race.root, race.lines, name(winner))
 

@@ -12,6 +12,7 @@ from dpsubset.public.problem import Problem
 from dpsubset.search.bounds.kernels import FREE, IN, OUT
 from dpsubset.search.bounds.quadratic import Bound, Bounder
 from dpsubset.search.region import Region
+from dpsubset.search.tuning import USUAL, Tuning
 from dpsubset.table.gram import Gram
 
 
@@ -35,11 +36,19 @@ def random_region(problem: Problem, rng: np.random.Generator) -> Region:
 class Walk:
     """Bounds of random regions of a problem: the root's, or down a random path of splits."""
 
-    def __init__(self, recipe: Recipe, rng: np.random.Generator, eta: float, *, lazy: bool) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        rng: np.random.Generator,
+        eta: float,
+        *,
+        lazy: bool,
+        tuning: Tuning = USUAL,
+    ) -> None:
         self.recipe, self._rng = recipe, rng
         gram = recipe.lazy() if lazy else Gram.from_moments(recipe.moments)
         self.scorer = Scorer(gram, recipe.problem, recipe.sensitivity.unit)
-        self.bounder = Bounder(gram, recipe.problem, self.scorer, eta)
+        self.bounder = Bounder(gram, recipe.problem, self.scorer, eta, tuning)
 
     def bounds(self, count: int) -> Iterator[Bound]:
         """Bounds of regions with two supports or more, as the engine would ask for them."""

@@ -8,19 +8,16 @@ A failing test prints its `Recipe` and its settings; both together reproduce it.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 
 from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
-from dpsubset.search import best, engine
 from dpsubset.search.best import Best, best_in_bucket, best_supports
-from dpsubset.search.bounds import quadratic as bounds
-from dpsubset.search.bounds.quadratic import Bounder
 from dpsubset.search.engine import Engine, Limits, SearchLimitError
 from dpsubset.search.region import Region
-from dpsubset.table import gram
+from dpsubset.search.tuning import Tuning
 
 SEEDS = range(8)
 
@@ -29,37 +26,30 @@ SEEDS = range(8)
 class Settings:
     """How the engine is made to work on a problem that it could list."""
 
-    short: int  # regions with at most this many supports are listed
-    last_pick: int  # 0: the last pick is searched like any other
-    listable: int
-    local: bool  # a diagonal of its own for every region (ball)
-    hard: int  # after so many splits a search counts as hard, and after twice as many as very hard
+    tuning: Tuning
     eta: float
     lazy: bool
 
     @classmethod
     def draw(cls, recipe: Recipe) -> Settings:
         rng = np.random.default_rng([recipe.seed, 1, int(recipe.ridge > 0)])
-        return cls(
+        tuning = Tuning(
             short=int(rng.integers(1, 4)),
             last_pick=int(rng.choice([0, 4096])),
             listable=int(rng.choice([1, 4, 2000])),
-            local=bool(rng.random() < 0.5),
-            hard=int(rng.choice([2, 40])),
-            eta=float(10 ** rng.uniform(-6, 6)),
-            lazy=bool(rng.random() < 0.3),
+            small=100 if rng.random() < 0.5 else 0,
+            hard_after=((2, 4), (40, 80))[int(rng.integers(2))],
         )
+        return cls(tuning, float(10 ** rng.uniform(-6, 6)), bool(rng.random() < 0.3))
 
-    def apply(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(engine, "_SHORT", self.short)
-        monkeypatch.setattr(Bounder, "hard_after", (self.hard, 2 * self.hard))
-        monkeypatch.setattr(bounds, "_LAST_PICK", self.last_pick)
-        monkeypatch.setattr(bounds, "_SMALL", 100 if self.local else 0)
-        monkeypatch.setattr(best, "_LISTABLE", self.listable)
+    def plain(self) -> Settings:
+        """The same, without what spares a search most of its work."""
+        return replace(self, tuning=replace(self.tuning, most_sown=0, trim=False))
 
     def engine(self, recipe: Recipe) -> Engine:
         data = recipe.lazy() if self.lazy else recipe.moments
-        return Engine(data, recipe.problem, recipe.sensitivity.unit, self.eta)
+        unit = recipe.sensitivity.unit
+        return Engine(data, recipe.problem, unit, self.eta, tuning=self.tuning)
 
 
 def check(recipe: Recipe, settings: Settings) -> int:
@@ -84,19 +74,13 @@ def check(recipe: Recipe, settings: Settings) -> int:
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("kind", DESIGNS)
-def test_every_search_equals_enumeration(
-    kind: str, constraint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_search_equals_enumeration(kind: str, constraint: str) -> None:
     """With what spares a search most of its work, and without."""
     splits = 0
     for recipe in recipes((kind,), (constraint,), SEEDS):
         settings = Settings.draw(recipe)
-        settings.apply(monkeypatch)
         check(recipe, settings)
-        with monkeypatch.context() as plain:
-            plain.setattr(Best, "_sow", lambda *_: None)
-            plain.setattr(Best, "_trim", lambda *_: None)
-            splits += check(recipe, settings)
+        splits += check(recipe, settings.plain())
     assert splits > 500  # 32 problems: the searches did search
 
 
@@ -115,36 +99,34 @@ def test_there_are_enough_problems_of_every_kind() -> None:
     ]
     assert len(tied) > 100
     settings = [Settings.draw(recipe) for recipe in table]
-    for name in asdict(settings[0]):
-        assert len({getattr(s, name) for s in settings}) > 1
+    assert len({s.lazy for s in settings}) > 1
+    for name in ("short", "last_pick", "listable", "small", "hard_after"):
+        assert len({getattr(s.tuning, name) for s in settings}) > 1
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("room", [1, 30, 40])
-def test_columns_on_demand_give_the_same_answers(
-    constraint: str, room: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_columns_on_demand_give_the_same_answers(constraint: str, room: int) -> None:
     """40 columns of which a search asks for some at a time; room for so many."""
-    monkeypatch.setattr(gram, "_CACHE_BYTES", room * 40 * 8)
-    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
-    monkeypatch.setattr(engine, "_SHORT", 3)
+    tuning = Tuning(short=3, last_pick=0)
     for seed in (3, 6, 9, 12):
         recipe = Recipe("AR 0.9", constraint, "tight", 0.0, seed, p=40)
         lazy = recipe.lazy()
+        lazy.cache_bytes = room * 40 * 8
         for data in (lazy, lazy, recipe.moments):
-            searcher = Engine(data, recipe.problem, recipe.sensitivity.unit, 1e3)
+            unit = recipe.sensitivity.unit
+            searcher = Engine(data, recipe.problem, unit, 1e3, tuning=tuning)
             assert best_supports(searcher, 20) == recipe.ranking[:20], recipe
         assert (lazy.slot >= 0).any()
 
 
-def test_a_search_that_a_limit_stopped_has_lost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_that_a_limit_stopped_has_lost_nothing() -> None:
     """Whoever goes on with it must not take what it has found so far for certified."""
-    monkeypatch.setattr(engine, "_SHORT", 2)
-    monkeypatch.setattr(best, "_LISTABLE", 2)
+    tuning = Tuning(short=2, listable=2)
     stopped = 0
     for recipe in recipes(DESIGNS, ("ball", "l1"), range(20, 26)):
-        unit = recipe.sensitivity.unit
-        limited = Engine(recipe.moments, recipe.problem, unit, math.inf, Limits(nodes=1))
+        unit, limits = recipe.sensitivity.unit, Limits(nodes=1)
+        limited = Engine(recipe.moments, recipe.problem, unit, math.inf, limits, tuning=tuning)
         search = Best(limited, Region.whole(recipe.problem))
         try:
             search.find()

@@ -13,16 +13,14 @@ from conformance.recipes import CONSTRAINTS
 from conformance.regions import random_region
 from dpsubset.losses import scorer
 from dpsubset.losses.rows import FromRecords
-from dpsubset.search import best, engine
-from dpsubset.search.best import Best, best_in_bucket, best_supports
+from dpsubset.search.best import best_in_bucket, best_supports
 from dpsubset.search.bounds import curved as curved_bounds
-from dpsubset.search.bounds import quadratic as bounds
-from dpsubset.search.bounds import rows as row_bounds
 from dpsubset.search.bounds.curved import CurvedBounder, parabola
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.bounds.quadratic import Bound
 from dpsubset.search.bounds.row_kernels import ENTROPIES, SLOPES
 from dpsubset.search.engine import Engine
+from dpsubset.search.tuning import Tuning
 
 
 @pytest.mark.parametrize("reach", [1e-9, 1e-4, 0.011, 0.1, 1.0, 2.5, 5.0, 8.0])
@@ -40,11 +38,14 @@ def test_lines_under_what_the_parabola_leaves(reach: float) -> None:
     assert nearest < 1e-6
 
 
-def walks(recipe: LossRecipe, rng: np.random.Generator) -> Iterator[tuple[CurvedBounder, Bound]]:
+def walks(
+    recipe: LossRecipe, rng: np.random.Generator, anchor: int
+) -> Iterator[tuple[CurvedBounder, Bound]]:
     oracle = scorer(recipe.gram, recipe.problem, recipe.sensitivity.unit)
     assert isinstance(oracle, FromRecords)
     eta = float(10 ** rng.uniform(-4, 3))
-    bounder = CurvedBounder(recipe.problem, oracle, recipe.gram, eta)
+    tuning = Tuning(anchor=anchor, last_pick=0)
+    bounder = CurvedBounder(recipe.problem, oracle, recipe.gram, eta, tuning)
     for _ in range(6):
         region = random_region(recipe.problem, rng)
         if region.count() < 2:
@@ -74,13 +75,11 @@ def highest(recipe: LossRecipe, bounder: CurvedBounder, bound: Bound) -> float:
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_bounds_are_below_every_score(constraint: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
+def test_bounds_are_below_every_score(constraint: str) -> None:
     rng = np.random.default_rng(1)
     tested, tight = 0, np.inf
     for recipe in loss_recipes("logistic", range(2), (constraint,)):
-        monkeypatch.setattr(bounds, "_ANCHOR", int(rng.choice([0, 2])))
-        for bounder, bound in walks(recipe, rng):
+        for bounder, bound in walks(recipe, rng, anchor=int(rng.choice([0, 2]))):
             excess = highest(recipe, bounder, bound)
             assert excess <= 0, recipe
             tight = min(tight, -excess)
@@ -93,30 +92,22 @@ def test_too_much_curvature_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a parabola that the table does not know of, some bounds are too high."""
     true = parabola
     monkeypatch.setattr(curved_bounds, "parabola", lambda reach: (0.25, true(reach)[1]))
-    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
-    monkeypatch.setattr(bounds, "_ANCHOR", 0)
     rng = np.random.default_rng(2)
     above = 0
     for recipe in loss_recipes("logistic", range(1)):
-        above += sum(highest(recipe, *pair) > 0 for pair in walks(recipe, rng))
+        above += sum(highest(recipe, *pair) > 0 for pair in walks(recipe, rng, anchor=0))
     assert above > 0
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-def test_searches_that_turn_to_curvature_find_the_same(
-    constraint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(row_bounds.RowBounder, "hard_after", (1,))
-    monkeypatch.setattr(Best, "_sow", lambda *_: None)
-    monkeypatch.setattr(best, "_LISTABLE", 4)
-    monkeypatch.setattr(bounds, "_ANCHOR", 0)
-    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
+def test_searches_that_turn_to_curvature_find_the_same(constraint: str) -> None:
     rng = np.random.default_rng(3)
     splits = 0
     for recipe in loss_recipes("logistic", range(4, 6), (constraint,)):
-        monkeypatch.setattr(engine, "_SHORT", int(rng.integers(1, 4)))
+        tuning = Tuning(short=int(rng.integers(1, 4)), listable=4, last_pick=0, anchor=0,
+                        hard_after_records=(1,), most_sown=0)  # fmt: skip
         ranking, problem = recipe.ranking, recipe.problem
-        searcher = Engine(recipe.gram, problem, recipe.sensitivity.unit, 1e3)
+        searcher = Engine(recipe.gram, problem, recipe.sensitivity.unit, 1e3, tuning=tuning)
         count = int(rng.integers(1, len(ranking) + 1))
         assert best_supports(searcher, count) == ranking[:count], recipe
         anchor = tuple(sorted(rng.choice(problem.p, problem.k, replace=False)))

@@ -20,19 +20,15 @@ from dpsubset.losses.rows import FromRecords, at_zero
 from dpsubset.mechanisms import PLAIN
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
-from dpsubset.search import best, engine
-from dpsubset.search.best import Best, best_in_bucket, best_supports
-from dpsubset.search.bounds import quadratic as bounds
+from dpsubset.search.best import best_in_bucket, best_supports
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports, list_supports
+from dpsubset.search.tuning import USUAL, Tuning
 from dpsubset.table.door import STEPS
 
 ROW_LOSSES = [name for name, loss in LOSSES.items() if loss.needs_records]
 each_loss = pytest.mark.parametrize("loss", ROW_LOSSES)
-
-
-SOW = Best._sow
 
 
 # -- scores ---------------------------------------------------------------------------------------
@@ -153,15 +149,14 @@ def test_labels_are_signs_and_the_middle_is_above(loss: str) -> None:
 
 
 @each_loss
-def test_bounds_are_below_every_score(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
+def test_bounds_are_below_every_score(loss: str) -> None:
     rng = np.random.default_rng(1)
     tested, tight = 0, np.inf
     for recipe in loss_recipes(loss, range(1)):
         unit = float(recipe.sensitivity.unit)
         scores = {recipe.scored.support(i): int(s) for i, s in enumerate(recipe.scored.scores)}
         searcher = Engine(recipe.gram, recipe.problem, recipe.sensitivity.unit,
-                          float(10 ** rng.uniform(-4, 3)))  # fmt: skip
+                          float(10 ** rng.uniform(-4, 3)), tuning=Tuning(last_pick=0))  # fmt: skip
         for _ in range(6):
             region = random_region(recipe.problem, rng)
             bound = searcher.bounder.root(region, int(rng.integers(0, 30)))
@@ -191,21 +186,22 @@ def test_bounds_are_below_every_score(loss: str, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @each_loss
-def test_every_search_equals_enumeration(
-    loss: str, constraint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_search_equals_enumeration(loss: str, constraint: str) -> None:
     """72 problems a case, 216 a loss; short lists are turned down so that searches do search."""
     rng = np.random.default_rng(2)
     splits = 0
     for recipe in loss_recipes(loss, range(3), (constraint,)):
-        monkeypatch.setattr(engine, "_SHORT", int(rng.integers(1, 4)))
-        monkeypatch.setattr(bounds, "_LAST_PICK", int(rng.choice([0, 4096])))
-        monkeypatch.setattr(best, "_LISTABLE", int(rng.choice([1, 4, 2000])))
-        monkeypatch.setattr(Best, "_sow", SOW if recipe.seed % 2 else lambda *_: None)
+        tuning = Tuning(
+            short=int(rng.integers(1, 4)),
+            last_pick=int(rng.choice([0, 4096])),
+            listable=int(rng.choice([1, 4, 2000])),
+            most_sown=USUAL.most_sown if recipe.seed % 2 else 0,
+        )
         eta = float(10 ** rng.uniform(-5, 5))
         ranking, problem = recipe.ranking, recipe.problem
         for count in {1, int(rng.integers(1, len(ranking) + 1)), len(ranking) + 3}:
-            searcher = Engine(recipe.gram, problem, recipe.sensitivity.unit, eta)
+            unit = recipe.sensitivity.unit
+            searcher = Engine(recipe.gram, problem, unit, eta, tuning=tuning)
             assert best_supports(searcher, count) == ranking[:count], (recipe, count)
             splits += searcher.splits
         anchor = tuple(sorted(rng.choice(problem.p, problem.k, replace=False)))

@@ -23,11 +23,11 @@ from dpsubset.losses.row_kernels import certify, gather, minimise, score_all
 from dpsubset.losses.rows import FromRecords, at_zero
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
-from dpsubset.search.bounds import quadratic as bounds
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.bounds.row_kernels import ENTROPIES, SLOPES, entropies
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import list_supports
+from dpsubset.search.tuning import Tuning
 from dpsubset.table.door import STEPS
 from dpsubset.table.gram import Gram
 
@@ -428,10 +428,7 @@ def test_entropies_are_rounded_down_and_by_little() -> None:
 
 
 @each_loss
-def test_bounds_are_below_every_score_at_the_extremes(
-    loss: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
+def test_bounds_are_below_every_score_at_the_extremes(loss: str) -> None:
     rng = np.random.default_rng(15)
     tested = 0
     for _ in range(60):
@@ -439,7 +436,7 @@ def test_bounds_are_below_every_score_at_the_extremes(
         records, problem = contrary(rng, p), extreme(rng, loss, p, "add-remove")
         unit = Sensitivity.of(problem).unit
         engine = Engine(gram_of(records), problem, unit, float(10 ** rng.uniform(-6, 6)),
-                        penalty=int(rng.choice([0, 5])))  # fmt: skip
+                        penalty=int(rng.choice([0, 5])), tuning=Tuning(last_pick=0))  # fmt: skip
         for _ in range(2):
             bound = engine.bounder.root(random_region(problem, rng), int(rng.choice([0, 1, 20])))
             while True:

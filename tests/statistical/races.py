@@ -16,19 +16,15 @@ import pytest
 
 from dpsubset.mechanisms import ScoreMechanism
 from dpsubset.privacy.random import Randomness
-from dpsubset.search import engine
-from dpsubset.search.bounds import quadratic as bounds
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.bounds.quadratic import Bound, Bounder
 from dpsubset.search.engine import Engine
 from dpsubset.search.race import Race
+from dpsubset.search.tuning import Tuning
 from statistical.cases import Case
 
-
-def force_search(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lists are short, and the last pick is searched for like the others."""
-    monkeypatch.setattr(engine, "_SHORT", 2)
-    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
+#: Lists are short, and the last pick is searched for like the others.
+SEARCHING = Tuning(short=2, last_pick=0)
 
 
 def loosen(monkeypatch: pytest.MonkeyPatch, eta: float) -> None:
@@ -87,10 +83,12 @@ def race(
     *,
     factor: Fraction = Fraction(1),
     fresh_after: int = 10**9,
+    tuning: Tuning = SEARCHING,
 ) -> Tally:
     """Draws at ``factor`` times the right eta, with a fresh tree after every so many."""
     eta = factor * case.eta(mechanism)
-    engine = Engine(case.moments, case.problem, case.sensitivity.unit, float(eta))
+    unit = case.sensitivity.unit
+    engine = Engine(case.moments, case.problem, unit, float(eta), tuning=tuning)
     counts: Counter[tuple[int, ...]] = Counter()
     for done in range(draws):
         if done % fresh_after == 0:

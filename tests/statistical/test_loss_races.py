@@ -16,7 +16,7 @@ from dpsubset.search.enumerate import enumerate_supports
 from dpsubset.table.door import STEPS
 from dpsubset.table.gram import Gram
 from statistical.gtest import LEVEL, g_test, miss
-from statistical.races import force_search
+from statistical.races import SEARCHING
 
 pytestmark = pytest.mark.statistical
 
@@ -46,9 +46,7 @@ def test_the_race_agrees_with_the_closed_form(
     reach: float,
     ridge: float,
     epsilon: str,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    force_search(monkeypatch)
     problem = Problem.state(8, 3, loss=loss, constraint=constraint, reach=reach, ridge=ridge,
                             always_include=[6] if constraint == "ball" else [])  # fmt: skip
     mechanism, setting = PLAIN[name](), Setting.of(problem, epsilon)
@@ -56,7 +54,7 @@ def test_the_race_agrees_with_the_closed_form(
     eta = mechanism.eta(setting)
     scored = enumerate_supports(gram, problem, unit)
     supports = [scored.support(i) for i in range(len(scored))]
-    engine = Engine(gram, problem, unit, float(eta))
+    engine = Engine(gram, problem, unit, float(eta), tuning=SEARCHING)
     rng = Randomness(SystemSource())
     sampler = mechanism.race(engine, eta)
     counts = Counter(sampler.draw(rng) for _ in range(DRAWS))

@@ -18,13 +18,13 @@ from dpsubset.audit.exact import moments_of_records
 from dpsubset.mechanisms import PLAIN
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.public.problem import Problem
-from dpsubset.search import engine as engine_module
 from dpsubset.search import race as race_module
 from dpsubset.search.bounds.quadratic import Bound, Bounder
+from dpsubset.search.tuning import Tuning
 from dpsubset.table.door import STEPS
 from statistical.cases import CASES, UNIFORM, Case
 from statistical.gtest import LEVEL, g_test, miss
-from statistical.races import force_search, loosen, race, split_at_random
+from statistical.races import loosen, race, split_at_random
 
 pytestmark = pytest.mark.statistical
 
@@ -73,10 +73,7 @@ def judge(case: Case, name: str, tally: Any, error: Fraction) -> None:
 
 @each_mechanism
 @each_case(ALL)
-def test_the_race_agrees_with_the_closed_form(
-    name: str, case: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    force_search(monkeypatch)
+def test_the_race_agrees_with_the_closed_form(name: str, case: Case) -> None:
     tally = race(case, PLAIN[name](), system(), MANY)
     assert tally.splits > 0
     judge(case, name, tally, TENTH)
@@ -84,11 +81,8 @@ def test_the_race_agrees_with_the_closed_form(
 
 @each_mechanism
 @each_case([*CASES[1::3], SUSPECT])
-def test_precision_does_not_move_the_distribution(
-    name: str, case: Case, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_precision_does_not_move_the_distribution(name: str, case: Case) -> None:
     """From 8 bits on ball arithmetic decides, after refinements of every kind."""
-    force_search(monkeypatch)
     judge(case, name, race(case, PLAIN[name](), system(8), SOME), FIFTH)
 
 
@@ -98,7 +92,6 @@ def test_loose_envelopes_do_not_move_the_distribution(
     name: str, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regions are loose in a new way every 40 draws."""
-    force_search(monkeypatch)
     loosen(monkeypatch, float(case.eta(PLAIN[name]())))
     judge(case, name, race(case, PLAIN[name](), system(), SOME, fresh_after=40), FIFTH)
 
@@ -109,7 +102,6 @@ def test_random_splits_do_not_move_the_distribution(
     name: str, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On any feature, after any rejection; a fresh tree every 40 draws, or it would be complete."""
-    force_search(monkeypatch)
     split_at_random(monkeypatch)
     tally = race(case, PLAIN[name](), system(), SOME, fresh_after=40)
     judge(case, name, tally, FIFTH)
@@ -121,7 +113,6 @@ def test_splits_during_a_draw_do_not_move_the_distribution(
     name: str, case: Case, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A tree for one draw only, a little loose, split at random: all splits are made mid-draw."""
-    force_search(monkeypatch)
     loosen(monkeypatch, 4 * float(case.eta(PLAIN[name]())))
     split_at_random(monkeypatch)
     tally = race(case, PLAIN[name](), system(), FEW, fresh_after=1)
@@ -131,15 +122,13 @@ def test_splits_during_a_draw_do_not_move_the_distribution(
 
 @each_mechanism
 @each_case(UNIFORM)
-def test_ties_are_broken_evenly(name: str, case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    force_search(monkeypatch)
+def test_ties_are_broken_evenly(name: str, case: Case) -> None:
     tally = race(case, PLAIN[name](), system(), SOME, fresh_after=20)
     assert g_test(tally.counts, case.supports, case.probabilities(PLAIN[name]())) >= LEVEL
 
 
-def test_the_suspect_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_suspect_is_cleared() -> None:
     """200,000 draws of the exponential mechanism: eta is right within 5 %."""
-    force_search(monkeypatch)
     tally = race(SUSPECT, PLAIN["exponential"](), system(), 200_000)
     judge(SUSPECT, "exponential", tally, Fraction(1, 20))
 
@@ -151,9 +140,8 @@ def test_the_suspect_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
 @each_case(CASES[1::4])
 @pytest.mark.parametrize("factor", [1 - TENTH, 1 + TENTH], ids=str)
 def test_a_race_with_eta_wrong_by_a_tenth_is_caught(
-    name: str, case: Case, factor: Fraction, monkeypatch: pytest.MonkeyPatch
+    name: str, case: Case, factor: Fraction
 ) -> None:
-    force_search(monkeypatch)
     mechanism = PLAIN[name]()
     claimed = case.probabilities(mechanism)
     assert miss(case.probabilities(mechanism, factor), claimed, MANY) < LEVEL
@@ -167,7 +155,6 @@ def test_envelopes_that_are_too_low_are_caught(monkeypatch: pytest.MonkeyPatch) 
     One free pick, so that bounds are exact; masses too low by one part in 100,000.
     """
     case, mechanism = CASES[4], PLAIN["exponential"]()
-    monkeypatch.setattr(engine_module, "_SHORT", 2)
     settle = Bounder._settle
     up = 1e-5 / float(case.eta(mechanism))
 
@@ -178,13 +165,12 @@ def test_envelopes_that_are_too_low_are_caught(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(Bounder, "_settle", high)
     with pytest.raises(AssertionError, match="an envelope lies below"):
-        race(case, mechanism, system(), SOME)
+        race(case, mechanism, system(), SOME, tuning=Tuning(short=2))
 
 
 def test_a_clock_that_forgets_thinning_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Points of constant intensity make permute-and-flip an exponential mechanism."""
     case = CASES[0]
-    force_search(monkeypatch)
 
     class Forgetful(race_module.Chance):
         def __init__(self, scale: Any, score: int, mass: int, moment: Any = None) -> None:
@@ -205,7 +191,6 @@ def test_a_race_that_accepts_everything_is_caught(
 ) -> None:
     """Then supports are drawn from the envelope, which is not the mechanism."""
     case = CASES[7]
-    force_search(monkeypatch)
     monkeypatch.setattr(race_module.Chance, "flip", lambda self, rng: True)
     tally = race(case, PLAIN[name](), system(), MANY)
     assert g_test(tally.counts, case.supports, case.probabilities(PLAIN[name]())) < LEVEL

@@ -13,15 +13,16 @@ import pytest
 
 import dpsubset as dps
 from dpsubset import Bounds, Moments
-from dpsubset.mechanisms import PLAIN, Setting
+from dpsubset.mechanisms import PLAIN, Data, Setting
+from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
-from dpsubset.search import race
 from dpsubset.search.best import best_supports
 from dpsubset.search.bounds.quadratic import Bounder
 from dpsubset.search.engine import Engine, SearchLimitError
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
-from dpsubset.table import sealed
+from dpsubset.table.gram import Gram
+from dpsubset.table.sealed import SealedTable
 from statistical.gtest import g_test, miss
 
 UNIT = Bounds(x=1, y=1)
@@ -40,6 +41,10 @@ def table(n: int = 300, p: int = P, rho: float = 0.5) -> tuple[np.ndarray, np.nd
     return np.clip(x / 4, -1, 1), np.clip(y / 4, -1, 1)
 
 
+def schema(p: int = P) -> dps.Schema:
+    return UNIT.schema([f"x{j}" for j in range(p)])
+
+
 def select(**changes: Any) -> dps.Release:
     x, y = table()
     settings = {"k": K, "epsilon": 1, "y": y, "bounds": UNIT, "seed": 1, **changes}
@@ -53,7 +58,7 @@ def select(**changes: Any) -> dps.Release:
 def scored() -> ScoredSupports:
     """All 487,635 supports, by enumeration."""
     x, y = table()
-    moments = Moments.from_blocks(UNIT.schema([f"x{j}" for j in range(P)]), [(x, y)])
+    moments = Moments.from_blocks(schema(), [(x, y)])
     problem = Problem.state(P, K)
     return enumerate_supports(moments, problem, Sensitivity.of(problem).unit)
 
@@ -74,16 +79,13 @@ def closed_form(name: str, eta: Fraction, top: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(
     ("name", "lazy"), [("exponential", False), ("exponential", True), ("permute-and-flip", False)]
 )
-def test_frequencies_among_half_a_million_supports(
-    name: str, lazy: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_frequencies_among_half_a_million_supports(name: str, lazy: bool) -> None:
     """The 40 best supports, and the rest together; seeded, so it fails always or never."""
-    if lazy:
-        monkeypatch.setattr(sealed, "_MANY_VARIABLES", 0)
     epsilon, draws = Fraction(12), 4000
     x, y = table()
     problem = Problem.state(P, K)
-    eta = PLAIN[name]().eta(Setting.of(problem, epsilon))
+    mechanism, setting = PLAIN[name](), Setting.of(problem, epsilon)
+    eta = mechanism.eta(setting)
     top = np.argsort(scored().scores, kind="stable")[:40]
     best = [scored().support(int(i)) for i in top]
 
@@ -91,9 +93,14 @@ def test_frequencies_among_half_a_million_supports(
         inside = closed_form(name, factor * eta, top)
         return np.append(inside, 1 - inside.sum())
 
-    found = dps.simulate(
-        x, k=K, epsilon=epsilon, y=y, bounds=UNIT, mechanism=name, draws=draws, seed=5
-    )
+    if lazy:  # with columns of X'X on demand, which a table of 60 columns would not ask for
+        records = Gram.from_records(schema(), [(x, y)])
+        sampler, rng = mechanism.prepare(Data(records), setting), Randomness(SeededSource(5))
+        found = Counter(sampler.draw(rng) for _ in range(draws))
+    else:
+        found = dps.simulate(
+            x, k=K, epsilon=epsilon, y=y, bounds=UNIT, mechanism=name, draws=draws, seed=5
+        )
     counts: Counter[tuple[int, ...]] = Counter()
     for support, times in found.items():
         counts[support if support in best else ()] += times
@@ -107,14 +114,24 @@ def test_frequencies_among_half_a_million_supports(
 # -- columns on demand ------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("p", "on_demand"), [(1000, False), (1600, True)])
+def test_many_columns_are_had_on_demand(p: int, on_demand: bool) -> None:
+    x, y = np.ones((3, p)), np.ones(3)
+    gram = SealedTable(x, schema(p), y).read(Problem.state(p, 2))
+    assert gram.whole is not on_demand
+    assert gram.records.shape == ((p, 3) if on_demand else (0, 0))
+
+
 @pytest.mark.parametrize("name", PLAIN)
-def test_columns_on_demand_release_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_on_demand_release_the_same(name: str) -> None:
     """Where the columns come in one batch the bounds are the same, and so are seeded draws."""
-    whole = [select(seed=seed, mechanism=name, epsilon=8).support for seed in range(6)]
-    monkeypatch.setattr(sealed, "_MANY_VARIABLES", 0)
-    lazy = [select(seed=seed, mechanism=name, epsilon=8).support for seed in range(6)]
+    p = 1600
+    x, y = table(300, p)
+    asked = {"k": K, "epsilon": 25, "mechanism": name, "draws": 20, "seed": 1}
+    lazy = dps.simulate(x, y=y, bounds=UNIT, **asked)
+    whole = dps.simulate(Moments.from_blocks(schema(p), [(x, y)]), schema(p), **asked)
     assert lazy == whole
-    assert len(set(whole)) > 1
+    assert len(whole) > 1
 
 
 # -- limits and interruptions -----------------------------------------------------------------
@@ -122,14 +139,11 @@ def test_columns_on_demand_release_the_same(name: str, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("limit", [{"node_limit": 1}, {"time_limit": 1e-9}], ids=str)
-def test_limits_raise_and_say_that_the_cost_is_spent(
-    name: str, limit: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(race, "_PATIENCE", 0.0)  # every rejection asks for a split
+def test_limits_raise_and_say_that_the_cost_is_spent(name: str, limit: dict[str, Any]) -> None:
     x, y = table()
     with pytest.raises(SearchLimitError, match=r"nothing is released.* is spent") as caught:
         dps.simulate(
-            x, k=K, epsilon=1, y=y, bounds=UNIT, mechanism=name, draws=500, seed=1, **limit
+            x, k=K, epsilon=8, y=y, bounds=UNIT, mechanism=name, draws=500, seed=1, **limit
         )
     assert isinstance(caught.value, dps.DpsubsetError)
     which = "node limit" if "node_limit" in limit else "time limit"
@@ -186,7 +200,7 @@ def test_diagnostics_stay_with_the_object() -> None:
 @pytest.mark.parametrize("rho", [0.0, 0.9])
 def test_an_enormous_epsilon_gives_the_optimum(name: str, epsilon: int, rho: float) -> None:
     x, y = table(2000, P, rho)
-    moments = Moments.from_blocks(UNIT.schema([f"x{j}" for j in range(P)]), [(x, y)])
+    moments = Moments.from_blocks(schema(), [(x, y)])
     problem = Problem.state(P, K)
     engine = Engine(moments, problem, Sensitivity.of(problem).unit, 1e6)
     (first, support), (second, _) = best_supports(engine, 2)

@@ -21,10 +21,10 @@ from dpsubset.mechanisms import MECHANISMS, PLAIN
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
 from dpsubset.search.best import best_supports
-from dpsubset.search.bounds import quadratic as bounds
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports
+from dpsubset.search.tuning import Tuning
 from dpsubset.table.door import STEPS
 from dpsubset.table.gram import Gram
 from dpsubset.table.moments import Moments
@@ -183,15 +183,12 @@ def test_scores_and_searches_take_the_threshold(threshold: float, constraint: st
 
 @pytest.mark.parametrize("constraint", ["box", "ball", "l1"])
 @pytest.mark.parametrize("threshold", [0.01, 0.7, 1.0])
-def test_bounds_of_any_threshold_are_below_every_score(
-    threshold: float, constraint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bounds, "_LAST_PICK", 0)
+def test_bounds_of_any_threshold_are_below_every_score(threshold: float, constraint: str) -> None:
     rng = np.random.default_rng(9)
     records = rng.choice([-STEPS, -3000, 0, 500, STEPS], (60, 8)).astype(np.int16)
     problem = huber_problem(threshold, p=7, constraint=constraint, reach=2.0, ridge=0.5)
     gram, unit = Gram.of_cells(np.ascontiguousarray(records.T), ""), Sensitivity.of(problem).unit
-    searcher = Engine(gram, problem, unit, 0.3)
+    searcher = Engine(gram, problem, unit, 0.3, tuning=Tuning(last_pick=0))
     tight = np.inf
     for _ in range(12):
         region = random_region(problem, rng)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsubset import ArgumentError
+from dpsubset import ArgumentError, mechanisms
 from dpsubset.mechanisms import MECHANISMS, PLAIN, Setting, mechanism
 from dpsubset.mechanisms.shared.base import float_up
 from dpsubset.privacy.random import Randomness, SeededSource
@@ -165,7 +166,12 @@ def test_guarantees_are_shown_rounded_up(x: Fraction) -> None:
 
 
 def test_names() -> None:
-    assert {name: mechanism(name).name for name in MECHANISMS} == {n: n for n in MECHANISMS}
+    """Each file has one mechanism, of its name, and all are in the table."""
+    files = {path.stem for path in Path(mechanisms.__file__).parent.glob("[!_]*.py")}
+    assert {name.replace("-", "_") for name in MECHANISMS} == files
+    for name in MECHANISMS:
+        module = type(mechanism(name)).__module__
+        assert module == f"dpsubset.mechanisms.{name.replace('-', '_')}"
     with pytest.raises(ArgumentError, match="permute-and-flip, exponential"):
         mechanism("laplace")
 

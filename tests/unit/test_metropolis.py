@@ -24,7 +24,6 @@ from dpsubset.audit.exact import (
 from dpsubset.losses.least_squares import Scorer
 from dpsubset.mechanisms import PLAIN, Cost, Data, Setting
 from dpsubset.mechanisms.metropolis import LARGEST_MATRIX, Metropolis
-from dpsubset.mechanisms.shared import chain as chain_module
 from dpsubset.mechanisms.shared.chain import Chain, Walk, after, transition_matrix
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.random.draws import ball, exp_interval
@@ -285,13 +284,19 @@ def test_words_that_would_favour_some_pairs_are_dropped(lazy: bool) -> None:
             assert walk.support == (outside[pick // 2 if lazy else pick],)
 
 
-def test_a_crowded_table_of_scores_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crowded_table_of_scores_changes_nothing() -> None:
     case = CASES[-1]
     plain, work = drawn(case, Metropolis(50), 100, seed=11)
-    monkeypatch.setattr(chain_module, "_ROWS", 2)
-    crowded, more = drawn(case, Metropolis(50), 100, seed=11)
+    gram, unit = Gram.from_moments(case.moments), case.sensitivity.unit
+    chain = Chain(gram, case.problem, unit, Metropolis().eta(setting_of(case)), lazy=False, rows=2)
+    rng = Randomness(SeededSource(11))
+    crowded: Counter[tuple[int, ...]] = Counter()
+    for _ in range(100):
+        walk = chain.start(rng)
+        walk.advance(50, rng)
+        crowded[walk.support] += 1
     assert crowded == plain
-    assert more["scored"] > 5 * work["scored"]
+    assert chain.diagnostics()["scored"] > 5 * work["scored"]
 
 
 def test_scores_that_float64_cannot_certify_are_decided_in_rationals() -> None:
@@ -320,7 +325,7 @@ def test_scores_that_float64_cannot_certify_are_decided_in_rationals() -> None:
     assert g_test(counts, supports, right) >= 1e-6
 
 
-def test_records_and_moments_walk_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_and_moments_walk_alike() -> None:
     rng = np.random.default_rng(6)
     records = rng.integers(-STEPS, STEPS + 1, size=(50, 31))
     problem = Problem.state(30, 3, constraint="l1")
@@ -333,12 +338,21 @@ def test_records_and_moments_walk_alike(monkeypatch: pytest.MonkeyPatch) -> None
         return [sampler.draw(randomness) for _ in range(5)]
 
     few, many = Gram.of_cells(cells, "x"), Gram.of_cells(cells, "x")
-    monkeypatch.setattr(chain_module, "_WORK_BYTES", 8 * 50 * 7)  # seven columns at a time
     whole = Gram.from_moments(moments_of_records(records))
     assert ends(few, 10) == ends(whole, 10)
     assert (few.slot < 0).all()  # multiplied out entry by entry
     assert ends(many, 1000) == ends(whole, 1000)
     assert (many.slot >= 0).all()  # multiplied out beforehand
+
+
+def test_columns_in_batches_are_the_same() -> None:
+    records = np.random.default_rng(6).integers(-STEPS, STEPS + 1, size=(50, 31))
+    problem = Problem.state(30, 3, constraint="l1")
+    gram = Gram.of_cells(np.asarray(records.T, dtype=np.int16, order="C"), "x")
+    chain = Chain(gram, problem, Sensitivity.of(problem).unit, Fraction(1), lazy=False)
+    chain.have_columns(1000, work_bytes=8 * 50 * 7)  # seven at a time
+    right = moments_of_records(records).products[:30, :30]
+    assert np.array_equal(gram.columns[gram.slot, :30], right)
 
 
 def test_seeds_repeat_and_differ() -> None:

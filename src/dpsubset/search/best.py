@@ -21,14 +21,8 @@ from .engine import Engine, Flat, Leaf, Listed, Support
 from .envelope_kernels import likely_supports
 from .region import Region
 
-#: A leaf with at most this many supports that could still matter is listed instead of split.
-_LISTABLE = 2000
-
 #: What `Best.narrow` does the first time.
 _FIRST_SPLITS = 32
-
-#: Most supports that are scored before the search, as a guess at the R best.
-_MOST_SOWN = 100_000
 
 #: How closely the sum of gains is sought that R supports reach.
 _HALVINGS = 40
@@ -52,7 +46,7 @@ class Best:
         self._sown: set[Support] = set()  # scored and offered before the search
         root = engine.leaf(region)
         self.start([root])
-        if isinstance(root, Bound) and 1 < self._wanted <= _MOST_SOWN:
+        if isinstance(root, Bound) and 1 < self._wanted <= engine.tuning.most_sown:
             self._sow(root)
 
     def find(self) -> list[Ranked]:
@@ -108,7 +102,8 @@ class Best:
             elif self._list(leaf):
                 heapq.heappop(self._heap)
             else:
-                self._trim(leaf)
+                if self._engine.tuning.trim:
+                    self._trim(leaf)
                 # It stays until it is replaced: a search that a limit stopped has not lost it.
                 return leaf
         return None
@@ -180,7 +175,8 @@ class Best:
         # Slack for rounding: of the difference, and of running sums over all gains.
         need = leaf.base - cutoff - 1e-9 * abs(leaf.base) - len(g) * 2.0**-51 * float(g.sum())
         # Where splits have not helped much, more of them are unlikely to.
-        most = min(_LISTABLE, self._engine.bounder.most_listed + 8 * self._engine.splits)
+        engine = self._engine
+        most = min(engine.tuning.listable, engine.bounder.most_listed + 8 * engine.splits)
         picked = np.empty((most + len(self._sown), max(region.picks)), dtype=np.int64)
         count = likely_supports(g, max(region.picks), need, picked)
         return count >= 0 and self._score(leaf, free[picked[:count]], most) is not None

@@ -26,11 +26,9 @@ from ..table.moments import Moments
 from .bounds.base import Bound
 from .bounds.choose import bounder
 from .region import Region
+from .tuning import USUAL, Tuning
 
 Support = tuple[int, ...]
-
-#: A region with at most this many supports is listed instead of split.
-_SHORT = 64
 
 
 @dataclass(frozen=True)
@@ -134,6 +132,8 @@ class Engine:
         When to give up.
     penalty : int
         Added to the score for every variable of a support, in units.
+    tuning : Tuning
+        How the search spends its time, its consumers' part included.
     """
 
     def __init__(
@@ -144,12 +144,14 @@ class Engine:
         eta: float,
         limits: Limits | None = None,
         penalty: int = 0,
+        tuning: Tuning = USUAL,
     ) -> None:
         self.problem = problem
         self.unit = unit
+        self.tuning = tuning
         gram = Gram.from_moments(data) if isinstance(data, Moments) else data
         self._scorer = scorer(gram, problem, unit, penalty)
-        self.bounder = bounder(gram, problem, self._scorer, eta)
+        self.bounder = bounder(gram, problem, self._scorer, eta, tuning)
         self._scores: dict[Support, int] = {}
         self._limits = limits or Limits()
         self._deadline = time.monotonic() + self._limits.seconds
@@ -167,7 +169,7 @@ class Engine:
 
     def leaf(self, region: Region, parent: Bound | None = None) -> Leaf:
         """A region as a leaf: listed if it is short, bounded otherwise."""
-        if region.count() <= _SHORT:
+        if region.count() <= self.tuning.short:
             return self.listed(region)
         return self.bounder.root(region) if parent is None else self.bounder.child(parent, region)
 

@@ -39,9 +39,6 @@ _Envelope = OpenEnvelope | ClosedEnvelope | FlatEnvelope
 #: before the race: all weights would be small beside its mass.
 _FAR = 30
 
-#: A leaf is split when its rejected proposals have cost about as much as a split would.
-_PATIENCE = 8.0
-
 #: A leaf whose bound lies this many factors of two below the reference is split before it is used:
 #: its supports would hardly ever be accepted, and its integers would only be long.
 _LOOSE_BITS = 2048
@@ -110,7 +107,9 @@ class Race:
                 while leaf.open and self._eta * engine.unit * (ref - leaf.low) > _FAR:
                     leaf.narrow()
                 ref = ref if leaf.open else min(ref, leaf.low)
-        bits = _first_bits(engine.problem, sum(map(_count, leaves)))
+        bits = engine.tuning.first_bits
+        if bits is None:
+            bits = _first_bits(engine.problem, sum(map(_count, leaves)))
         self._scale = Scale(self._eta, engine.unit, ref, bits)
         loose = [leaf for leaf in leaves if isinstance(leaf, Bound) and self._is_loose(leaf)]
         if loose:
@@ -214,7 +213,7 @@ class Race:
             return None
         # A hopeless proposal says more than one that was rejected by bad luck.
         leaf.waste += 1.0 - chance + 0.5 * min(-math.log(max(chance, 1e-8)), 16.0)
-        return leaf if leaf.waste >= _PATIENCE else None
+        return leaf if leaf.waste >= self._engine.tuning.patience else None
 
     # -- permute-and-flip -----------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ _EXACT_ROWS = 2**22
 #: Bytes of the float64 work block when columns are multiplied out.
 _WORK_BYTES = 2**26
 
-#: Bytes of columns that are kept.
+#: Bytes of columns that are kept, usually.
 _CACHE_BYTES = 2**30
 
 Ints = NDArray[np.int64]
@@ -48,6 +48,8 @@ class Gram:
         The quantised columns, where X'X is multiplied out on demand.
     response : int16 array of shape (n,), or empty
         The quantised response that goes with them.
+    cache_bytes : int
+        Most bytes of columns that are kept, but for those that are asked for together.
     fingerprint : str
         Of the schema.
     """
@@ -67,6 +69,7 @@ class Gram:
         self.columns, self.slot, self.diagonal, self.c = columns, slot, diagonal, c
         self.yy, self.n, self.records, self.fingerprint = yy, n, records, fingerprint
         self.response = response
+        self.cache_bytes = _CACHE_BYTES
         #: Whether every column is at hand.
         self.whole = bool((slot >= 0).all())
         self.p = len(c)
@@ -139,7 +142,7 @@ class Gram:
         if not missing:
             return
         used = int(self.slot.max()) + 1
-        if (used + len(missing)) * self.p * 8 > _CACHE_BYTES:
+        if (used + len(missing)) * self.p * 8 > self.cache_bytes:
             # Starting over beats book-keeping: what is still needed comes back in a few batches.
             self.slot[:] = -1
             used = 0

@@ -20,6 +20,7 @@ from ...privacy.sensitivity import Sensitivity
 from ...public.problem import Neighbours, Problem
 from ...search.engine import Engine, Limits
 from ...search.enumerate import ScoredSupports, enumerate_supports
+from ...search.tuning import USUAL, Tuning
 from ...table.gram import Gram
 
 #: What a mechanism releases: a support, or nothing.
@@ -142,10 +143,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class Data:
-    """The private side: a table that has passed the door."""
+    """The private side: a table that has passed the door.
+
+    Limits and tuning are public, and the same for every table.
+    """
 
     gram: Gram = field(repr=False)
     limits: Limits = field(default_factory=Limits)
+    tuning: Tuning = USUAL
 
     def engine(self, setting: Setting, eta: Fraction | float, penalty: int = 0) -> Engine:
         """The search engine on this table, with bounds that are good for weights of eta.
@@ -153,7 +158,9 @@ class Data:
         ``penalty`` units of score are added for every variable.
         """
         unit = setting.sensitivity.unit
-        return Engine(self.gram, setting.problem, unit, float(eta), self.limits, penalty)
+        return Engine(
+            self.gram, setting.problem, unit, float(eta), self.limits, penalty, self.tuning
+        )
 
 
 class Sampler(Protocol):

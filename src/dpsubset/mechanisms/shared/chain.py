@@ -50,10 +50,19 @@ class Chain:
         Weight of the scores.
     lazy : bool
         Stay with probability 1/2 at every step, whatever the proposal.
+    rows : int
+        Most rows of the table of scores.
     """
 
     def __init__(
-        self, gram: Gram, problem: Problem, unit: Fraction, eta: Fraction, *, lazy: bool
+        self,
+        gram: Gram,
+        problem: Problem,
+        unit: Fraction,
+        eta: Fraction,
+        *,
+        lazy: bool,
+        rows: int = _ROWS,
     ) -> None:
         self.problem, self.lazy = problem, lazy
         self.weight = eta * unit
@@ -65,19 +74,19 @@ class Chain:
         pairs = self._members * (len(self._free) - self._members)
         #: Pairs of a member and an outsider, twice as many if half of them stand for staying.
         self._pairs = pairs * (2 if lazy else 1)
-        rows = min(_ROWS, _TABLE_BYTES // (8 * (problem.k + 1)))
+        rows = min(rows, _TABLE_BYTES // (8 * (problem.k + 1)))
         rows = 2 ** max(0, rows.bit_length() - 1)
         self._known = np.full((rows, problem.k), -1, dtype=np.int64)
         self._remembered = np.zeros(rows, dtype=np.int64)
         self._counts = dict.fromkeys(("steps", "accepted", "scored", "by_hand"), 0)
 
-    def have_columns(self, steps: int) -> None:
+    def have_columns(self, steps: int, work_bytes: int = _WORK_BYTES) -> None:
         """Multiply out X'X where that is quicker than entry by entry in this many steps."""
         gram, p, k = self._gram, self.problem.p, self.problem.k
         entries = steps * (k * (k - 1) // 2)
         if gram.whole or 8 * p * p > _GRAM_BYTES or entries * _BULK < p * p:
             return
-        batch = max(1, _WORK_BYTES // (8 * max(1, gram.n)))
+        batch = max(1, work_bytes // (8 * max(1, gram.n)))
         for start in range(0, p, batch):
             gram.fetch(range(start, min(p, start + batch)))
 

@@ -24,7 +24,7 @@ from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
 from dpsubset.public.schema import Schema
-from dpsubset.search.bounds.quadratic import Bound
+from dpsubset.search.bounds.base import Bound
 from dpsubset.search.chance import Chance, Moment
 from dpsubset.search.engine import Engine, Leaf, Listed, Support
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports

@@ -9,8 +9,9 @@ import numpy as np
 from conformance.recipes import Recipe
 from dpsubset.losses.least_squares import Scorer
 from dpsubset.public.problem import Problem
+from dpsubset.search.bounds.base import Bound
+from dpsubset.search.bounds.choose import bounder
 from dpsubset.search.bounds.kernels import FREE, IN, OUT
-from dpsubset.search.bounds.quadratic import Bound, Bounder
 from dpsubset.search.region import Region
 from dpsubset.search.tuning import USUAL, Tuning
 from dpsubset.table.gram import Gram
@@ -48,7 +49,7 @@ class Walk:
         self.recipe, self._rng = recipe, rng
         gram = recipe.lazy() if lazy else Gram.from_moments(recipe.moments)
         self.scorer = Scorer(gram, recipe.problem, recipe.sensitivity.unit)
-        self.bounder = Bounder(gram, recipe.problem, self.scorer, eta, tuning)
+        self.bounder = bounder(gram, recipe.problem, self.scorer, eta, tuning)
 
     def bounds(self, count: int) -> Iterator[Bound]:
         """Bounds of regions with two supports or more, as the engine would ask for them."""

@@ -19,8 +19,8 @@ from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
 from conformance.regions import Walk
 from dpsubset.losses.least_squares import Scorer
 from dpsubset.search.bounds import diagonal_kernels
+from dpsubset.search.bounds.base import Bound, Bounder
 from dpsubset.search.bounds.kernels import FREE
-from dpsubset.search.bounds.quadratic import Bound, Bounder
 from dpsubset.search.tuning import Tuning
 from dpsubset.table.door import STEPS
 

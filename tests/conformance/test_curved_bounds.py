@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 
@@ -12,13 +13,13 @@ from conformance.loss_recipes import LossRecipe, loss_recipes
 from conformance.recipes import CONSTRAINTS
 from conformance.regions import random_region
 from dpsubset.losses import scorer
+from dpsubset.losses.base import ENTROPIES, SLOPES
+from dpsubset.losses.logistic import parabola
 from dpsubset.losses.rows import FromRecords
 from dpsubset.search.best import best_in_bucket, best_supports
-from dpsubset.search.bounds import curved as curved_bounds
-from dpsubset.search.bounds.curved import CurvedBounder, parabola
+from dpsubset.search.bounds.base import Bound
+from dpsubset.search.bounds.curved import CurvedBounder
 from dpsubset.search.bounds.kernels import FREE
-from dpsubset.search.bounds.quadratic import Bound
-from dpsubset.search.bounds.row_kernels import ENTROPIES, SLOPES
 from dpsubset.search.engine import Engine
 from dpsubset.search.tuning import Tuning
 
@@ -39,13 +40,15 @@ def test_lines_under_what_the_parabola_leaves(reach: float) -> None:
 
 
 def walks(
-    recipe: LossRecipe, rng: np.random.Generator, anchor: int
+    recipe: LossRecipe, rng: np.random.Generator, anchor: int, omega: float | None = None
 ) -> Iterator[tuple[CurvedBounder, Bound]]:
     oracle = scorer(recipe.gram, recipe.problem, recipe.sensitivity.unit)
     assert isinstance(oracle, FromRecords)
     eta = float(10 ** rng.uniform(-4, 3))
     tuning = Tuning(anchor=anchor, last_pick=0)
-    bounder = CurvedBounder(recipe.problem, oracle, recipe.gram, eta, tuning)
+    true, table = parabola(math.nextafter(float(recipe.problem.reach), math.inf))
+    bounder = CurvedBounder(recipe.gram, recipe.problem, oracle, eta, tuning,
+                            (true if omega is None else omega, table))  # fmt: skip
     for _ in range(6):
         region = random_region(recipe.problem, rng)
         if region.count() < 2:
@@ -88,14 +91,14 @@ def test_bounds_are_below_every_score(constraint: str) -> None:
     assert tight < 1e-3  # and not by being idle
 
 
-def test_too_much_curvature_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_much_curvature_is_noticed() -> None:
     """With a parabola that the table does not know of, some bounds are too high."""
-    true = parabola
-    monkeypatch.setattr(curved_bounds, "parabola", lambda reach: (0.25, true(reach)[1]))
     rng = np.random.default_rng(2)
     above = 0
     for recipe in loss_recipes("logistic", range(1)):
-        above += sum(highest(recipe, *pair) > 0 for pair in walks(recipe, rng, anchor=0))
+        above += sum(
+            highest(recipe, *pair) > 0 for pair in walks(recipe, rng, anchor=0, omega=0.25)
+        )
     assert above > 0
 
 

@@ -16,7 +16,7 @@ from dpsubset.errors import ArgumentError
 from dpsubset.losses import LOSSES, scorer
 from dpsubset.losses.certified_rows import minimum
 from dpsubset.losses.row_kernels import certify, gather
-from dpsubset.losses.rows import FromRecords, at_zero
+from dpsubset.losses.rows import FromRecords
 from dpsubset.mechanisms import PLAIN
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
@@ -67,7 +67,7 @@ def test_no_allowed_point_beats_a_score_and_the_oracle_agrees(loss: str) -> None
             continue  # the oracle takes its time
         oracle = scorer(recipe.gram, problem, unit)
         assert isinstance(oracle, FromRecords)
-        low, high = minimum(oracle.sum(support), problem.constraint, problem.radius, unit / 4)
+        low, high = minimum(oracle.sum(support), problem.coefficients, unit / 4)
         assert high - low <= unit / 4
         assert low - unit <= score * unit <= high + unit, recipe
 
@@ -81,20 +81,18 @@ def test_certificates_hold_at_any_point(loss: str) -> None:
         problem, unit = recipe.problem, float(recipe.sensitivity.unit)
         i = int(rng.integers(len(recipe.scored)))
         support, score = recipe.scored.supports[i], int(recipe.scored.scores[i]) * unit
-        rows = LOSSES[loss].rows
-        assert rows is not None
+        one = scorer(recipe.gram, problem, recipe.sensitivity.unit)
+        assert isinstance(one, FromRecords)
+        row_loss = one.row_loss
         z, o = np.empty((len(recipe.records), problem.k)), np.empty(len(recipe.records))
         gram = recipe.gram
-        gather(gram.records, gram.response, support, rows.labels, float(STEPS), z, o)
-        zero = float(at_zero(rows, gram.response))
+        gather(gram.records, gram.response, support, row_loss.labels, float(STEPS), z, o)
+        zero = float(row_loss.at_zero(gram.response))
         for _ in range(4):
             b = rng.normal(size=problem.k) * problem.radius * 10 ** rng.uniform(-3, 1)
             if loss == "hinge":  # slopes of lines, from outside of where there are any, too
                 o[:] = rng.choice([0.0, 1.0, 0.5, -0.1, 1.1], len(o))
-            value, width = certify(
-                z, o, rows.code, float(rows.threshold), CONSTRAINTS.index(problem.constraint),
-                problem.radius, problem.ridge, b,
-            )  # fmt: skip
+            value, width = certify(row_loss, problem.coefficients, z, o, problem.ridge, b)
             value += zero
             assert value - width <= score + unit, recipe
             assert score - unit <= value + width, recipe

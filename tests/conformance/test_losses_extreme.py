@@ -16,15 +16,16 @@ from conformance.regions import random_region
 from dpsubset import Bounds, select
 from dpsubset.losses import LOSSES, certified, certified_rows, loss_of, scorer
 from dpsubset.losses import rows as rows_module
-from dpsubset.losses.base import HINGE, HUBER
+from dpsubset.losses.base import ENTROPIES, SLOPES, RowLoss, minimise
 from dpsubset.losses.certified_rows import Sum, bracket, minimum
-from dpsubset.losses.kernels import BOX
-from dpsubset.losses.row_kernels import certify, gather, minimise, score_all
-from dpsubset.losses.rows import FromRecords, at_zero
+from dpsubset.losses.hinge import Hinge
+from dpsubset.losses.huber import Huber
+from dpsubset.losses.logistic import entropies
+from dpsubset.losses.row_kernels import certify, gather, score_all
+from dpsubset.losses.rows import FromRecords
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
 from dpsubset.search.bounds.kernels import FREE
-from dpsubset.search.bounds.row_kernels import ENTROPIES, SLOPES, entropies
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import list_supports
 from dpsubset.search.tuning import Tuning
@@ -87,20 +88,26 @@ def of_records(records: np.ndarray, problem: Problem, unit: Fraction) -> FromRec
 # -- scores ---------------------------------------------------------------------------------------
 
 
+def of(problem: Problem) -> RowLoss:
+    """The row loss of a problem."""
+    rows = loss_of(problem).rows
+    assert rows is not None
+    return rows(problem.reach)
+
+
 @pytest.mark.parametrize("constraint", range(3))
 @each_loss
 @pytest.mark.usefixtures("many_bits")
 def test_a_certificate_covers_the_rounding_of_its_own_value(loss: str, constraint: int) -> None:
     """Equal rows: the minimum is at the end of C, with no gap, and float64 cannot write it down."""
-    rows, n, k = LOSSES[loss].rows, 1000, 3
-    assert rows is not None
+    n, k = 1000, 3
+    radius = 0.3 / k
+    problem = Problem.state(k, k, loss=loss, constraint=CONSTRAINTS[constraint], radius=radius)
     rounded = 0
     for cell in range(1, STEPS, 1500):
-        radius = 0.3 / k
-        value, width = certify(
-            np.full((n, k), cell / STEPS), np.ones(n), rows.code, float(rows.threshold), constraint,
-            radius, 0.0, np.full(k, (radius, radius / 3**0.5, radius / 3)[constraint]),
-        )  # fmt: skip
+        end = np.full(k, (radius, radius / 3**0.5, radius / 3)[constraint])
+        z = np.full((n, k), cell / STEPS)
+        value, width = certify(of(problem), problem.coefficients, z, np.ones(n), 0.0, end)
         t = flint.arb(cell) / STEPS * flint.arb(radius) * (3, flint.arb(3).sqrt(), 1)[constraint]
         d = flint.arb(1) / 4
         change = {
@@ -142,12 +149,11 @@ def test_losses_at_zero_are_exact(loss: str) -> None:
     rng = np.random.default_rng(18)
     for threshold in (0.01, 0.25, 1 / 3, 1.0):
         asked = {"threshold": threshold} if loss == "huber" else {}
-        rows = loss_of(Problem.state(2, 1, loss=loss, **asked)).rows
-        assert rows is not None
+        row_loss = of(Problem.state(2, 1, loss=loss, **asked))
         edge = int(threshold * STEPS)
         response = np.concatenate([rng.integers(-STEPS, STEPS + 1, 200),
                                    [edge, -edge, edge + 1, 0, STEPS, -STEPS]])  # fmt: skip
-        found = at_zero(rows, response.astype(np.int16))
+        found = row_loss.at_zero(response.astype(np.int16))
         if loss == "huber":
             d, r = Fraction(threshold), [abs(Fraction(int(y), STEPS)) for y in response]
             assert found == sum(x**2 if x <= d else 2 * d * x - d**2 for x in r)
@@ -160,17 +166,17 @@ def test_losses_at_zero_are_exact(loss: str) -> None:
 
 @each_loss
 def test_float64_answers_only_where_its_width_is_half_a_unit(loss: str) -> None:
-    rows, n = LOSSES[loss].rows, 200
-    assert rows is not None
+    problem, n = Problem.state(2, 2, loss=loss, radius=0.4), 200
+    row_loss, c = of(problem), problem.coefficients
     records = np.random.default_rng(10).integers(-STEPS, STEPS + 1, (3, n)).astype(np.int16)
     z, o, support = np.empty((n, 2)), np.empty(n), np.array([0, 1])
-    gather(records[:2], records[2], support, rows.labels, float(STEPS), z, o)
-    about = rows.code, float(rows.threshold), 0, 0.4, 0.0
-    _, width = minimise(z, o.copy(), *about, 0.0)  # a target that is never met: as good as it gets
+    gather(records[:2], records[2], support, row_loss.labels, float(STEPS), z, o)
+    # A target that is never met: as good as it gets.
+    _, width = minimise(row_loss, c, z, o.copy(), 0.0, 0.0)
     for unit, right in ((1.9 * width, False), (3.0 * width, True)):
-        _, here = minimise(z, o.copy(), *about, 0.499 * unit)
-        done = score_all(records[:2], records[2], support[None], about[0], rows.labels, *about[1:],
-                         float(STEPS), unit, 0, 0.0, np.empty(1, dtype=np.int64))  # fmt: skip
+        _, here = minimise(row_loss, c, z, o.copy(), 0.0, 0.499 * unit)
+        done = score_all(records[:2], records[2], support[None], row_loss, c, 0.0, float(STEPS),
+                         unit, 0, 0.0, np.empty(1, dtype=np.int64))  # fmt: skip
         assert bool(done[0]) == (here <= 0.499 * unit) == right
 
 
@@ -225,12 +231,9 @@ def test_float64_certifies_the_hinge_of_discrete_data(monkeypatch: pytest.Monkey
 
 
 def test_a_residual_at_the_threshold_gets_both_formulas() -> None:
-    d = Fraction(1, 4)
-    total = Sum([], 1, STEPS, HUBER, d, Fraction(0))
     for side in (1, -1):
-        value, slope, _ = certified_rows._smooth(
-            total, flint.arb(0), flint.arb(-side * 0.25, 0.125)
-        )
+        at = flint.arb(-side * 0.25, 0.125)
+        value, slope, _ = Huber(0.25).exact(flint.arb(0), at, flint.arb(1))
         for r in (0.125, 0.25, 0.375):
             assert value.contains(r * r if r <= 0.25 else 0.25 * (2 * r - 0.25))
             assert slope.contains(-2 * side * min(r, 0.25))
@@ -249,7 +252,7 @@ def test_ball_arithmetic_is_asked_for_half_a_unit(
 
     monkeypatch.setattr(rows_module, "minimum", watched)
     one = of_records(records, problem, unit)
-    low, high = minimum(one.sum([0, 1]), problem.constraint, problem.radius, unit / 2**20)
+    low, high = minimum(one.sum([0, 1]), problem.coefficients, unit / 2**20)
     assert abs(one.exact_score([0, 1]) * unit - (low + high) / 2) <= unit * Fraction(3, 4)
     assert asked == [unit / 2]
 
@@ -265,12 +268,12 @@ def test_a_bracket_holds_from_any_point(loss: str) -> None:
                                 radius=float(10 ** rng.uniform(-1, 1)),
                                 ridge=float(rng.choice([0.0, 0.3])))  # fmt: skip
         total = of_records(records, problem, Fraction(1, 2**20)).sum([0, 1, 2])
-        tight = minimum(total, problem.constraint, problem.radius, Fraction(1, 2**30))
+        tight = minimum(total, problem.coefficients, Fraction(1, 2**30))
         for _ in range(6):
             size = problem.radius * 10 ** rng.uniform(-2, 1)
             b = [Fraction(float(v)) for v in rng.normal(size=3) * size]
             smoothing = flint.arb(float(10 ** rng.uniform(-2, 6)))
-            low, high = bracket(total, problem.constraint, Fraction(problem.radius), b, smoothing)
+            low, high = bracket(total, problem.coefficients, b, smoothing)
             assert low <= tight[1]
             assert high >= tight[0]
             told += high - low > Fraction(1, 100)
@@ -287,7 +290,7 @@ def test_both_ways_to_a_score_agree_on_contrary_data(loss: str) -> None:
                                 ridge=float(rng.choice([0.0, 1e-6, 1.0, 1e6])))  # fmt: skip
         unit = Sensitivity.of(problem).unit
         one = of_records(records, problem, unit)
-        low, high = minimum(one.sum([0, 1]), problem.constraint, problem.radius, unit / 2**10)
+        low, high = minimum(one.sum([0, 1]), problem.coefficients, unit / 2**10)
         for score in (one.exact_score([0, 1]), int(one.scores(np.array([[0, 1]]))[0])):
             assert low - unit <= score * unit <= high + unit
 
@@ -313,11 +316,11 @@ def test_the_middle_counts_as_above_in_ball_arithmetic_too(loss: str) -> None:
 @each_loss
 def test_balanced_rows_have_a_minimum(loss: str, constraint: str) -> None:
     """G is 0 up to the radius of a ball, and its square might be negative."""
-    rows, tolerance = LOSSES[loss].rows, Fraction(1, 2**30)
-    assert rows is not None
+    tolerance = Fraction(1, 2**30)
+    problem = Problem.state(2, 2, loss=loss, constraint=constraint, radius=3.0)
     cells = [((12345, 7), 1, 3), ((-12345, -7), 1, 3)]
-    total = Sum(cells, 2, STEPS, rows.code, rows.threshold, Fraction(0))
-    low, high = minimum(total, constraint, 3.0, tolerance)
+    total = Sum(cells, 2, STEPS, of(problem), Fraction(0))
+    low, high = minimum(total, problem.coefficients, tolerance)
     assert 0 <= high - low <= tolerance
 
 
@@ -346,12 +349,11 @@ def test_a_coarse_tolerance_is_met(
         return barrier(*arguments)
 
     monkeypatch.setattr(certified_rows, "_barrier", guarded)
-    rows = LOSSES[loss].rows
-    assert rows is not None
     for ridge in (Fraction(0), Fraction(1e-300), Fraction(10**15)):
-        total = Sum([((STEPS,), 1, 1)], 1, STEPS, rows.code, rows.threshold, ridge)
         for radius in (1e-9, 1.0, 1e9):
-            low, high = minimum(total, constraint, radius, Fraction(4096))
+            problem = Problem.state(1, 1, loss=loss, constraint=constraint, radius=radius)
+            total = Sum([((STEPS,), 1, 1)], 1, STEPS, of(problem), ridge)
+            low, high = minimum(total, problem.coefficients, Fraction(4096))
             assert high - low <= 4096
 
 
@@ -382,11 +384,12 @@ def test_what_fails_at_one_precision_is_tried_at_the_next(
         assert bits == [128, 256, 512]
 
 
-@pytest.mark.parametrize("constraint", range(3))
-def test_a_tiny_ridge_does_not_send_the_hinge_to_ball_arithmetic(constraint: int) -> None:
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_a_tiny_ridge_does_not_send_the_hinge_to_ball_arithmetic(constraint: str) -> None:
+    c = Problem.state(3, 3, constraint=constraint, radius=2.0).coefficients
     z = np.random.default_rng(0).uniform(-1, 1, (50, 3))
     for ridge in (1e-140, 1e-300):
-        _, width = minimise(z, np.ones(50), 1, 0.0, constraint, 2.0, ridge, 2.0**-16)
+        _, width = minimise(Hinge(), c, z, np.ones(50), ridge, 2.0**-16)
         assert width <= 2.0**-16, ridge
 
 
@@ -468,7 +471,7 @@ def test_the_hinge_is_certified_where_lines_lose_their_way() -> None:
     scores = np.empty(3, dtype=np.int64)
     unit = float(Sensitivity.of(problem).unit)
     certified = score_all(
-        gram.records, gram.response, np.searchsorted(used, supports), HINGE, True, 0.0, BOX,
-        problem.radius, 0.0, float(STEPS), unit, 0, 0.0, scores,
+        gram.records, gram.response, np.searchsorted(used, supports), Hinge(),
+        problem.coefficients, 0.0, float(STEPS), unit, 0, 0.0, scores,
     )  # fmt: skip
     assert certified.all()

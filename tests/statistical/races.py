@@ -16,8 +16,8 @@ import pytest
 
 from dpsubset.mechanisms import ScoreMechanism
 from dpsubset.privacy.random import Randomness
+from dpsubset.search.bounds.base import Bound, Bounder
 from dpsubset.search.bounds.kernels import FREE
-from dpsubset.search.bounds.quadratic import Bound, Bounder
 from dpsubset.search.engine import Engine
 from dpsubset.search.race import Race
 from dpsubset.search.tuning import Tuning

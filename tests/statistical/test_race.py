@@ -19,7 +19,7 @@ from dpsubset.mechanisms import PLAIN
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.public.problem import Problem
 from dpsubset.search import race as race_module
-from dpsubset.search.bounds.quadratic import Bound, Bounder
+from dpsubset.search.bounds.base import Bound, Bounder
 from dpsubset.search.tuning import Tuning
 from dpsubset.table.door import STEPS
 from statistical.cases import CASES, UNIFORM, Case

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpsubset.constraints import CONSTRAINTS as SETS
 from dpsubset.errors import TableError
 from dpsubset.losses import barrier, certified
 from dpsubset.losses.certified import bracket, minimum
@@ -80,7 +81,7 @@ def test_known_minima_lie_in_the_bracket(
     case: tuple[Quadratic, str, float, Fraction], tolerance: Fraction
 ) -> None:
     q, constraint, radius, true = case
-    low, high = minimum(q, constraint, radius, tolerance)
+    low, high = minimum(q, SETS[constraint](radius), tolerance)
     assert low <= true <= high <= low + tolerance
 
 
@@ -91,7 +92,7 @@ def test_known_minima_lie_in_the_bracket_of_the_barrier_alone(
     q, constraint, radius, true = case
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(certified, "points", no_points)
-        low, high = minimum(q, constraint, radius, Fraction(1, 2**17))
+        low, high = minimum(q, SETS[constraint](radius), Fraction(1, 2**17))
     assert low <= true <= high <= low + Fraction(1, 2**17)
 
 
@@ -100,7 +101,7 @@ def test_known_minima_lie_in_the_bracket_of_any_point(
     case: tuple[Quadratic, str, float, Fraction], b: list[Fraction]
 ) -> None:
     q, constraint, radius, true = case
-    low, high = bracket(q, constraint, Fraction(radius), [x * 2 for x in b[: len(q.c)]])
+    low, high = bracket(q, SETS[constraint](radius), [x * 2 for x in b[: len(q.c)]])
     assert low <= true <= high
 
 
@@ -112,7 +113,7 @@ def test_more_bits_mean_more_newton_steps(constraint: str, monkeypatch: pytest.M
     """With a number of steps that is too small at first, and in the end with one that grows."""
     h = [[Fraction(2**40 * (1 + (i == j))) for j in range(3)] for i in range(3)]
     q = Quadratic.of(h, [Fraction(2**41 * (j + 1)) for j in range(3)], Fraction(2**42))
-    expected = minimum(q, constraint, 1.0, Fraction(1, 2**16))
+    expected = minimum(q, SETS[constraint](1.0), Fraction(1, 2**16))
     monkeypatch.setattr(certified, "points", no_points)
     proposals = certified._barrier
 
@@ -128,7 +129,7 @@ def test_more_bits_mean_more_newton_steps(constraint: str, monkeypatch: pytest.M
         with monkeypatch.context() as patch:
             patch.setattr(barrier, "most_steps", steps_of)
             patch.setattr(certified, "_barrier", counted)
-            low, high = minimum(q, constraint, 1.0, Fraction(1, 2**16))
+            low, high = minimum(q, SETS[constraint](1.0), Fraction(1, 2**16))
         assert high - low <= Fraction(1, 2**16)
         assert max(low, expected[0]) <= min(high, expected[1])
         return seen
@@ -144,7 +145,7 @@ def test_more_bits_mean_more_newton_steps(constraint: str, monkeypatch: pytest.M
 @pytest.mark.parametrize("size", [Fraction(10**400), Fraction(1, 10**400)])
 def test_numbers_beyond_float64_are_answered(constraint: str, size: Fraction) -> None:
     q = Quadratic.of([[size, size], [size, size]], [size, size], size)
-    low, high = minimum(q, constraint, 0.25, size / 10**6)
+    low, high = minimum(q, SETS[constraint](0.25), size / 10**6)
     assert high - low <= size / 10**6
     reach = {"box": 0.5, "ball": 2**-1.5, "l1": 0.25}[constraint]
     assert float(low / size) == pytest.approx((1 - reach) ** 2, abs=2e-6)
@@ -235,4 +236,4 @@ def test_a_matrix_of_no_table_ends_with_an_error(constraint: str) -> None:
     h = [[Fraction(0), Fraction(1)], [Fraction(1), Fraction(0)]]
     q = Quadratic.of(h, [Fraction(1, 10), Fraction(1, 5)], Fraction(1))
     with pytest.raises(TableError, match="no table"):
-        minimum(q, constraint, 1.0, Fraction(1, 1000))
+        minimum(q, SETS[constraint](1.0), Fraction(1, 1000))

@@ -18,7 +18,7 @@ from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
 from dpsubset.search.best import best_supports
-from dpsubset.search.bounds.quadratic import Bounder
+from dpsubset.search.bounds.quadratic import LeastSquaresBounder
 from dpsubset.search.engine import Engine, SearchLimitError
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
 from dpsubset.table.gram import Gram
@@ -173,7 +173,7 @@ def test_an_interruption_passes_through(monkeypatch: pytest.MonkeyPatch) -> None
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Bounder, "root", interrupted)
+    monkeypatch.setattr(LeastSquaresBounder, "root", interrupted)
     with pytest.raises(KeyboardInterrupt):
         select()
 

@@ -16,6 +16,7 @@ from dpsubset.audit.exact import audit_exact, contrary_pairs, neighbouring_pairs
 from dpsubset.errors import ArgumentError
 from dpsubset.losses import loss_of, scorer
 from dpsubset.losses.certified_rows import minimum
+from dpsubset.losses.huber import Huber
 from dpsubset.losses.rows import FromRecords
 from dpsubset.mechanisms import MECHANISMS, PLAIN
 from dpsubset.privacy.sensitivity import Sensitivity
@@ -169,12 +170,12 @@ def test_scores_and_searches_take_the_threshold(threshold: float, constraint: st
     gram, unit = Gram.of_cells(np.ascontiguousarray(records.T), ""), Sensitivity.of(problem).unit
     one = scorer(gram, problem, unit)
     assert isinstance(one, FromRecords)
-    assert one.rows.threshold == Fraction(threshold)
+    assert one.row_loss == Huber(float(threshold))
     scored = enumerate_supports(gram, problem, unit)
     for i in rng.choice(len(scored), 3, replace=False):
         total = one.sum(scored.supports[i])
-        assert total.threshold == Fraction(threshold)
-        low, high = minimum(total, constraint, problem.radius, unit / 64)
+        assert total.loss == one.row_loss
+        low, high = minimum(total, problem.coefficients, unit / 64)
         assert low - unit <= int(scored.scores[i]) * unit <= high + unit
     ranking = sorted(zip(scored.scores.tolist(), map(tuple, scored.supports.tolist()), strict=True))
     for eta in (0.1, 100.0):
@@ -211,7 +212,9 @@ def test_the_threshold_is_public_settled_and_part_of_the_release() -> None:
     assert other.to_dict()["parameters"]["threshold"] == 1 / 3
     assert "threshold 0.333333" in other.statement()
     assert other.sensitivity.range != plain.sensitivity.range
-    assert loss_of(other.problem).rows.threshold == Fraction(1 / 3)
+    rows = loss_of(other.problem).rows
+    assert rows is not None
+    assert rows(other.problem.reach) == Huber(1 / 3)
     assert "threshold" not in select(x, **{**asked, "loss": "hinge"}).statement()
     assert simulate(x, draws=3, threshold=0.5, **asked)
     assert best_subset(x, y=y, bounds=BOUNDS, k=1, loss="huber", threshold=0.5).support

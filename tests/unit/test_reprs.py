@@ -14,6 +14,7 @@ import pytest
 
 from dpsubset import Bounds, Moments, Schema
 from dpsubset.losses.certified_rows import Sum
+from dpsubset.losses.hinge import Hinge
 from dpsubset.mechanisms import MECHANISMS, Data
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.public.plan import plan, seal
@@ -152,7 +153,7 @@ def test_objects_that_live_for_a_moment() -> None:
     held = (
         listed, region, Flat(region, ROWS, frozenset({(ROWS,)})),
         ScoredSupports(np.array([[0]]), np.array([ROWS]), Fraction(1)),
-        Sum([((QUANTISED,), 1, ROWS)], 1, 1, 0, Fraction(1), Fraction(0)),
+        Sum([((QUANTISED,), 1, ROWS)], 1, 1, Hinge(), Fraction(0)),
     )  # fmt: skip
     for value in held:
         assert shown(value) == []

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from scipy.optimize import lsq_linear, minimize
 
 from dpsubset.audit.exact import moments_of_records
+from dpsubset.constraints import CONSTRAINTS as SETS
 from dpsubset.losses import least_squares
 from dpsubset.losses.certified import bracket, minimum
-from dpsubset.losses.kernels import score_all
 from dpsubset.losses.least_squares import Scorer
 from dpsubset.losses.quadratic import Quadratic
+from dpsubset.losses.quadratic_kernels import score_all
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import list_supports
@@ -26,7 +27,6 @@ from dpsubset.table.gram import Gram
 from dpsubset.table.moments import Moments
 
 CONSTRAINTS = ["box", "ball", "l1"]
-CODES = {"box": 0, "ball": 1, "l1": 2}
 P = 5
 
 
@@ -80,7 +80,7 @@ def exactly(moments: Moments, problem: Problem, support: np.ndarray, tolerance: 
             ) -> tuple[Fraction, Fraction]:  # fmt: skip
     """A bracket of f(S) in rational arithmetic."""
     q = Scorer(moments, problem, Fraction(1)).quadratic(support)
-    low, high = minimum(q, problem.constraint, problem.radius, tolerance)
+    low, high = minimum(q, problem.coefficients, tolerance)
     assert 0 <= high - low <= tolerance
     return low, high
 
@@ -223,8 +223,7 @@ def floats_certify(moments: Moments, problem: Problem, supports: np.ndarray) -> 
     unit = float(Sensitivity.of(problem).unit)
     scores = np.empty(len(supports), dtype=np.int64)
     gram = Gram.from_moments(moments)
-    return score_all(gram.columns, gram.slot, gram.diagonal, gram.records, gram.c, gram.yy,
-                     supports, CODES[problem.constraint], problem.radius, problem.ridge,
+    return score_all(gram.products, gram.c, gram.yy, supports, problem.coefficients, problem.ridge,
                      float(STEPS) ** 2, unit, scores)  # fmt: skip
 
 
@@ -281,8 +280,8 @@ def test_a_bracket_holds_the_minimum_from_any_point(
     """Any point gives a bracket; brackets from different points must overlap."""
     h = [[sum(row[i] * row[j] for row in factor) for j in range(3)] for i in range(3)]
     q = Quadratic.of(h, c, Fraction(10))
-    low, high = bracket(q, constraint, Fraction(radius), b)
-    tight_low, tight_high = minimum(q, constraint, radius, Fraction(1, 10**12))
+    low, high = bracket(q, SETS[constraint](radius), b)
+    tight_low, tight_high = minimum(q, SETS[constraint](radius), Fraction(1, 10**12))
     assert low <= tight_high
     assert tight_low <= high
     assert low <= high
@@ -296,7 +295,7 @@ def test_minimum_at_any_precision(constraint: str) -> None:
     reach = {"box": Fraction(1, 2), "l1": Fraction(1, 4)}.get(constraint)
     for digits in (3, 30, 90):
         tolerance = Fraction(1, 10**digits)
-        low, high = minimum(q, constraint, 0.25, tolerance)
+        low, high = minimum(q, SETS[constraint](0.25), tolerance)
         assert high - low <= tolerance
         if reach is not None:
             assert low <= (1 - reach) ** 2 <= high

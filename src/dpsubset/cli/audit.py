@@ -135,12 +135,13 @@ def _print_table(reports: list[Report], left_out: dict[str, str]) -> None:
     table = Table(title="Audits on made-up data", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("mechanism", min_width=max(map(len, MECHANISMS)), overflow="fold")
     table.add_column("loss", no_wrap=True)
-    for heading in ("log ratio", "used", "by draws"):
-        table.add_column(heading)
-    table.add_column("verdict", min_width=len("CONTRADICTED"), overflow="fold")
+    table.add_column("log ratio")
+    table.add_column("used", max_width=9)
+    table.add_column("by draws")
+    table.add_column("verdict")
     for found in reports:
         # Both stand in the first row of a mechanism: they are about all of its losses.
-        name, verdict = found.name, found.word + (", by assumption" if found.assumes else "")
+        name, verdict = found.name, found.word + (" (assumed)" if found.assumes else "")
         for loss in found.losses:
             exact, drawn = found.nearest(Audit, loss), found.nearest(EmpiricalAudit, loss)
             share = used(exact).removesuffix(" of epsilon")

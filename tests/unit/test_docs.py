@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 
 import pytest
+
+import dpsubset as dps
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "dpsubset"
@@ -74,3 +77,33 @@ def test_the_layers_are_those_of_the_test() -> None:
     rows = [line.split("|")[2] for line in table.splitlines()[2:] if line.startswith("|")]
     named = [name for row in rows for name in re.findall(r"`([\w.]+)`", row)]
     assert sorted(named) == sorted(_load(ROOT / "tests/unit/test_imports.py").MAY_IMPORT)
+
+
+def test_one_call_goes_the_way_that_the_page_says(tmp_path: Path) -> None:
+    page = text("docs/architecture.md")
+    walk = page[page.index("## The way of one call") : page.index("## Room by room")]
+    cited = list(dict.fromkeys(f"{module}:{name}" for module, name in _OBJECT.findall(walk)))
+    table, bounds = tmp_path / "patients.csv", tmp_path / "schema.yaml"
+    table.write_text("age,cost,sex\n41,300,1\n30,200,0\n")
+    bounds.write_text(
+        "response: {name: cost, lo: 0, hi: 1000}\n"
+        "columns: {age: {lo: 0, hi: 110}, sex: {lo: 0, hi: 1}}\n"
+    )
+    dps.select(table, bounds, k=1, epsilon=1)  # imports run the bodies of classes: not again
+    called: dict[str, None] = {}
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        file = Path(frame.f_code.co_filename)
+        if event == "call" and file.is_relative_to(PACKAGE):
+            parts = file.relative_to(PACKAGE).with_suffix("").parts
+            module = ".".join(parts).removesuffix(".__init__")
+            called.setdefault(f"{module}:{frame.f_code.co_qualname}")
+
+    sys.setprofile(note)
+    try:
+        dps.select(table, bounds, k=1, epsilon=1)
+    finally:
+        sys.setprofile(None)
+    on_the_way = [name for name in cited if name in called]
+    assert len(on_the_way) > 20
+    assert on_the_way == [name for name in called if name in on_the_way]

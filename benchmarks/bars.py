@@ -98,7 +98,7 @@ def b3(run: Run) -> Iterator[Row]:
 
 
 def b4(run: Run) -> Iterator[Row]:
-    """The R best, as many as the first paper lists in minutes."""
+    """The R best, as many as Behdin, Prastakos and Mazumder 2024 list in minutes."""
     yield from _top("B4", Shape(2000, 250, 7), 100, 0.5, run.repeats(3), run)
 
 
@@ -251,7 +251,7 @@ def b11(run: Run) -> Iterator[Row]:
 
 
 def b12(run: Run) -> Iterator[Row]:
-    """The optimum alone, against the papers' formulations on outside solvers."""
+    """The optimum alone, against published formulations on outside solvers."""
     yield from solvers.rows("B12", run.repeats(5, 2), run.limit(60.0))
 
 

@@ -1,11 +1,12 @@
-"""Steps a second of the Metropolis-Hastings chain at the size of 002, beside bare scores.
+"""Steps a second of the Metropolis-Hastings chain at a published size, beside bare scores.
 
     python -m benchmarks.chain
 
-n 900, p 2000, k 4, entries uniform on (-1, 1), noise on (-0.1, 0.1), strong signal, l1 radius 2. A
-step of a chain that moves all the time has to score a support it has not seen; one that stays
-where it is asks again for scores it knows. Everything is counted: random words, rationals, and for
-the first figure of a row the columns of X'X that are multiplied out.
+The size is that of Section 5 of Roy, Wang and Tewari 2024: n 900, p 2000, k 4, entries uniform on
+(-1, 1), noise on (-0.1, 0.1), strong signal, l1 radius 2. A step of a chain that moves all the time
+has to score a support it has not seen; one that stays where it is asks again for scores it knows.
+Everything is counted: random words, rationals, and for the first figure of a row the columns of X'X
+that are multiplied out.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ N, P, K, RADIUS = 900, 2000, 4, 2.0
 
 
 def gram(rng: np.random.Generator) -> Gram:
-    """The table of Section 5 of 002."""
+    """The table of Section 5 of Roy, Wang and Tewari 2024."""
     beta = 2 * math.sqrt(K * math.log(P) / N)
     x = rng.uniform(-1, 1, size=(N, P))
     y = beta * x[:, :K].sum(axis=1) + rng.uniform(-0.1, 0.1, N)

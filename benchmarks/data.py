@@ -26,10 +26,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "ball": {"constraint": "ball", "radius": 1.1, "ridge": 480.0},
 }
 
-#: The published setting for labels, -1 and 1, which no clipping scales. 001 writes the ridge as
-#: lambda / 2 |b|^2 beside the sum of the losses, with lambda = 100 and |b| <= 1.1. Variables are
-#: clipped at 0.5 and scaled by it, so b here is 0.5 times theirs: radius 0.55 (reach 1.23), ridge
-#: 50 / 0.25 = 200.
+#: The published setting for labels, -1 and 1, which no clipping scales. Prastakos, Behdin and
+#: Mazumder 2025 write the ridge as lambda / 2 |b|^2 beside the sum of the losses; lambda = 100 and
+#: |b| <= 1.1. Variables are clipped at 0.5 and scaled by it, so b here is 0.5 times theirs: radius
+#: 0.55 (reach 1.23), ridge 50 / 0.25 = 200.
 PAPERS_BALL: dict[str, Any] = {
     "constraint": "ball", "radius": 1.1 * CLIP, "ridge": 100 / 2 / CLIP**2,
 }  # fmt: skip

@@ -1,12 +1,12 @@
 """How often the true support is released under each loss: ``python -m benchmarks.recovery_losses``.
 
 Labels are the signs of the response of `recovery`: correlated normal variables, k = 5 of which
-explain it at a signal-to-noise ratio of 5, clipped at 0.5; epsilon = 1, replace-one. 001 does not
-say how its labels were made; signs are the usual way. Three losses: hinge, logistic, and least
-squares on the labels as -1 and 1. Four parts:
+explain it at a signal-to-noise ratio of 5, clipped at 0.5; epsilon = 1, replace-one. Prastakos,
+Behdin and Mazumder 2025 do not say how their labels were made; signs are the usual way. Three
+losses: hinge, logistic, and least squares on the labels as -1 and 1. Four parts:
 
 - *published*: the ball and the ridge of the published hinge figure (`PAPERS_BALL`), with the
-  mechanisms of the papers beside ours;
+  published mechanisms beside ours;
 - *curves*: the box without ridge, of reach 1, of reach 2, and of the
   reach that is best for the loss at this correlation, where the sweep has it;
 - *weak*: the same at a signal-to-noise ratio of 1;

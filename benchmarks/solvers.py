@@ -1,9 +1,10 @@
-"""The engine beside the papers' formulations on outside solvers: the optimum after X'X.
+"""The engine beside published formulations on outside solvers: the optimum after X'X.
 
 Both sides start from the same moments and are timed alike. The adapters of `dpsubset.solvers` are
 helped as far as that is fair: good supports are found for them by swaps, so that what is timed is
 the proof; cuts are tightened by the least eigenvalue of X'X, and outer approximation runs in one
-tree. Rows "as published" have none of this: they are the loop of 001 on HiGHS's own integer solver.
+tree. Rows "as published" have none of this: they are the loop of Prastakos, Behdin and Mazumder
+2025 on HiGHS's own integer solver.
 """
 
 from __future__ import annotations

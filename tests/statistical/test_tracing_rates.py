@@ -1,4 +1,4 @@
-"""Tracing: 004's adversaries see through exact estimates, and not through private ones.
+"""Tracing: Cai, Wang and Zhang's adversaries see through exact estimates, not through private ones.
 
 The private estimators are pure at epsilon = 1/2, replace-one. Intervals are Clopper and Pearson's,
 each side wrong once in 10^9 runs.

@@ -1,4 +1,4 @@
-"""Traces of chains, and the step bound of Theorem 2 of 002."""
+"""Traces of chains, and the step bound: Theorem 2 of Roy, Wang and Tewari 2024."""
 
 from __future__ import annotations
 

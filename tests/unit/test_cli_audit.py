@@ -19,6 +19,7 @@ from dpsubset.audit.cases import Recipe, audit, recipe_of, variants
 from dpsubset.audit.exact import Audit
 from dpsubset.cli import app
 from dpsubset.errors import ArgumentError
+from dpsubset.losses import LOSSES
 from dpsubset.mechanisms import MECHANISMS, PLAIN, Data, Guarantee, Outcome, Setting, mechanism
 
 
@@ -159,8 +160,9 @@ def test_a_report_for_people(tmp_path: Path) -> None:
     assert text.startswith(
         "# Audit\n\n## exponential\n\nnothing found that contradicts epsilon = 1."
     )
-    assert "- exact: largest log ratio" in text
-    assert "- by draws: epsilon is at least" in text
+    for loss in LOSSES:
+        assert f"- {loss}, exact: largest log ratio" in text
+        assert f"- {loss}, by draws: epsilon is at least" in text
 
 
 @pytest.mark.parametrize(

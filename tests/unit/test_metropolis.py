@@ -389,7 +389,7 @@ def test_the_guarantee_is_computed_back(rule: str, neighbours: str, epsilon: Fra
     guarantee = mechanism.guarantee(setting)
     distance = mechanism.distance(setting)
     assert guarantee.epsilon == epsilon
-    # Lemma 4 of 002, rounded to the safe sides and hardly at all.
+    # Lemma 4 of Roy, Wang and Tewari 2024, rounded to the safe sides and hardly at all.
     assert DELTA * (1 - Fraction(1, 2**60)) < guarantee.delta <= DELTA
     if epsilon < 700:
         assert float(distance) == pytest.approx(1e-6 / (1 + math.exp(epsilon)), rel=1e-9)

@@ -1,4 +1,4 @@
-"""The tracing adversaries: populations and statistics of 004, and what rates imply."""
+"""Tracing adversaries: Cai, Wang and Zhang's populations and statistics, and what rates imply."""
 
 from __future__ import annotations
 

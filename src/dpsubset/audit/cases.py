@@ -1,27 +1,28 @@
 """A small audit of any mechanism: problems, neighbours, both audits, a verdict.
 
 Every mechanism of the table can be audited without being named here: on two small problems, under
-both relations of neighbours, with random and contrary pairs. `RECIPES` says what is special about
-some of them. All data are made up.
+every loss that it can do and both relations of neighbours, with random and contrary pairs.
+`RECIPES` says what is special about some of them. All data are made up.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from ..arguments import choice
 from ..errors import ArgumentError
 from ..losses import LOSSES
 from ..mechanisms import Cost, Mechanism, Setting, mechanism
 from ..mechanisms.shared.base import RELATIONS, shown_cost
 from ..public.problem import Problem
 from .empirical import RUNS, EmpiricalAudit, audit_empirical
-from .exact import Audit, Pair, audit_exact, contrary_pairs, neighbouring_pairs
+from .exact import Audit, Pair, audit_exact, contrary_pairs, label_pairs, neighbouring_pairs
 from .pairs import favoured_pairs, tipped_pairs, turning_pairs
 
 #: Told what share of the work is done.
@@ -34,7 +35,7 @@ _RANDOM = 40
 _MANY, _FEW = 2000, 100
 #: Delta of mechanisms that need one.
 DELTA = Fraction(1, 1000)
-#: Seconds for the draws under one relation, unless told otherwise.
+#: Seconds for the draws under one loss and one relation, unless told otherwise.
 SECONDS = 2.0
 
 
@@ -52,7 +53,8 @@ class Recipe:
     options : mapping
         Options of the mechanism: a variant of it.
     shapes : tuple
-        (p, k, reach) of the problems; draws are made on the first.
+        (p, k, reach) of the problems, the reach as a multiple of the loss's own; draws are made on
+        the first.
     constraint : str
         Which coefficients are allowed.
     pairs : callable
@@ -92,7 +94,7 @@ class Finding:
 
     @property
     def strain(self) -> float:
-        """How near it comes to what was compared with: above 1 it contradicts."""
+        """Used / stated: of epsilon, or of delta where there is one. Above 1 it contradicts."""
         epsilon, delta = float(self.audit.promised.epsilon), float(self.audit.promised.delta)
         if isinstance(self.audit, EmpiricalAudit):
             return self.audit.lower / epsilon
@@ -115,6 +117,8 @@ class Report:
         Exact ones first, where there is a closed form; then those by draws.
     refused : tuple of str
         Why it would not run under one of the relations.
+    unable : tuple of str
+        Losses that it would not run with at all.
     """
 
     mechanism: Mechanism
@@ -123,6 +127,12 @@ class Report:
     assumes: str | None
     findings: tuple[Finding, ...]
     refused: tuple[str, ...] = ()
+    unable: tuple[str, ...] = ()
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Those it was audited with, in order."""
+        return tuple(dict.fromkeys(finding.problem.loss for finding in self.findings))
 
     @property
     def name(self) -> str:
@@ -147,17 +157,35 @@ class Report:
     @property
     def exact(self) -> Finding | None:
         """The exact audit that came nearest to the promise; None without a closed form."""
-        return self._nearest(Audit)
+        return self.nearest(Audit)
 
     @property
     def empirical(self) -> Finding | None:
         """The audit by draws that came nearest to the promise."""
-        return self._nearest(EmpiricalAudit)
+        return self.nearest(EmpiricalAudit)
+
+    def nearest(
+        self, kind: type[Audit] | type[EmpiricalAudit], loss: str | None = None
+    ) -> Finding | None:
+        """The audit of this kind that came nearest to the promise, under one loss or any."""
+        mine = (
+            finding
+            for finding in self.findings
+            if isinstance(finding.audit, kind) and loss in (None, finding.problem.loss)
+        )
+        return max(mine, key=_nearness, default=None)
 
     @property
     def verdict(self) -> str:
         """In words, with what was assumed."""
         return self.short + (f", ASSUMING that {self.assumes}" if self.assumes else "")
+
+    @property
+    def word(self) -> str:
+        """In a word or two."""
+        if not self.claimed:
+            return "no guarantee claimed"
+        return "CONTRADICTED" if self.contradicted else "nothing found"
 
     @property
     def short(self) -> str:
@@ -173,10 +201,6 @@ class Report:
         if not nearest.claimed:
             text = f"no guarantee claimed; {text}"
         return text
-
-    def _nearest(self, kind: type[Audit] | type[EmpiricalAudit]) -> Finding | None:
-        mine = (finding for finding in self.findings if isinstance(finding.audit, kind))
-        return max(mine, key=_nearness, default=None)
 
 
 def _nearness(finding: Finding) -> tuple[bool, float, float]:
@@ -210,6 +234,7 @@ def audit(
     epsilon: Fraction = Fraction(1),
     delta: Fraction | None = None,
     *,
+    loss: str | Sequence[str] | None = None,
     recipe: Recipe | None = None,
     runs: int = RUNS,
     seconds: float | None = SECONDS,
@@ -223,10 +248,12 @@ def audit(
         A name from `MECHANISMS`, or a mechanism with its options.
     epsilon, delta : Fraction
         The budget it is given; delta by default as the recipe has it.
+    loss : str or list of str, optional
+        Names from `LOSSES`; by default every loss that the mechanism can do.
     recipe : Recipe, optional
         By default what the table has for it.
     runs, seconds
-        Most draws, and about the most time, under one relation of neighbours.
+        Most draws, and about the most time, under one loss and one relation of neighbours.
     progress : callable, optional
         Told the share of the work that is done.
     """
@@ -238,22 +265,18 @@ def audit(
         delta = recipe.delta
     if delta is None:
         delta = DELTA if chosen.takes_delta == "must" else Fraction(0)
-    problems = [
-        Problem.state(p, k, reach=reach, constraint=recipe.constraint, neighbours=relation)
-        for p, k, reach in recipe.shapes
-        for relation in RELATIONS
-    ]
+    wanted = _losses(loss)
+    settings = [Setting.of(problem, epsilon, delta) for problem in _problems(recipe, wanted)]
+    reasons = [_refusal(chosen, setting) for setting in settings]
+    able = [setting for setting, reason in zip(settings, reasons, strict=True) if reason is None]
+    if not able:
+        raise ArgumentError("; ".join(dict.fromkeys(filter(None, reasons))))
+    audited = {setting.problem.loss for setting in able}
     exact: list[Finding] = []
     empirical: list[Finding] = []
-    refused: dict[str, None] = {}
     assumes: set[str | None] = set()
-    for done, problem in enumerate(problems):
-        setting = Setting.of(problem, epsilon, delta)
-        try:
-            chosen.check(setting)
-        except ArgumentError as error:
-            refused[f"{problem.neighbours}: {error}"] = None
-            continue
+    for done, setting in enumerate(able):
+        problem = setting.problem
         for promise, pairs in _by_promise(chosen, setting, _listed(problem, recipe)):
             assumes.add(promise.assumes)
             listed = audit_exact(
@@ -261,7 +284,7 @@ def audit(
             )
             if listed.pairs:
                 exact.append(Finding(problem, promise.claimed, listed))
-        if done < len(RELATIONS):  # draws are for the first shape
+        if (problem.p, problem.k) == recipe.shapes[0][:2]:  # draws are for the first shape
             promises = _by_promise(chosen, setting, recipe.pairs(problem))
             for promise, pairs in promises:
                 drawn = audit_empirical(
@@ -276,11 +299,44 @@ def audit(
                 )
                 empirical.append(Finding(problem, promise.claimed, drawn))
         if progress is not None:
-            progress((done + 1) / len(problems))
-    if not exact and not empirical:
-        raise ArgumentError("; ".join(refused))
-    assumed = "; ".join(sorted(text for text in assumes if text)) or None
-    return Report(chosen, epsilon, delta, assumed, (*exact, *empirical), tuple(refused))
+            progress((done + 1) / len(able))
+    refused = {
+        f"{setting.problem.neighbours}: {reason}": None
+        for setting, reason in zip(settings, reasons, strict=True)
+        if reason is not None and setting.problem.loss in audited
+    }
+    return Report(
+        chosen,
+        epsilon,
+        delta,
+        assumes="; ".join(sorted(text for text in assumes if text)) or None,
+        findings=(*exact, *empirical),
+        refused=tuple(refused),
+        unable=tuple(name for name in wanted if name not in audited),
+    )
+
+
+def _losses(asked: str | Sequence[str] | None) -> list[str]:
+    if asked is None:
+        return [*LOSSES]
+    return [choice(name, LOSSES, "loss") for name in ([asked] if isinstance(asked, str) else asked)]
+
+
+def _problems(recipe: Recipe, losses: Iterable[str]) -> Iterator[Problem]:
+    for loss, (p, k, reach), relation in itertools.product(losses, recipe.shapes, RELATIONS):
+        yield Problem.state(
+            p, k, loss=loss, reach=reach * LOSSES[loss].reach, constraint=recipe.constraint,
+            neighbours=relation,
+        )  # fmt: skip
+
+
+def _refusal(chosen: Mechanism, setting: Setting) -> str | None:
+    """Why a mechanism will not run, if so."""
+    try:
+        chosen.check(setting)
+    except ArgumentError as error:
+        return str(error)
+    return None
 
 
 @dataclass(frozen=True)
@@ -315,7 +371,8 @@ def _at(setting: Setting, pair: Pair) -> Setting:
 def _listed(problem: Problem, recipe: Recipe) -> Iterator[Pair]:
     """Neighbours for the exact audit: the same ones every time."""
     everywhere = neighbouring_pairs(problem, _RANDOM, np.random.default_rng(1))
-    for pair in itertools.chain(everywhere, contrary_pairs(problem, _MANY), recipe.pairs(problem)):
+    contrary = contrary_pairs(problem, _MANY), label_pairs(problem, _MANY)
+    for pair in itertools.chain(everywhere, *contrary, recipe.pairs(problem)):
         if recipe.most is None or pair.second.n <= recipe.most:
             yield pair
 

@@ -7,8 +7,8 @@ and eta, as the program computes them. That the sampler draws from the closed fo
 of the statistical tests.
 
 An audit can only contradict a guarantee, not prove it; its worth is that of its pairs. So
-`contrary_pairs` builds pairs that come as close to epsilon as one likes, and a mechanism with twice
-the eta, or half the sensitivity, fails on them.
+`contrary_pairs` builds pairs that come as close to epsilon as one likes, for every loss, and a
+mechanism with twice the eta, or a loss with a range that is 5 % too small, fails on them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from ..losses import LOSSES
+from ..losses import LOSSES, loss_of
 from ..mechanisms import Cost, Data, Mechanism, Outcome, Setting
 from ..privacy.sensitivity import Sensitivity
 from ..public.problem import Problem
@@ -35,6 +35,9 @@ Records = NDArray[np.int64]
 
 #: Rounding granted to the float64 evaluation of a log ratio.
 SLACK = 1e-9
+
+#: Losses of y = 1 that fall with every larger prediction; those of all others do so up to 1.
+_NEVER_ENOUGH = {"logistic"}
 
 #: Tables with more records than this are kept as their moments only.
 _MANY_RECORDS = 5000
@@ -209,16 +212,14 @@ def contrary_pairs(problem: Problem, copies: int = 20_000) -> Iterator[Pair]:
     With reach B, the data agree with a model that predicts y on every column but the first k (the
     contrary ones), and with one that predicts -y on those, both at the border of C; records that
     only the former explain make every support with a contrary column unlikely. A record with
-    y = 1 then costs the contrary support (1 + B)^2, and the others (1 - B)^2 or, if B > 1,
-    nothing: just the range apart. Its mirror image costs them the other way round.
+    y = 1 then costs the contrary support l(1, -B), the largest loss, and the others the least one:
+    for least squares (1 + B)^2 and (1 - B)^2 or, if B > 1, nothing. That is just the range apart.
+    Its mirror image costs them the other way round.
     """
     p, k = problem.p, problem.k
-    reach = float(problem.reach)
-    # At the border of C the prediction is +-B; with B > 1 it must not pass y = 1.
-    shade = 1.0 if reach <= 1 else 1 / reach
     contrary = np.arange(p) < k
     full = np.full(p, STEPS)
-    shaded = np.full(p, round(STEPS * shade))
+    shaded = np.full(p, shade(problem))
     agree = np.append(np.where(contrary, -shaded, shaded), STEPS)
     blind = np.append(np.where(contrary, 0, shaded), STEPS)
     costly = np.append(np.where(contrary, full, shaded), STEPS)
@@ -228,6 +229,37 @@ def contrary_pairs(problem: Problem, copies: int = 20_000) -> Iterator[Pair]:
         label = f"contrary, {weight} blind records"
         yield neighbours_of(problem, rest, times, costly, mirror, label)
         yield neighbours_of(problem, rest, times, mirror, costly, label + ", mirrored")
+
+
+def label_pairs(problem: Problem, copies: int = 20_000) -> Iterator[Pair]:
+    """Neighbours that differ in the label of one record, for losses of labels; none for others.
+
+    The data pin coefficients as those of `contrary_pairs` do. A record with the label 1 and every
+    variable at its end then costs the contrary support the whole range, and with the label -1 all
+    others. The label is the sign of the response, 1 for 0: one step of the response turns it too.
+    """
+    rows = loss_of(problem).rows
+    if rows is None or not rows.labels:
+        return
+    contrary = np.arange(problem.p) < problem.k
+    shaded = shade(problem)
+    agree = np.append(np.where(contrary, -shaded, shaded), STEPS)
+    blind = np.append(np.where(contrary, 0, shaded), STEPS)
+    for weight in (0, copies // 50, copies // 10):
+        rest, times = np.array([agree, blind]), np.array([copies, weight])
+        for y, other in ((STEPS, -STEPS), (-1, 0)):
+            one, two = (np.append(np.full(problem.p, STEPS), value) for value in (y, other))
+            label = f"a response of {y} for {other}, {weight} blind records"
+            yield neighbours_of(problem, rest, times, one, two, label)
+
+
+def shade(problem: Problem) -> int:
+    """The quantised x at which the border of C predicts what is best for y = 1.
+
+    At x = 1 it predicts B. If B > 1 that is too much, but for a loss which never has enough.
+    """
+    reach = float(problem.reach)
+    return STEPS if reach <= 1 or problem.loss in _NEVER_ENOUGH else round(STEPS / reach)
 
 
 def _records(p: int, n: int, rng: np.random.Generator, *, corners: bool) -> Records:

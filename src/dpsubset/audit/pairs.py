@@ -9,7 +9,7 @@ import numpy as np
 
 from ..public.problem import Problem
 from ..table.door import STEPS
-from .exact import Pair, neighbours_of
+from .exact import Pair, neighbours_of, shade
 
 
 def favoured_pairs(problem: Problem) -> Iterator[Pair]:
@@ -19,10 +19,10 @@ def favoured_pairs(problem: Problem) -> Iterator[Pair]:
     others. Records that agree pin its coefficient at one end, and theirs at the other; a record
     that agrees with one side only then costs the other the whole range.
     """
-    first = np.arange(problem.p) == 0
-    agree = np.append(np.where(first, -STEPS, STEPS), STEPS)
-    for_0 = np.append(np.full(problem.p, -STEPS), STEPS)
-    against = np.append(np.full(problem.p, STEPS), STEPS)
+    first, shaded = np.arange(problem.p) == 0, shade(problem)
+    agree = np.append(np.where(first, -shaded, shaded), STEPS)
+    for_0 = np.append(np.where(first, -shaded, -STEPS), STEPS)
+    against = np.append(np.where(first, STEPS, shaded), STEPS)
     for times in (0, 1, 3, 8, 16):
         rest, copies = np.array([agree, for_0]), np.array([400, times])
         yield neighbours_of(problem, rest, copies, for_0, against, f"favoured by {times} records")

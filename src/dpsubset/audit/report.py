@@ -22,13 +22,17 @@ CAVEAT = (
 
 def lines(report: Report) -> list[str]:
     """A few lines on one mechanism."""
-    exact, empirical = report.exact, report.empirical
-    return [
-        f"{report.name}: {report.verdict}",
-        f"  exact: {_exact(report, exact) if exact else 'no closed form to compare'}",
-        f"  by draws: {_empirical(empirical) if empirical else 'none'}",
-        *(f"  refused under {reason}" for reason in report.refused),
-    ]
+    text = [f"{report.name}: {report.verdict}"]
+    for loss in report.losses:
+        exact, drawn = report.nearest(Audit, loss), report.nearest(EmpiricalAudit, loss)
+        found = _exact(report, exact) if exact else "no closed form to compare"
+        text += [
+            f"  {loss}, exact: {found}",
+            f"  {loss}, by draws: {_empirical(drawn) if drawn else 'none'}",
+        ]
+    if report.unable:
+        text.append(f"  cannot do: {', '.join(report.unable)}")
+    return [*text, *(f"  refused under {reason}" for reason in report.refused)]
 
 
 def markdown(reports: Sequence[Report]) -> str:
@@ -47,13 +51,18 @@ def to_json(reports: Sequence[Report]) -> str:
 
 
 def ratio(finding: Finding | None) -> str:
-    """The largest log ratio, and what delta has to cover."""
+    """The largest log ratio, where there is a closed form."""
     if finding is None or not isinstance(finding.audit, Audit):
-        return "no closed form"
-    worst = f"{finding.audit.worst:.5f}"
-    if not finding.audit.promised.delta:
-        return worst
-    return f"{worst}, delta covers {finding.audit.excess:.2g}"
+        return "none"
+    return f"{finding.audit.worst:.5f}"
+
+
+def used(finding: Finding | None) -> str:
+    """Used / stated, of epsilon or of delta, in percent."""
+    if finding is None or not isinstance(finding.audit, Audit):
+        return ""
+    share = f"{100 * finding.strain:.{3 if finding.strain < 10 else 0}f}"
+    return f"{share} % of {'delta' if finding.audit.promised.delta else 'epsilon'}"
 
 
 def bound(finding: Finding | None) -> str:
@@ -66,14 +75,18 @@ def bound(finding: Finding | None) -> str:
 def _exact(report: Report, finding: Finding) -> str:
     audit = finding.audit
     assert isinstance(audit, Audit)
-    pairs = sum(f.audit.pairs for f in report.findings if isinstance(f.audit, Audit))
+    pairs = sum(
+        f.audit.pairs
+        for f in report.findings
+        if isinstance(f.audit, Audit) and f.problem.loss == finding.problem.loss
+    )
     text = f"largest log ratio {audit.worst:.5f}"
     if audit.promised.delta:
         text += f"; at epsilon = {float(audit.promised.epsilon):.6g}, delta has to cover "
         text += f"{audit.excess:.4g}"
     label = audit.pair.label if audit.pair else "none"
     return (
-        f"{text} ({shown_cost(audit.promised)} {_held(finding)}); outcome "
+        f"{text}; {used(finding)} ({shown_cost(audit.promised)} {_held(finding)}); outcome "
         f"{shown(audit.outcome)}, neighbours '{label}', {_where(finding.problem)}; the nearest of "
         f"{pairs} pairs"
     )
@@ -112,6 +125,7 @@ def _dict(report: Report) -> dict[str, Any]:
         "contradicted": report.contradicted,
         "verdict": report.verdict,
         "refused": list(report.refused),
+        "cannot_do": list(report.unable),
         "findings": [_finding(finding) for finding in report.findings],
     }
 
@@ -119,6 +133,7 @@ def _dict(report: Report) -> dict[str, Any]:
 def _finding(finding: Finding) -> dict[str, Any]:
     problem, audit = finding.problem, finding.audit
     common = {
+        "loss": problem.loss,
         "p": problem.p,
         "k": problem.k,
         "neighbours": problem.neighbours,
@@ -127,6 +142,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
             "delta": float_up(audit.promised.delta),
         },
         "claimed": finding.claimed,
+        "used_of_stated": _plain(finding.strain),
         "contradicts": finding.contradicts,
         "pair": audit.pair and audit.pair.label,
     }

@@ -86,9 +86,10 @@ class Metropolis(Mechanism):
         return Exponential().eta(setting)
 
     def distance(self, setting: Setting) -> Fraction:
-        """How near the target must be, in total variation: delta / (1 + e^epsilon), rounded down.
+        """How near the chain must come to its target: delta / (1 + e^epsilon), rounded down.
 
-        Lemma 4 of 002, solved for its eta.
+        In total variation. Lemma 4 of Roy, Wang and Tewari 2024 gives the delta of a chain that is
+        this near; here it is solved for the distance, which the lemma calls eta.
         """
         with flint.ctx.workprec(_PRECISION):
             return _exact((ball(setting.delta) / (1 + ball(setting.epsilon).exp())).lower())

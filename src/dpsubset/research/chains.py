@@ -1,8 +1,9 @@
-"""Has the chain of `metropolis` mixed? Traces for simulation, NOT PRIVATE, and Theorem 2 of 002.
+"""Has the chain of `metropolis` mixed? Traces for simulation, NOT PRIVATE, and a bound on steps.
 
-On synthetic data several chains can be watched from independent starts, as in Section 5 of 002. A
-trace shows the data at every step: nothing of it may leave. That chains agree with each other does
-not prove that they have mixed; the exact audit has examples where they have not.
+On synthetic data several chains can be watched from independent starts, as in Section 5 of Roy,
+Wang and Tewari 2024. A trace shows the data at every step: nothing of it may leave. That chains
+agree with each other does not prove that they have mixed; the exact audit has examples where they
+have not. `mixing_steps` is the bound of their Theorem 2.
 """
 
 from __future__ import annotations
@@ -155,7 +156,7 @@ def mixing_steps(
     x_max: float = 1.0,
     constant: float = 1.0,
 ) -> int:
-    """Theorem 2 of 002: enough steps to come within ``distance`` of the target.
+    """Enough steps to come within ``distance`` of the target: Theorem 2 of Roy et al. 2024.
 
         C p k^2 (n epsilon kappa_plus b_max^2 / Psi + log(1 / distance))
         Psi = (y_max + (kappa_plus / kappa_minus) b_max x_max + (sigma / kappa_minus) x_max^2)^2

@@ -1,6 +1,6 @@
 """Tracing adversaries: who was in the table, told from what was released.
 
-Cai, Wang and Zhang (004) prove lower bounds with adversaries that see a record, the released
+Cai, Wang and Zhang 2021 prove lower bounds with adversaries that see a record, the released
 estimate M(D) and fresh draws from the population, and say IN or OUT:
 
 ======= ====================== ============================================ =======================
@@ -18,9 +18,9 @@ tells members from outsiders better than
 
     P(IN | member) <= e^epsilon P(IN | outsider) + delta.
 
-The papers' thresholds make false alarms as rare as delta, for bounds up to constants; on tables of
-a size that can be simulated they are rarely passed by members either. So rates are also taken at
-the threshold that has a given false positive rate, found on other trials.
+The published thresholds make false alarms as rare as delta, for bounds up to constants. On tables
+of a size that can be simulated, members rarely pass them either. So rates are also taken at the
+threshold that has a given false positive rate, found on other trials.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Adversary(ABC):
 
     @abstractmethod
     def threshold(self, delta: float) -> float:
-        """The paper's: IN above it."""
+        """The published one: IN above it."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class SparseMeanAdversary(Adversary):
     s : int
         How many.
     concentration : float
-        The constant in the paper's Beta parameter, this times log(d / s).
+        The constant in the published Beta parameter, this times log(d / s).
     """
 
     s: int = 1
@@ -146,7 +146,7 @@ class SparseMeanAdversary(Adversary):
 class SparseRegressionAdversary(Adversary):
     """Section 4.1: a record shows one coordinate of the support, or the others and no signal.
 
-    The paper draws covariates relative to S(M(D)), which is known only once D is; here they are
+    Cai, Wang and Zhang draw covariates relative to S(M(D)), known only once D is; here they are
     drawn relative to the support of beta, which S(M(D)) estimates.
     """
 
@@ -255,7 +255,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Tracing:
-    """What an adversary makes of an estimator: at a chosen threshold, and at the paper's."""
+    """What an adversary makes of an estimator: at a chosen threshold, and at the published one."""
 
     chosen: Rates
     paper: Rates
@@ -282,7 +282,7 @@ def trace(
     false_positive : float
         What the chosen threshold aims at.
     delta : float
-        For the paper's threshold.
+        For the published threshold.
     level : float
         Chance of error on each side of an interval.
     """

@@ -39,9 +39,10 @@ class Moment:
 
 
 class Chance:
-    """The probability with which a proposal is accepted: 2**bits q / mass, for a clocked proposal
+    """The probability with which a proposal is accepted, and an exact flip of that probability.
 
-    times thin / (1 - x q). Flipped exactly.
+    It is 2**bits q / mass, where mass is what the envelope gave the support. Permute-and-flip
+    proposes at a time x (its `Moment`): there the probability is multiplied by thin / (1 - x q).
     """
 
     def __init__(self, scale: Scale, score: int, mass: int, moment: Moment | None = None) -> None:

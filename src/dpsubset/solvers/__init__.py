@@ -1,9 +1,11 @@
-"""The papers' own formulations on outside solvers, behind `top_supports`. NOT PRIVATE.
+"""Published formulations on outside solvers, behind `top_supports`. NOT PRIVATE.
 
 ``highs``, ``gurobi``
-    Outer approximation (001): binary z, cuts eta >= c(z0) + grad c(z0)'(z - z0). Every loss.
+    Outer approximation (Prastakos, Behdin and Mazumder 2025): binary z, cuts
+    eta >= c(z0) + grad c(z0)'(z - z0). Every loss.
 ``scip``, ``gurobi-cones``
-    The mixed-integer second order cone program (8) of 000. Least squares.
+    The mixed-integer second order cone program (8) of Behdin, Prastakos and Mazumder 2024. Least
+    squares.
 
 They are cross-checks of the engine and peers to measure it against. No mechanism imports them, and
 no release depends on what they find.

@@ -1,4 +1,6 @@
-"""The cone program (8) of 000, as far as it does not depend on the solver.
+"""A cone program for the best support, as far as it does not depend on the solver.
+
+Program (8) of Behdin, Prastakos and Mazumder 2024, with a ridge:
 
     min |y - Xb|^2 + ridge * sum of theta_j   over b, theta >= 0, binary z
     with b_j^2 <= theta_j z_j,  sum of theta_j <= r^2,  sum of z_j = k,

@@ -1,13 +1,13 @@
 """Cuts of the outer approximation: linear functions of z below f(S), from exact moments.
 
-001 minimises over binary z, with G = X'X,
+Prastakos, Behdin and Mazumder 2025 minimise over binary z, with G = X'X,
 
     c(z) = min over b of |y - Xb|^2 + ridge * sum of b_j^2 / z_j,
 
 which is convex in z and equals f(S) at the indicator of S. The constraint on b is written with z as
-well: sum of b_j^2 / z_j <= r^2 for the ball, as the cones of (8) in 000 have it, |b_j| <= r z_j for
-the box. Nothing changes at binary z, and c only grows between. By duality, for every b and mu >= 0,
-and with w = c - Gb,
+well: sum of b_j^2 / z_j <= r^2 for the ball, as in the cones of `cones`, and |b_j| <= r z_j for the
+box. Nothing changes at binary z, and c only grows between. By duality, for every b and mu >= 0, and
+with w = c - Gb,
 
     c(z) >= yy - b'Gb - mu r^2 - sum of z_j phi_j,
     ball: phi_j = w_j^2 / (ridge + mu),
@@ -20,8 +20,8 @@ are rounded outwards.
 
 Where X'X is positive definite, a part delta of its diagonal is counted to the ridge: nothing
 changes at binary z, and c grows between again. Above, G is X'X - delta I, still positive
-semidefinite, and the ridge is that of the problem plus delta. Without, as 001 has it, with
-``shift=False``.
+semidefinite, and the ridge is that of the problem plus delta. With ``shift=False`` the cuts are as
+published, without this.
 
 A loss that is summed over records, l(y_i, x_i'b), has a line below it at every slope q_i. With
 -l*(y_i, q_i) for where the line starts and w = -X'q / 2, the same reasoning gives

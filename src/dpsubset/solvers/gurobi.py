@@ -1,7 +1,8 @@
-"""The papers' formulations on Gurobi, where there is a licence.
+"""The published formulations on Gurobi, where there is a licence.
 
-Outer approximation (001) in one tree: tangent planes are added lazily, at the whole z that Gurobi
-meets and at fractional ones. The cone program (8) of 000, with X'X in one quadratic row.
+Outer approximation (Prastakos, Behdin and Mazumder 2025) in one tree: tangent planes are added
+lazily, at the whole z that Gurobi meets and at fractional ones. The cone program (8) of Behdin,
+Prastakos and Mazumder 2024, with X'X in one quadratic row.
 
 Nothing is logged, to a console or to a file. With the licence of a compute server the model, which
 is made from the table, is solved there.

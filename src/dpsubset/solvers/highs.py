@@ -1,4 +1,6 @@
-"""Outer approximation of 001 on HiGHS: minimise eta over binary z above the cuts found so far.
+"""Outer approximation on HiGHS: minimise eta over binary z above the cuts found so far.
+
+The formulation is that of Prastakos, Behdin and Mazumder 2025.
 
 Branch and cut in one tree: HiGHS solves the linear relaxations, and tangent planes are added at
 what they return, at fractional points too (Kelley's method). HiGHS's own integer solver takes no

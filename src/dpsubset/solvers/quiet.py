@@ -7,7 +7,8 @@ import os
 import threading
 from collections.abc import Iterator
 
-#: Two that leave in another order than they came would leave it silent.
+#: Each caller puts back the stderr that it found. If two callers overlapped, the second would find
+#: the silenced one, and could put that back last: stderr would stay silent.
 _ONE_AT_A_TIME = threading.Lock()
 
 

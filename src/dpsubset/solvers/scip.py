@@ -1,4 +1,4 @@
-"""The cone program (8) of 000 on SCIP: one variable for each linear form and one for its square."""
+"""The cone program of `cones` on SCIP: one variable for each linear form and one for its square."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "dpsubset"
 PROOFS = PACKAGE / "proofs"
 
-_CITATION = re.compile(r"`([a-z_.]+):([A-Za-z_][\w.]*)`")
+_CITATION = re.compile(r"`([a-z0-9_.]+):([A-Za-z_][\w.]*)`")
 _HEAD = re.compile(r"\A---\n(.*?)---\n", re.DOTALL)
 
 

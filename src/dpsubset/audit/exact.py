@@ -238,8 +238,7 @@ def label_pairs(problem: Problem, copies: int = 20_000) -> Iterator[Pair]:
     variable at its end then costs the contrary support the whole range, and with the label -1 all
     others. The label is the sign of the response, 1 for 0: one step of the response turns it too.
     """
-    rows = loss_of(problem).rows
-    if rows is None or not rows.labels:
+    if not loss_of(problem).labels:
         return
     contrary = np.arange(problem.p) < problem.k
     shaded = shade(problem)

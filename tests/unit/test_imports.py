@@ -19,13 +19,14 @@ ROOMS = {"public", "table", "privacy"}
 #: package's own __init__, which imports lazily.
 DESCRIBED = {"public.labels", "public.bounds_file", "public.schema"}
 DATA = {"table.door", "table.moments", "table.gram"}
-BASE = {"arguments"} | DESCRIBED | DATA
+BASE = {"arguments", "exact"} | DESCRIBED | DATA
 MODEL = {"public.problem", "losses", "privacy.sensitivity"}
 ENGINE = {"search", "privacy.random"}
 MAY_IMPORT: dict[str, set[str]] = {
     "text": set(),
     "errors": {"text"},
     "arguments": set(),
+    "exact": set(),
     "public.labels": {"arguments"},
     "public.bounds_file": set(),
     "public.schema": {"public.labels", "arguments", "public.bounds_file"},
@@ -37,9 +38,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "public.problem": BASE | {"losses"},
     "losses": BASE | {"public.problem"},
     "privacy.sensitivity": BASE | {"public.problem", "losses"},
-    "privacy.random": set(),
-    "privacy.noise": set(),
-    "privacy.accounting": set(),
+    "privacy.random": {"exact"},
+    "privacy.noise": {"exact"},
+    "privacy.accounting": {"exact"},
     "search": BASE | MODEL | {"privacy.random"},
     "mechanisms": BASE | MODEL | ENGINE | {"privacy.noise", "privacy.accounting"},
     "release": BASE | MODEL | ENGINE | {"mechanisms", "text"},

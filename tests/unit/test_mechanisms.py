@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from dpsubset import ArgumentError
 from dpsubset.mechanisms import MECHANISMS, PLAIN, Setting, mechanism
-from dpsubset.mechanisms.shared.base import float_up
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
@@ -155,13 +154,6 @@ def test_guarantees_are_computed_from_what_the_draw_uses(name: str, neighbours: 
     # A mechanism that weighs scores twice as much must own up to it.
     louder = Louder().guarantee(setting)
     assert louder.epsilon == 2 * epsilon
-
-
-@given(st.fractions(Fraction(1, 10**9), 10**9))
-def test_guarantees_are_shown_rounded_up(x: Fraction) -> None:
-    shown = float_up(x)
-    assert Fraction(shown) >= x
-    assert Fraction(math.nextafter(shown, 0)) < x
 
 
 def test_names() -> None:

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..exact import ball, lower, upper
 from ..privacy.random import Randomness
-from ..privacy.random.draws import ball
 from ..public.problem import whole
 from ..search.enumerate import ScoredSupports, enumerate_supports
 from .exponential import Exponential
@@ -91,7 +91,7 @@ class Metropolis(Mechanism):
         Lemma 4 of 002, solved for its eta.
         """
         with flint.ctx.workprec(_PRECISION):
-            return _exact((ball(setting.delta) / (1 + ball(setting.epsilon).exp())).lower())
+            return lower(ball(setting.delta) / (1 + ball(setting.epsilon).exp()))
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
         """Epsilon and delta under either relation, if as near as `distance` on every table."""
@@ -103,7 +103,7 @@ class Metropolis(Mechanism):
             # was asked for is enough, by the choice of the distance.
             most = setting.delta if epsilon <= setting.epsilon else Fraction(1)
             with flint.ctx.workprec(_PRECISION):
-                delta = _exact((ball(distance) * (1 + ball(epsilon).exp())).upper())
+                delta = upper(ball(distance) * (1 + ball(epsilon).exp()))
             costs[relation] = Cost(epsilon, min(most, delta))
         assumes = (
             f"after {self.steps} steps from a uniformly random support the chain is within "
@@ -163,12 +163,6 @@ class _Ends(Sampler):
 
     def diagnostics(self) -> dict[str, int]:
         return self._chain.diagnostics()
-
-
-def _exact(x: flint.arb) -> Fraction:
-    """A ball without radius as the number that it is."""
-    mantissa, exponent = (int(part) for part in x.man_exp())
-    return Fraction(mantissa << max(0, exponent), 1 << max(0, -exponent))
 
 
 def _shown_down(x: Fraction) -> str:

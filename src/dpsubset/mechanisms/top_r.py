@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..exact import ball, upper
 from ..privacy.random import Randomness
-from ..privacy.random.draws import ball
 from ..public.problem import Problem, whole
 from ..search.best import best_supports
 from ..search.engine import Engine, Flat, Leaf, Listed
@@ -34,7 +34,6 @@ from .shared.base import (
     Sampler,
     ScoreMechanism,
     Setting,
-    fraction_up,
 )
 from .shared.plain import PLAIN, check_form, flips
 
@@ -179,14 +178,10 @@ def epsilon_prime(epsilon: Fraction, span: Fraction, R: int, supports: int, T: i
     q = R / C(p, k), and gamma = q^T / delta_0 where delta_0 = exp(-span) / C(p, k) is the least
     probability of a support, ``span`` being eta times the largest difference of scores.
     """
-    saved = flint.ctx.prec
-    flint.ctx.prec = 128
-    try:
+    with flint.ctx.workprec(128):
         failed = ball(Fraction(R, supports)) ** T
         gamma = failed * supports * ball(span).exp()
-        return fraction_up((ball(epsilon).exp() + gamma).log() - (1 - failed).log())
-    finally:
-        flint.ctx.prec = saved
+        return upper((ball(epsilon).exp() + gamma).log() - (1 - failed).log())
 
 
 class _Tries(Sampler):

@@ -22,6 +22,7 @@ from functools import lru_cache
 import flint
 
 from ..errors import ArgumentError
+from ..exact import ball, upper
 
 #: Bits of working precision; bounds carry their own error, so this decides sharpness only.
 _PRECISION = 128
@@ -70,10 +71,10 @@ def _check(cost: Fraction, delta: Fraction) -> None:
 def _bound(rho: Fraction, delta: Fraction, alpha: Fraction) -> Fraction:
     """Epsilon by this alpha, rounded up."""
     with flint.ctx.workprec(_PRECISION):
-        order, more = _ball(alpha), _ball(alpha - 1)
-        rest = -_ball(delta).log() - more.log() + order * (1 - 1 / order).log()
-        epsilon = order * _ball(rho) + rest / more
-        return max(Fraction(0), _upper(epsilon))
+        order, more = ball(alpha), ball(alpha - 1)
+        rest = -ball(delta).log() - more.log() + order * (1 - 1 / order).log()
+        epsilon = order * ball(rho) + rest / more
+        return max(Fraction(0), upper(epsilon))
 
 
 def _curve(rho: float, loss: float, alpha: float) -> float:
@@ -99,12 +100,3 @@ def _good_alpha(rho: float, delta: float) -> Fraction:
         else:
             low = high - width
     return 1 + Fraction(math.exp((low + high) / 2))
-
-
-def _ball(x: Fraction) -> flint.arb:
-    return flint.arb(flint.fmpq(x.numerator, x.denominator))
-
-
-def _upper(x: flint.arb) -> Fraction:
-    mantissa, exponent = x.upper().man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

@@ -22,8 +22,9 @@ from typing import Any, Literal, get_args
 
 from ..arguments import choice, number, positive, rational, whole
 from ..errors import ArgumentError
+from ..exact import sqrt_up
 
-# The checks of numbers are part of this module for those who state problems and options.
+# Checks and roundings of numbers are part of this module for those who state problems and options.
 __all__ = [
     "Constraint",
     "Neighbours",
@@ -153,16 +154,6 @@ def _threshold(value: Any, loss: str, has_one: bool) -> float | None:
             "half-range; where larger ones are wanted, take loss='least-squares'"
         )
     return settled
-
-
-def sqrt_up(square: Fraction, bits: int = 64) -> Fraction:
-    """The square root, rounded up to a multiple of 2**-bits."""
-    scaled = square * 4**bits
-    whole_part = scaled.numerator // scaled.denominator
-    root = math.isqrt(whole_part)
-    if Fraction(root) ** 2 < scaled:
-        root += 1
-    return Fraction(root, 2**bits)
 
 
 def _radius(constraint: str, reach: float, k: int) -> float:

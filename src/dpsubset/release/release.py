@@ -15,8 +15,9 @@ from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from ..exact import float_up
 from ..losses import loss_of
-from ..mechanisms.shared.base import SYSTEM_NOISE, Guarantee, float_up, shown_cost
+from ..mechanisms.shared.base import SYSTEM_NOISE, Guarantee, shown_cost
 from ..privacy.sensitivity import Sensitivity
 from ..public.labels import IMAGES, shown
 from ..public.problem import Neighbours, Problem

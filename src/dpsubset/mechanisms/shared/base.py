@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import decimal
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
@@ -320,15 +318,3 @@ def shown_up(x: Fraction, digits: int = 6) -> str:
     """x to a few digits, rounded up: for people, who should not read less than they pay."""
     with decimal.localcontext(prec=digits, rounding=decimal.ROUND_CEILING):
         return f"{float(decimal.Decimal(x.numerator) / x.denominator):.{digits}g}"
-
-
-def fraction_up(x: flint.arb) -> Fraction:
-    """A rational not below a ball."""
-    mantissa, exponent = x.upper().man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-
-
-def float_up(x: Fraction) -> float:
-    """The smallest float not below x: for showing a guarantee without flattering it."""
-    nearest = float(x)
-    return nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)

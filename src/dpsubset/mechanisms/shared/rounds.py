@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError
+from ...exact import sqrt_up_relative
 from ...privacy.accounting import epsilon_of, rho_for
 from ...privacy.noise import (
     LARGEST,
@@ -24,7 +25,6 @@ from ...privacy.noise import (
     float_scale,
     noisy_top,
     noisy_top_zcdp,
-    sqrt_up,
     top_scale,
     top_scale_zcdp,
 )
@@ -105,7 +105,7 @@ class Rounds:
         """The scale of the noise in `release`: ``count`` values may all move by the sensitivity."""
         if self.measure == "pure":
             return float_scale(count * sensitivity / self.values)
-        return float_scale(sqrt_up(count * sensitivity**2 / (2 * self.values)))
+        return float_scale(sqrt_up_relative(count * sensitivity**2 / (2 * self.values)))
 
     def log_pick(self, scores: Sequence[int], scale: Fraction) -> NDArray[np.float64]:
         """Closed form of a single pick at this scale, in logarithms."""

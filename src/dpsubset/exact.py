@@ -19,6 +19,11 @@ def ball(x: Fraction) -> flint.arb:
     return flint.arb(x.numerator) / x.denominator
 
 
+def nearest(x: Fraction) -> flint.arb:
+    """The middle of `ball`: a number near x, without its error."""
+    return flint.arb(ball(x).mid())
+
+
 def midpoint(x: flint.arb) -> Fraction:
     """The middle of a ball, as the number that it is."""
     return _value(x.mid())

@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsubset.exact import ball, float_up, lower, midpoint, sqrt_up, sqrt_up_relative, upper
+from dpsubset.exact import (
+    ball,
+    float_up,
+    lower,
+    midpoint,
+    nearest,
+    sqrt_up,
+    sqrt_up_relative,
+    upper,
+)
 
 WIDE = st.fractions(-(10**30), 10**30)
 #: Of any size: 2**-600 to 2**600.
@@ -27,6 +36,7 @@ def test_a_ball_holds_its_number(x: Fraction, precision: int) -> None:
         around = ball(x)
         assert lower(around) <= x <= upper(around)
         assert lower(around) <= midpoint(around) <= upper(around)
+        assert lower(nearest(x)) == midpoint(around) == upper(nearest(x))
         assert upper(around) - lower(around) <= abs(x) / 2 ** (precision - 3)
 
 

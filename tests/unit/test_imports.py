@@ -41,24 +41,32 @@ MAY_IMPORT: dict[str, set[str]] = {
     "privacy.random": {"exact"},
     "privacy.noise": {"exact"},
     "privacy.accounting": {"exact"},
+    "privacy.guarantee": {"public.problem", "privacy.sensitivity", "privacy.accounting"},
     "search": BASE | MODEL | {"privacy.random"},
-    "mechanisms": BASE | MODEL | ENGINE | {"privacy.noise", "privacy.accounting"},
-    "release": BASE | MODEL | ENGINE | {"mechanisms", "text"},
+    "mechanisms": BASE
+    | MODEL
+    | ENGINE
+    | {"privacy.noise", "privacy.accounting", "privacy.guarantee"},
+    "release": BASE | MODEL | ENGINE | {"mechanisms", "privacy.guarantee", "text"},
     # What is asked of a table, public; and the table itself, private.
     "public.stated": BASE | MODEL | ENGINE | {"table.sources"},
     "table.sealed": BASE | MODEL | {"table.sources"},
-    "public.plan": BASE | MODEL | ENGINE | {"public.stated", "table.sealed", "mechanisms"},
+    "public.plan": BASE
+    | MODEL
+    | ENGINE
+    | {"public.stated", "table.sealed", "privacy.guarantee", "mechanisms"},
     "selection": BASE
     | MODEL
     | ENGINE
-    | {"table.sources", "public.stated", "table.sealed", "public.plan", "mechanisms", "release"},
+    | {"table.sources", "public.stated", "table.sealed", "public.plan"}
+    | {"privacy.guarantee", "mechanisms", "release"},
     # Cross-checks of the search: nothing that releases may ask them.
     "solvers": BASE | MODEL | ENGINE,
     "optimum": BASE
     | MODEL
     | ENGINE
     | {"table.sources", "public.stated", "table.sealed", "solvers"},
-    "audit": BASE | MODEL | ENGINE | {"mechanisms"},
+    "audit": BASE | MODEL | ENGINE | {"privacy.guarantee", "mechanisms"},
     "research": BASE
     | MODEL
     | ENGINE

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..exact import float_up
-from ..mechanisms.shared.base import shown_cost
+from ..privacy.guarantee import shown_cost
 from ..public.problem import Problem
 from .cases import Finding, Report
 from .empirical import EmpiricalAudit, shown

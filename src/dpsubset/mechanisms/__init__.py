@@ -14,6 +14,7 @@ from typing import Any
 
 from ..arguments import exact
 from ..errors import ArgumentError
+from ..privacy.guarantee import Cost, Guarantee
 from .exponential import Exponential
 from .frank_wolfe import FrankWolfe
 from .hard_thresholding import HardThresholding
@@ -23,7 +24,7 @@ from .peeling import Peeling
 from .penalised import Penalised
 from .permute_and_flip import PermuteAndFlip
 from .sample_aggregate import SampleAggregate
-from .shared.base import Cost, Data, Guarantee, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
+from .shared.base import Data, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
 from .shared.plain import PLAIN
 from .stability import Stability
 from .top_r import TopR

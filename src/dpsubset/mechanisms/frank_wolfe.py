@@ -14,19 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..privacy.guarantee import Guarantee, shown_up
 from ..privacy.random import Randomness
 from ..public.problem import whole
 from ..search.enumerate import list_supports
-from .shared.base import (
-    OPENDP_NOISE,
-    Data,
-    Guarantee,
-    Mechanism,
-    Outcome,
-    Sampler,
-    Setting,
-    shown_up,
-)
+from .shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
 from .shared.gradient import Gradient, change, coarse_change, coarseness
 from .shared.rounds import RECORDS, Rounds, check_linear
 

@@ -18,21 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..privacy.guarantee import PUBLIC_N, Guarantee, shown_up
 from ..privacy.random import Randomness
 from ..public.problem import Problem, rational, whole
 from ..search.enumerate import list_supports
 from ..table.door import STEPS
-from .shared.base import (
-    OPENDP_NOISE,
-    PUBLIC_N,
-    Data,
-    Guarantee,
-    Mechanism,
-    Outcome,
-    Sampler,
-    Setting,
-    shown_up,
-)
+from .shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
 from .shared.gradient import Gradient, change, coarse_change, coarseness
 from .shared.rounds import RECORDS, Rounds, check_linear
 

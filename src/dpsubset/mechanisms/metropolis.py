@@ -19,21 +19,12 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..exact import ball, lower, upper
+from ..privacy.guarantee import RELATIONS, Cost, Guarantee, shown_up
 from ..privacy.random import Randomness
 from ..public.problem import whole
 from ..search.enumerate import ScoredSupports, enumerate_supports
 from .exponential import Exponential
-from .shared.base import (
-    RELATIONS,
-    Cost,
-    Data,
-    Guarantee,
-    Mechanism,
-    Outcome,
-    Sampler,
-    Setting,
-    shown_up,
-)
+from .shared.base import Data, Mechanism, Outcome, Sampler, Setting
 from .shared.chain import Chain, after, transition_matrix
 
 #: Most supports whose transition matrix is written down.

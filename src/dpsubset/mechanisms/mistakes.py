@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..privacy.guarantee import Guarantee, shown_up
 from ..privacy.random import Randomness
 from ..public.problem import rational, whole
 from ..search.best import Best, best_supports
@@ -28,16 +29,7 @@ from ..search.enumerate import ScoredSupports, enumerate_supports
 from ..search.race import Race
 from ..search.region import Region
 from .permute_and_flip import PermuteAndFlip
-from .shared.base import (
-    Data,
-    Guarantee,
-    Mechanism,
-    Outcome,
-    Sampler,
-    ScoreMechanism,
-    Setting,
-    shown_up,
-)
+from .shared.base import Data, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
 from .shared.plain import PLAIN, check_form, flips
 
 Support = tuple[int, ...]

@@ -5,19 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..privacy.guarantee import Guarantee, shown_up
 from ..privacy.random import Randomness
 from ..search.enumerate import list_supports
 from ..table.door import STEPS
-from .shared.base import (
-    OPENDP_NOISE,
-    Data,
-    Guarantee,
-    Mechanism,
-    Outcome,
-    Sampler,
-    Setting,
-    shown_up,
-)
+from .shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
 from .shared.rounds import RECORDS, Rounds, check_linear
 
 

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..privacy.guarantee import shown_up
 from ..public.problem import rational
 from ..search.engine import Engine
 from ..search.enumerate import ScoredSupports, check_size, enumerate_supports
 from ..search.race import Race
 from ..search.region import Region
-from .shared.base import Data, Outcome, Sampler, ScoreMechanism, Setting, shown_up
+from .shared.base import Data, Outcome, Sampler, ScoreMechanism, Setting
 from .shared.plain import PLAIN, check_form, flips
 
 #: phi times k may not pass this: scores fit in int64.

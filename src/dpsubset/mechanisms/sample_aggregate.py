@@ -14,10 +14,11 @@ from fractions import Fraction
 import numpy as np
 
 from ..errors import ArgumentError
+from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee, shown_up
 from ..privacy.noise import noisy_top, top_cost, top_scale
 from ..public.problem import Problem
 from ..search.enumerate import ScoredSupports, log_permute_and_flip
-from .shared.base import PUBLIC_N, RELATIONS, Cost, Guarantee, Outcome, Setting, shown_up
+from .shared.base import Outcome, Setting
 from .shared.lasso_votes import Floats, LassoVotes, Vote
 
 #: How far one record moves the count of a variable, in either direction.

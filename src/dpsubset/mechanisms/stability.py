@@ -18,10 +18,11 @@ from functools import lru_cache
 import numpy as np
 
 from ..exact import float_up
+from ..privacy.guarantee import RELATIONS, Cost, Guarantee, shown_up
 from ..privacy.noise import discrete_laplace, float_scale
 from ..privacy.random.draws import exp_interval
 from .sample_aggregate import picks
-from .shared.base import RELATIONS, Cost, Guarantee, Outcome, Setting, shown_up
+from .shared.base import Outcome, Setting
 from .shared.lasso_votes import Floats, LassoVotes, Vote
 
 #: How far one record moves the gap.

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..exact import ball, upper
+from ..privacy.guarantee import Cost, Guarantee
 from ..privacy.random import Randomness
 from ..public.problem import Problem, whole
 from ..search.best import best_supports
@@ -26,15 +27,7 @@ from ..search.engine import Engine, Flat, Leaf, Listed
 from ..search.enumerate import ScoredSupports
 from ..search.race import Race
 from ..search.region import Region
-from .shared.base import (
-    Cost,
-    Data,
-    Guarantee,
-    Outcome,
-    Sampler,
-    ScoreMechanism,
-    Setting,
-)
+from .shared.base import Data, Outcome, Sampler, ScoreMechanism, Setting
 from .shared.plain import PLAIN, check_form, flips
 
 #: The default R is no larger than this: the R best are found and kept one by one.

@@ -1,10 +1,9 @@
-"""What a mechanism promises, and what it must offer."""
+"""What a mechanism is told, and what it must offer."""
 
 from __future__ import annotations
 
-import decimal
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol
@@ -13,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError
+from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
 from ...privacy.sensitivity import Sensitivity
-from ...public.problem import Neighbours, Problem
+from ...public.problem import Problem
 from ...search.engine import Engine, Limits
 from ...search.enumerate import ScoredSupports, enumerate_supports
 from ...table.gram import Gram
@@ -23,94 +23,11 @@ from ...table.gram import Gram
 #: What a mechanism releases: a support, or nothing.
 Outcome = tuple[int, ...] | None
 
-RELATIONS: tuple[Neighbours, Neighbours] = ("replace-one", "add-remove")
-#: Those under which n is the same for neighbours, and a mechanism may depend on it.
-PUBLIC_N: tuple[Neighbours] = ("replace-one",)
-
-
 SYSTEM_NOISE = "Noise is drawn exactly, from the operating system's cryptographic generator."
 OPENDP_NOISE = (
     "Noise is drawn exactly, by OpenDP, from OpenSSL's cryptographic generator, which the "
     "operating system seeds."
 )
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a release costs under one relation of neighbours."""
-
-    epsilon: Fraction
-    delta: Fraction = Fraction(0)
-
-
-@dataclass(frozen=True)
-class Guarantee:
-    """A privacy guarantee, computed from the constants the mechanism actually uses.
-
-    Attributes
-    ----------
-    neighbours : {"replace-one", "add-remove"}
-        Which data sets count as neighbours.
-    costs : mapping from relation to Cost
-        What the same release costs under either relation. Empty: no guarantee at all.
-    seeded : bool
-        A seeded draw is reproducible, hence not private.
-    assumes : str, optional
-        What the guarantee takes for granted and nobody has checked.
-    """
-
-    neighbours: Neighbours
-    costs: Mapping[Neighbours, Cost]
-    seeded: bool = False
-    assumes: str | None = None
-
-    @classmethod
-    def of_weight(
-        cls, eta: Fraction, sensitivity: Sensitivity, neighbours: Neighbours, seeded: bool
-    ) -> Guarantee:
-        """Of a mechanism whose privacy loss is at most eta times the spread of the scores."""
-        costs = {relation: Cost(eta * sensitivity.spread(relation)) for relation in RELATIONS}
-        return cls(neighbours, costs, seeded)
-
-    @property
-    def proven(self) -> bool:
-        """Whether there is a guarantee at all."""
-        return self.neighbours in self.costs
-
-    @property
-    def private(self) -> bool:
-        """Whether the release may be called private, and nothing is left to be checked."""
-        return self.proven and not self.seeded and self.assumes is None
-
-    @property
-    def epsilon(self) -> Fraction | None:
-        """Under the declared neighbours; None without a guarantee."""
-        return self.costs[self.neighbours].epsilon if self.proven else None
-
-    @property
-    def delta(self) -> Fraction:
-        """Under the declared neighbours; 0 for a pure guarantee, 1 without any."""
-        return self.costs[self.neighbours].delta if self.proven else Fraction(1)
-
-    @property
-    def epsilon_if_replace_one(self) -> Fraction | None:
-        """What the same release costs if one row is replaced; None where that is not known."""
-        return self.costs["replace-one"].epsilon if "replace-one" in self.costs else None
-
-    @property
-    def epsilon_if_add_remove(self) -> Fraction | None:
-        """What the same release costs if one row is added or removed; None likewise."""
-        return self.costs["add-remove"].epsilon if "add-remove" in self.costs else None
-
-    def __str__(self) -> str:
-        if not self.proven:
-            return "NO PRIVACY GUARANTEE"
-        cost = self.costs[self.neighbours]
-        kind, rest = ("approximate", "") if cost.delta else ("pure", ", delta = 0")
-        text = f"{kind} {shown_cost(cost)}{rest}, {self.neighbours} neighbours"
-        if self.assumes:
-            text += f", ASSUMING that {self.assumes}"
-        return "NOT PRIVATE (seeded draw); unseeded: " + text if self.seeded else text
 
 
 @dataclass(frozen=True)
@@ -306,15 +223,3 @@ class ScoreMechanism(Mechanism):
     def probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
         """The output distribution."""
         return np.asarray(np.exp(self.log_probabilities(scored, eta)))
-
-
-def shown_cost(cost: Cost) -> str:
-    """Epsilon, and delta if there is one, for people: rounded up."""
-    delta = f" and delta = {shown_up(cost.delta)}" if cost.delta else ""
-    return f"epsilon = {shown_up(cost.epsilon)}{delta}"
-
-
-def shown_up(x: Fraction, digits: int = 6) -> str:
-    """x to a few digits, rounded up: for people, who should not read less than they pay."""
-    with decimal.localcontext(prec=digits, rounding=decimal.ROUND_CEILING):
-        return f"{float(decimal.Decimal(x.numerator) / x.denominator):.{digits}g}"

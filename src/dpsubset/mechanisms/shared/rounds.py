@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from ...errors import ArgumentError
 from ...exact import sqrt_up_relative
-from ...privacy.accounting import epsilon_of, rho_for
+from ...privacy.accounting import rho_for
+from ...privacy.guarantee import RELATIONS, Cost, Guarantee, shown_up
 from ...privacy.noise import (
     LARGEST,
     Measure,
@@ -30,7 +31,7 @@ from ...privacy.noise import (
 )
 from ...public.problem import Neighbours
 from ...search.enumerate import ScoredSupports, log_exponential, log_permute_and_flip
-from .base import RELATIONS, Cost, Guarantee, Setting, shown_up
+from .base import Setting
 
 #: How many records a neighbour differs by: one replaced is one removed and one added.
 RECORDS: dict[Neighbours, int] = {"add-remove": 1, "replace-one": 2}
@@ -79,8 +80,7 @@ class Rounds:
             if self.measure == "pure":
                 costs[relation] = Cost(self.total * ratio)
             else:
-                rho = self.total * ratio**2
-                costs[relation] = Cost(epsilon_of(rho, setting.delta), setting.delta)
+                costs[relation] = Cost.concentrated(self.total * ratio**2, setting.delta)
         return Guarantee(declared, costs, seeded)
 
     def pick(self, scores: Sequence[int], count: int, sensitivity: int) -> list[int]:

@@ -24,7 +24,7 @@ class Exponential(ScoreMechanism):
     )
     source = "McSherry and Talwar 2007; Roy, Wang and Tewari 2024; the exact draw is ours"
     promises = "pure epsilon"
-    costs = "milliseconds to seconds: branch and bound, exact"
+    running_time = "milliseconds to seconds: branch and bound, exact"
     use_when = "results have to be comparable with the literature"
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:

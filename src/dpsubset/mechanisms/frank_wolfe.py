@@ -48,7 +48,7 @@ class FrankWolfe(Mechanism):
     )
     source = "Talwar, Thakurta and Zhang 2015; exact integers and constants are ours"
     promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
-    costs = "milliseconds to seconds, for any p: a few columns of X'X"
+    running_time = "milliseconds to seconds, for any p: a few columns of X'X"
     use_when = "p is huge and variables are correlated, or results are to be compared"
     takes_delta = "may"
     seedable = False
@@ -84,9 +84,9 @@ class FrankWolfe(Mechanism):
     ) -> list[int]:
         """Of the vertices +e_0, ..., +e_(p-1), -e_0, ..., -e_(p-1)."""
         parts = _parts(taken)
-        unit = coarseness(change(setting.problem.reach, weights, parts))
+        divisor = coarseness(change(setting.problem.reach, weights, parts))
         entries = gradient.at(weights, parts)
-        return [entry // unit for entry in entries] + [-entry // unit for entry in entries]
+        return [entry // divisor for entry in entries] + [-entry // divisor for entry in entries]
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
         """What the rounds cost."""

@@ -61,7 +61,7 @@ class Metropolis(Mechanism):
         "that on every table, not only on this one, the chain ends within delta / (1 + e^epsilon) "
         "of its target"
     )
-    costs = "microseconds a step; nobody knows how many steps are enough"
+    running_time = "microseconds a step; nobody knows how many steps are enough"
     use_when = "published figures are to be reproduced; exponential draws its target exactly"
     takes_delta = "must"
 

@@ -62,7 +62,7 @@ class Mistakes(Mechanism):
     )
     source = "Prastakos, Behdin and Mazumder 2025; the anchor from outside the data is ours"
     promises = "pure epsilon with a public or private anchor; nothing with the published one"
-    costs = "a certified search in each of the k + 1 buckets: milliseconds to seconds"
+    running_time = "a certified search in each of the k + 1 buckets: milliseconds to seconds"
     use_when = "a good guess at the support is public knowledge, or figures are to be reproduced"
 
     def __post_init__(self) -> None:

@@ -23,7 +23,7 @@ class Peeling(Mechanism):
     )
     source = "Cai, Wang and Zhang 2021, Algorithm 2; noise and constants are ours"
     promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
-    costs = "milliseconds, for any p: one look at X'y"
+    running_time = "milliseconds, for any p: one look at X'y"
     use_when = "p is huge and variables are nearly uncorrelated: it looks at them one by one"
     takes_delta = "may"
     seedable = False

@@ -52,7 +52,7 @@ class Penalised(ScoreMechanism):
     )
     source = "Lei, Charest, Slavkovic, Smith and Fienberg 2018; the exact draw is ours"
     promises = "pure epsilon; the number of variables is chosen too"
-    costs = "milliseconds to seconds: branch and bound over every size, exact"
+    running_time = "milliseconds to seconds: branch and bound over every size, exact"
     use_when = "nobody knows how many variables matter, only that they are few"
 
     def __post_init__(self) -> None:
@@ -66,11 +66,11 @@ class Penalised(ScoreMechanism):
     def check(self, setting: Setting) -> None:
         """Scores must stay within int64."""
         super().check(setting)
-        if self.units(setting) * setting.sensitivity.unit * setting.problem.k > _LARGEST:
+        if self.penalty(setting) * setting.sensitivity.unit * setting.problem.k > _LARGEST:
             raise ArgumentError(f"phi times k must be at most {_LARGEST}")
 
-    def units(self, setting: Setting) -> int:
-        """Phi in units of the scores' grid: public, like everything it is computed from."""
+    def penalty(self, setting: Setting) -> int:
+        """Phi on the grid of the scores: public, like everything it is computed from."""
         problem = setting.problem
         if self.phi is None:
             rule = 2 * Fraction(math.log(problem.p)) / self.eta(setting)
@@ -82,7 +82,7 @@ class Penalised(ScoreMechanism):
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         """A race that starts from one region for every size."""
         eta = self.eta(setting)
-        return self.race(data.engine(setting, eta, self.units(setting)), eta)
+        return self.race(data.engine(setting, eta, self.penalty(setting)), eta)
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:
         """By the plain mechanism's race."""
@@ -111,12 +111,12 @@ class Penalised(ScoreMechanism):
             check_size(part)
             scored = enumerate_supports(data.gram, part, unit)
             supports += [tuple(row) for row in scored.supports.tolist()]
-            scores.append(scored.scores + size * self.units(setting))
+            scores.append(scored.scores + size * self.penalty(setting))
         places = np.arange(len(supports)).reshape(-1, 1)
         everything = ScoredSupports(places, np.concatenate(scores), unit)
         return supports, self.log_probabilities(everything, self.eta(setting))
 
     def details(self, setting: Setting) -> list[str]:
         """The score, and phi as it was used."""
-        phi = self.units(setting) * setting.sensitivity.unit
+        phi = self.penalty(setting) * setting.sensitivity.unit
         return [*super().details(setting), f"phi = {shown_up(phi)} in scaled units."]

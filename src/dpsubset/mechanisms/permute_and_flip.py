@@ -30,7 +30,7 @@ class PermuteAndFlip(ScoreMechanism):
     )
     source = "McKenna and Sheldon 2020; over supports, and the exact draw, are ours"
     promises = "pure epsilon"
-    costs = "milliseconds to seconds: branch and bound, exact"
+    running_time = "milliseconds to seconds: branch and bound, exact"
     use_when = "always, unless there is a reason for another: the default"
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:

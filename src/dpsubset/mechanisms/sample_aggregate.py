@@ -35,7 +35,7 @@ class SampleAggregate(LassoVotes):
     )
     source = "Kifer, Smith and Thakurta 2012; Table 1 of Roy, Wang and Tewari 2024"
     promises = "pure epsilon"
-    costs = "one lasso path a block: tens of milliseconds for thousands of rows"
+    running_time = "one lasso path a block: tens of milliseconds for thousands of rows"
     use_when = (
         "the lasso is the method to compare with, and each of about 4 k log(p) / epsilon blocks "
         "would find most of the variables by itself"

@@ -53,7 +53,7 @@ class Stability(LassoVotes):
         "of overlapping subsamples, which would need millions of lasso paths"
     )
     promises = "(epsilon, delta); may release nothing"
-    costs = "one lasso path a block: tens of milliseconds for thousands of rows"
+    running_time = "one lasso path a block: tens of milliseconds for thousands of rows"
     use_when = (
         "the signal is so strong that most of about 4 log(1/delta) / epsilon blocks would find the "
         "same support, and no answer is better than a doubtful one"

@@ -61,7 +61,7 @@ class TopR(ScoreMechanism):
     )
     source = "Behdin, Prastakos and Mazumder 2024; Prastakos, Behdin and Mazumder 2025"
     promises = "pure epsilon; the larger epsilon' of its Theorem 1 for a finite T"
-    costs = "a certified search for the R best: milliseconds to seconds"
+    running_time = "a certified search for the R best: milliseconds to seconds"
     use_when = "published figures are to be reproduced; the exact draws find the best more often"
 
     def __post_init__(self) -> None:

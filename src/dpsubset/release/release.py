@@ -269,7 +269,7 @@ def _released(release: Release) -> str:
     )
 
 
-def _guarantee_lines(g: Guarantee, unit: str) -> list[str]:
+def _guarantee_lines(g: Guarantee, protected: str) -> list[str]:
     if not g.proven:
         return [
             "- None. This mechanism is known not to keep the epsilon it was run with; it exists to "
@@ -285,8 +285,8 @@ def _guarantee_lines(g: Guarantee, unit: str) -> list[str]:
         f"- {kind} differential privacy, {shown_cost(cost)}{rest}.",
         *([f"- It is the total of {markdown(shown_parts(g))}."] if g.parts else []),
         *_rho_lines(g),
-        f"- Unit of privacy: {markdown(unit)}. Whoever contributes m rows is protected at m times "
-        "epsilon" + (" (and a larger delta)." if cost.delta else "."),
+        f"- Unit of privacy: {markdown(protected)}. Whoever contributes m rows is protected at m "
+        "times epsilon" + (" (and a larger delta)." if cost.delta else "."),
         f"- Neighbours: {g.neighbours}: two tables are neighbours if {relation}.",
         f"- The same release costs {' and '.join(other)}."
         if len(other) > 1

@@ -65,7 +65,7 @@ class Data:
     def engine(self, setting: Setting, eta: Fraction | float, penalty: int = 0) -> Engine:
         """The search engine on this table, with bounds that are good for weights of eta.
 
-        ``penalty`` units of score are added for every variable.
+        ``penalty`` steps of the grid of scores are added for every variable.
         """
         unit = setting.sensitivity.unit
         return Engine(self.gram, setting.problem, unit, float(eta), self.limits, penalty)
@@ -93,11 +93,11 @@ class Mechanism(ABC):
     #: One or two sentences for the privacy statement.
     summary: ClassVar[str]
     #: For the comparison page: where it comes from, what it promises, what it takes for granted,
-    #: what it costs to run, when to use it.
+    #: how long it runs, when to use it.
     source: ClassVar[str]
     promises: ClassVar[str]
     assumes: ClassVar[str] = "nothing beyond the bounds of the schema"
-    costs: ClassVar[str]
+    running_time: ClassVar[str]
     use_when: ClassVar[str]
 
     #: Whether epsilon comes with a delta.

@@ -19,6 +19,7 @@ class Exponential(ScoreMechanism):
     """McSherry and Talwar's mechanism over all C(p, k) supports, drawn exactly."""
 
     name = "exponential"
+    place = 2
     summary = (
         "The support is drawn with probability proportional to exp(-eta * f(S)) over all supports."
     )

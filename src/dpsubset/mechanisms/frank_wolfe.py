@@ -42,6 +42,7 @@ class FrankWolfe(Mechanism):
     iterations: int | None = None
 
     name = "frank-wolfe"
+    place = 11
     summary = (
         "Coefficients take steps towards noisy best corners of an l1 ball; the variables with the "
         "largest coefficients are released."

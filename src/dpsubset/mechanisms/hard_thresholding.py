@@ -64,6 +64,7 @@ class HardThresholding(Mechanism):
     GRID: ClassVar[int] = 2**15
 
     name = "hard-thresholding"
+    place = 10
     summary = (
         "Coefficients take gradient steps; after each, the k noisy largest are kept, with noise, "
         "and the variables of the last round are released."

@@ -50,6 +50,7 @@ class Metropolis(Mechanism):
     lazy: bool = False
 
     name = "metropolis"
+    place = 5
     summary = (
         "A walk over supports starts at a uniformly random one. At each step one member and one "
         "outsider, both uniformly random, are exchanged with probability "

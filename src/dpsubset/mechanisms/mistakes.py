@@ -56,6 +56,7 @@ class Mistakes(Mechanism):
 
     any_loss = True
     name = "mistakes"
+    place = 4
     summary = (
         "Each support counts with the best score among those that differ from an anchor in equally "
         "many variables; one support is drawn from these scores, uniformly among equals."

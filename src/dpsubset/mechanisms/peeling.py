@@ -17,6 +17,7 @@ class Peeling(Mechanism):
     """Cai, Wang and Zhang's Algorithm 2 on the correlations of the variables with the response."""
 
     name = "peeling"
+    place = 9
     summary = (
         "Variables are picked one after the other, each time the one with the noisy largest "
         "|x_j'y| among those left."

@@ -46,6 +46,7 @@ class Penalised(ScoreMechanism):
     form: str = "exponential"
 
     name = "penalised"
+    place = 6
     summary = (
         "Sets of every size up to k are candidates; each variable adds a public penalty phi to the "
         "score of a set."

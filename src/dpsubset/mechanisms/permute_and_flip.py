@@ -24,6 +24,7 @@ class PermuteAndFlip(ScoreMechanism):
     """McKenna and Sheldon's mechanism over all C(p, k) supports, drawn exactly."""
 
     name = "permute-and-flip"
+    place = 1
     summary = (
         "Supports are visited in uniformly random order, and each is accepted with probability "
         "exp(-eta * (f(S) - min f)); the first accepted one is released."

@@ -29,6 +29,7 @@ class SampleAggregate(LassoVotes):
     """Kifer, Smith and Thakurta's vote of lassos on disjoint blocks, floor(sqrt(n)) by default."""
 
     name = "sample-aggregate"
+    place = 7
     summary = (
         "Every record is put into a block drawn at random; every block votes for k variables by "
         "its own lasso path; the most voted variables are picked one by one by permute-and-flip."

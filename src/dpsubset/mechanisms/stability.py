@@ -43,6 +43,7 @@ class Stability(LassoVotes):
     """Thakurta and Smith's test of stability, on disjoint random blocks; may release nothing."""
 
     name = "stability"
+    place = 8
     summary = (
         "Every record is put into a block drawn at random; every block votes for one support by "
         "its own lasso path. The support with most votes is released if it is further ahead of "

@@ -55,6 +55,7 @@ class TopR(ScoreMechanism):
     form: str = "exponential"
 
     name = "top-r"
+    place = 3
     summary = (
         "The R best supports count with their scores, all others with the R-th best score; one "
         "support is drawn from these."

@@ -90,6 +90,8 @@ class Mechanism(ABC):
     """
 
     name: ClassVar[str]
+    #: Where it stands in lists, smallest first; those without a place of their own stand last.
+    place: ClassVar[float]
     #: One or two sentences for the privacy statement.
     summary: ClassVar[str]
     #: For the comparison page: where it comes from, what it promises, what it takes for granted,
@@ -119,10 +121,14 @@ class Mechanism(ABC):
     def check(self, setting: Setting) -> None:
         """Refuse what cannot be done, before any value is read."""
         if not self.any_loss and setting.problem.loss != "least-squares":
-            raise ArgumentError(f"{self.name} is for least squares; for the {setting.problem.loss} "
-                                "loss there are permute-and-flip, exponential, top-r, mistakes and "
-                                "penalised. loss='least-squares' is for labels too: they count as "
-                                "-1 and 1")  # fmt: skip
+            from .. import MECHANISMS  # whose modules import this one
+
+            *others, last = (name for name, cls in MECHANISMS.items() if cls.any_loss)
+            raise ArgumentError(
+                f"{self.name} is for least squares; for the {setting.problem.loss} loss there are "
+                f"{', '.join(others)} and {last}. loss='least-squares' is for labels too: they "
+                "count as -1 and 1"
+            )
         if self.takes_delta == "no" and setting.delta:
             raise ArgumentError(f"{self.name} is purely private: leave delta at 0")
         if self.takes_delta == "must" and not setting.delta:

@@ -1,8 +1,9 @@
-"""The Metropolis-Hastings chain of 002: the support that a double-swap walk has after some steps.
+"""A Metropolis-Hastings chain: the support that a double-swap walk has after some steps.
 
-Private only as far as the walk has forgotten where it came from: the exponential mechanism's
-distribution is where it tends to, and nobody can tell in general how near it is. The exact draw of
-that distribution, `exponential`, assumes nothing; this mechanism is here for comparison.
+The chain is that of Roy, Wang and Tewari 2024. It is private only as far as the walk has forgotten
+where it came from: the exponential mechanism's distribution is where it tends to, and nobody can
+tell in general how near it is. The exact draw of that distribution, `exponential`, assumes nothing;
+this mechanism is here for comparison.
 
 One chain is run and its last state released: what a second one adds would be a second release.
 Several can be watched in simulation, with `dpsubset.traces_not_private`.
@@ -41,9 +42,10 @@ class Metropolis(Mechanism):
     Parameters
     ----------
     steps : int
-        How many steps. The default is the papers' 50 p for their p = 2000.
+        How many steps. The default is the 50 p of Roy, Wang and Tewari 2024 for their p = 2000.
     lazy : bool
-        Stay with probability 1/2 at every step, as the proof of Theorem 2 of 002 has it.
+        Stay with probability 1/2 at every step, as the proof of Theorem 2 of Roy, Wang and
+        Tewari 2024 has it.
     """
 
     steps: int = 100_000
@@ -80,7 +82,7 @@ class Metropolis(Mechanism):
     def distance(self, setting: Setting) -> Fraction:
         """How near the target must be, in total variation: delta / (1 + e^epsilon), rounded down.
 
-        Lemma 4 of 002, solved for its eta.
+        Lemma 4 of Roy, Wang and Tewari 2024, solved for its eta.
         """
         with flint.ctx.workprec(_PRECISION):
             return lower(ball(setting.delta) / (1 + ball(setting.epsilon).exp()))
@@ -91,8 +93,8 @@ class Metropolis(Mechanism):
         costs = {}
         for relation in RELATIONS:
             epsilon = eta * setting.sensitivity.spread(relation)
-            # Lemma 4 of 002. A delta of 1 promises nothing; for no larger an epsilon the one that
-            # was asked for is enough, by the choice of the distance.
+            # Lemma 4 of Roy, Wang and Tewari 2024. A delta of 1 promises nothing; for no larger an
+            # epsilon the one that was asked for is enough, by the choice of the distance.
             most = setting.delta if epsilon <= setting.epsilon else Fraction(1)
             with flint.ctx.workprec(_PRECISION):
                 delta = upper(ball(distance) * (1 + ball(epsilon).exp()))

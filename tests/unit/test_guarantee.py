@@ -31,6 +31,8 @@ CONCENTRATED = st.builds(Cost.concentrated, RHOS, DELTAS)
 APPROXIMATE = st.builds(Cost, EPSILONS, DELTAS)
 ANY = st.one_of(PURE, CONCENTRATED, APPROXIMATE)
 
+DELTA = Fraction(1, 1000)
+
 #: The alpha of a conversion is found in floats: so far it may be from the best.
 SEARCH = Fraction(1, 10**6)
 
@@ -90,6 +92,15 @@ def test_pure_costs_among_concentrated_ones_count_the_cheaper_way(
     after = epsilon_of(rho, delta) + sum(cost.epsilon for cost in costs)
     assert found.epsilon == min(after, epsilon_of(rho + squares, delta))
     assert (found.rho, found.delta) == (rho + squares, delta)
+
+
+def test_whole_numbers_are_rationals_too() -> None:
+    """Their quotients are floats, and no float may get into a cost."""
+    found = Cost(1) + Cost.concentrated(Fraction(1), DELTA) + Cost(1, DELTA)
+    assert found == Cost(Fraction(1)) + Cost(Fraction(1), DELTA) + Cost.concentrated(1, DELTA)
+    for term in (found, *found.terms):
+        assert {type(term.epsilon), type(term.delta)} == {Fraction}
+    assert type((Cost(1) + Cost.concentrated(Fraction(1), DELTA)).rho) is Fraction
 
 
 def test_both_ways_occur() -> None:
@@ -216,7 +227,6 @@ def cost_of_gaussian(scale: int, delta: Fraction, moved: int = 1) -> Cost:
 
 
 #: Releases in several steps: losses and costs of each.
-DELTA = Fraction(1, 1000)
 Steps = list[tuple[Losses, Cost]]
 CASES: dict[str, Steps] = {
     "two Laplace": [(laplace(2), cost_of_laplace(2)), (laplace(3), cost_of_laplace(3))],

@@ -27,6 +27,9 @@ from ..exact import ball, upper
 #: Bits of working precision; bounds carry their own error, so this decides sharpness only.
 _PRECISION = 128
 
+#: No smaller rho is given to the search for alpha: its quotients must fit in a float.
+_SMALL = 1e-300
+
 
 @lru_cache(maxsize=256)
 def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
@@ -34,7 +37,8 @@ def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
     _check(rho, delta)
     if rho == 0:
         return Fraction(0)
-    return _bound(rho, delta, _good_alpha(float(rho), float(delta)))
+    # Any alpha will do, also one for a rho that floats can be divided by.
+    return _bound(rho, delta, _good_alpha(max(float(rho), _SMALL), float(delta)))
 
 
 @lru_cache(maxsize=256)

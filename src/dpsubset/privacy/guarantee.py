@@ -73,10 +73,15 @@ class Cost:
     terms: tuple[Cost, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        for number in (self.epsilon, self.delta, self.rho):
+        for name in ("epsilon", "delta", "rho"):
+            number = getattr(self, name)
+            if number is None:
+                continue
             # A float would be rounded, and nobody would know to which side.
-            if number is not None and not isinstance(number, (int, Fraction)):
+            if not isinstance(number, (int, Fraction)):
                 raise TypeError("a cost is made of exact rationals")
+            # Whole numbers too: a quotient of those would be a float.
+            object.__setattr__(self, name, Fraction(number))
         if self.epsilon < 0 or not 0 <= self.delta <= 1:
             raise ValueError("epsilon must not be negative, and delta lies between 0 and 1")
         plain = self.rho is not None and not self.terms

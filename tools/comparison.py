@@ -50,11 +50,11 @@ DELTA = {"no": "0", "may": "0 or more", "must": "more than 0"}
 def page(mechanisms: Mapping[str, type[Mechanism]] = MECHANISMS) -> str:
     """The whole page."""
     rows = [
-        "| mechanism | promises | delta | assumes | costs |",
+        "| mechanism | promises | delta | assumes | running time |",
         "|---|---|---|---|---|",
         *(
             f"| [`{name}`](#{name}) | {cls.promises} | {DELTA[cls.takes_delta]} "
-            f"| {assumed(cls)} | {cls.costs} |"
+            f"| {assumed(cls)} | {cls.running_time} |"
             for name, cls in mechanisms.items()
         ),
     ]
@@ -76,7 +76,7 @@ def section(cls: type[Mechanism]) -> str:
         f"- *Use it when* {cls.use_when}.",
         f"- *Promises* {cls.promises}. [Proof]({PROOFS}/{proof}).",
         f"- *Assumes* {cls.assumes}.",
-        f"- *Costs* {cls.costs}.",
+        f"- *Running time*: {cls.running_time}.",
         f"- *Sees* {sees}. Its draws {seeds}.",
         f"- *Source*: {cls.source}.",
     ]

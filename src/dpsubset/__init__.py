@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from .errors import ArgumentError, DpsubsetError, SchemaError, SearchLimitError, TableError
     from .estimators import PrivateSubsetSelector
     from .mechanisms import MECHANISMS, Mechanism
-    from .mechanisms.shared.base import Guarantee
     from .optimum import best_in_bucket, best_subset, top_supports
+    from .privacy.guarantee import Guarantee
     from .public.schema import Bounds, Schema
     from .release.release import Release
     from .research.chains import mixing_steps, traces_not_private
@@ -24,7 +24,7 @@ _HOMES = {
     "ArgumentError": "errors",
     "Bounds": "public.schema",
     "DpsubsetError": "errors",
-    "Guarantee": "mechanisms.shared.base",
+    "Guarantee": "privacy.guarantee",
     "MECHANISMS": "mechanisms",
     "Mechanism": "mechanisms",
     "Moments": "table.moments",

@@ -1,4 +1,10 @@
-"""Exact numbers: roundings that are safe, and the way between fractions and balls."""
+"""Roundings: between exact rationals, balls and floats, each to a side that is known.
+
+A ball (python-flint's ``arb``) is an interval that holds the number it stands for. Whatever is
+computed with balls holds the true result, at any working precision; precision decides how narrow
+the interval is, the roundings below included. A guarantee is such an end of an interval, turned
+back into the rational it is.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,37 @@ import math
 from fractions import Fraction
 
 import flint
+
+
+def ball(x: Fraction) -> flint.arb:
+    """A ball that holds x, at the working precision of the moment."""
+    return flint.arb(x.numerator) / x.denominator
+
+
+def nearest(x: Fraction) -> flint.arb:
+    """The middle of `ball`: a number near x, without its error."""
+    return flint.arb(ball(x).mid())
+
+
+def midpoint(x: flint.arb) -> Fraction:
+    """The middle of a ball, as the number that it is."""
+    return _value(x.mid())
+
+
+def lower(x: flint.arb) -> Fraction:
+    """A rational not above anything in a ball: its lower end, rounded down."""
+    return _value(x.lower())
+
+
+def upper(x: flint.arb) -> Fraction:
+    """A rational not below anything in a ball: its upper end, rounded up."""
+    return _value(x.upper())
+
+
+def float_up(x: Fraction) -> float:
+    """The smallest float not below x."""
+    nearest = float(x)
+    return nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)
 
 
 def sqrt_up(square: Fraction, bits: int = 64) -> Fraction:
@@ -18,17 +55,17 @@ def sqrt_up(square: Fraction, bits: int = 64) -> Fraction:
     return Fraction(root, 2**bits)
 
 
-def ball(x: Fraction) -> flint.arb:
-    """A ball around x, at the working precision."""
-    return flint.arb(x.numerator) / x.denominator
+def sqrt_up_relative(square: Fraction) -> Fraction:
+    """The square root, rounded up by less than 2**-64 of its size."""
+    if not square:
+        return square
+    large = (square.numerator // square.denominator).bit_length()
+    small = (square.denominator // square.numerator).bit_length()
+    # At most 2**-bits is added. A root is at least 2**((large - 1) / 2), or 2**(-small / 2).
+    return sqrt_up(square, max(0, 128 - large) + max(128, small))
 
 
-def nearest(x: Fraction) -> flint.arb:
-    """The midpoint of `ball`: a number near x, without its error."""
-    return flint.arb(ball(x).mid())
-
-
-def midpoint(x: flint.arb) -> Fraction:
-    """The midpoint of a ball, as the number that it is."""
-    mantissa, exponent = x.mid().man_exp()
+def _value(x: flint.arb) -> Fraction:
+    """Of a ball without radius."""
+    mantissa, exponent = x.man_exp()
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

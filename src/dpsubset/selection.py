@@ -15,8 +15,8 @@ from typing import Any, Unpack
 
 from .arguments import whole
 from .errors import ArgumentError
-from .mechanisms import Data, Guarantee, Outcome, Sampler
-from .mechanisms.shared.base import shown_cost
+from .mechanisms import Data, Outcome, Sampler
+from .privacy.guarantee import Guarantee, shown_cost
 from .public.plan import Plan, SelectionArguments, plan, seal
 from .public.schema import Schema
 from .public.stated import state, takes

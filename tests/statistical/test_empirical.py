@@ -35,19 +35,8 @@ def test_a_promise_that_holds_is_contradicted_no_more_often_than_stated() -> Non
 
 
 #: Several times what is promised; rounds of noise hide more of it than a single one.
-BUDGETS = {
-    "permute-and-flip": 4,
-    "exponential": 4,
-    "top-r": 4,
-    "mistakes": 10,
-    "metropolis": 4,
-    "penalised": 4,
-    "sample-aggregate": 4,
-    "stability": 4,
-    "peeling": 4,
-    "hard-thresholding": 30,
-    "frank-wolfe": 12,
-}
+BUDGET = 4
+LARGER_BUDGETS = {"mistakes": 10, "hard-thresholding": 30, "frank-wolfe": 12}
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -59,9 +48,10 @@ def test_a_budget_larger_than_promised_is_seen(name: str) -> None:
     chosen = mechanism(name, recipe.options)
     delta = recipe.delta or Fraction(1, 1000) * (chosen.takes_delta == "must")
     promised = Cost(Fraction(1), delta)
+    budget = LARGER_BUDGETS.get(name, BUDGET)
     audit = audit_empirical(
-        chosen, problem, Fraction(BUDGETS[name]), recipe.pairs(problem),
+        chosen, problem, Fraction(budget), recipe.pairs(problem),
         delta=delta, promised=promised, runs=6000,
     )  # fmt: skip
-    print(f"\n{name} at {BUDGETS[name]}: epsilon is at least {audit.lower:.3f}, {audit.runs} draws")
+    print(f"\n{name} at {budget}: epsilon is at least {audit.lower:.3f}, {audit.runs} draws")
     assert audit.contradicted

@@ -90,6 +90,13 @@ def test_no_rho_costs_nothing() -> None:
     assert epsilon_of(Fraction(0), Fraction(1, 2)) == 0
 
 
+@pytest.mark.parametrize("size", [290, 320, 1000])
+def test_hardly_any_rho_costs_hardly_anything(size: int) -> None:
+    """Also where floats have no such numbers."""
+    for delta in (Fraction(1, 2), Fraction(1, 10**100)):
+        assert 0 <= epsilon_of(Fraction(1, 10**size), delta) < Fraction(1, 10**30)
+
+
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1), Fraction(-1, 2)])
 def test_wrong_arguments_are_refused(delta: Fraction) -> None:
     with pytest.raises(ArgumentError):

@@ -36,7 +36,14 @@ def test_the_page_is_up_to_date() -> None:
 def test_every_mechanism_is_on_it(name: str) -> None:
     cls = MECHANISMS[name]
     section = PAGE.split(f"\n## {name}\n")[1].split("\n## ")[0]
-    for text in (cls.summary, cls.promises, cls.assumes, cls.costs, cls.use_when, cls.source):
+    for text in (
+        cls.summary,
+        cls.promises,
+        cls.assumes,
+        cls.running_time,
+        cls.use_when,
+        cls.source,
+    ):
         assert text in section
     for option in fields(cls):
         assert f"| `{option.name}` |" in section
@@ -46,7 +53,7 @@ def test_every_mechanism_is_on_it(name: str) -> None:
 def test_what_is_declared_makes_sentences(name: str) -> None:
     # The page and the statement put their own words and full stops around these.
     cls = MECHANISMS[name]
-    for text in (cls.promises, cls.assumes, cls.costs, cls.use_when, cls.source):
+    for text in (cls.promises, cls.assumes, cls.running_time, cls.use_when, cls.source):
         assert text == text.strip()
         assert not text.endswith(".")
         assert "|" not in text.replace("|x_j'y|", "")

@@ -19,13 +19,14 @@ ROOMS = {"public", "table", "privacy"}
 #: package's own __init__, which imports lazily.
 DESCRIBED = {"public.labels", "public.bounds_file", "public.schema"}
 DATA = {"table.door", "table.moments", "table.gram"}
-BASE = {"arguments"} | DESCRIBED | DATA
+BASE = {"arguments", "exact"} | DESCRIBED | DATA
 MODEL = {"public.problem", "losses", "privacy.sensitivity"}
 ENGINE = {"search", "privacy.random"}
 MAY_IMPORT: dict[str, set[str]] = {
     "text": set(),
     "errors": {"text"},
     "arguments": set(),
+    "exact": set(),
     "public.labels": {"arguments"},
     "public.bounds_file": set(),
     "public.schema": {"public.labels", "arguments", "public.bounds_file"},
@@ -37,27 +38,35 @@ MAY_IMPORT: dict[str, set[str]] = {
     "public.problem": BASE | {"losses"},
     "losses": BASE | {"public.problem"},
     "privacy.sensitivity": BASE | {"public.problem", "losses"},
-    "privacy.random": set(),
-    "privacy.noise": set(),
-    "privacy.accounting": set(),
+    "privacy.random": {"exact"},
+    "privacy.noise": {"exact"},
+    "privacy.accounting": {"exact"},
+    "privacy.guarantee": {"public.problem", "privacy.sensitivity", "privacy.accounting"},
     "search": BASE | MODEL | {"privacy.random"},
-    "mechanisms": BASE | MODEL | ENGINE | {"privacy.noise", "privacy.accounting"},
-    "release": BASE | MODEL | ENGINE | {"mechanisms", "text"},
+    "mechanisms": BASE
+    | MODEL
+    | ENGINE
+    | {"privacy.noise", "privacy.accounting", "privacy.guarantee"},
+    "release": BASE | MODEL | ENGINE | {"mechanisms", "privacy.guarantee", "text"},
     # What is asked of a table, public; and the table itself, private.
     "public.stated": BASE | MODEL | ENGINE | {"table.sources"},
     "table.sealed": BASE | MODEL | {"table.sources"},
-    "public.plan": BASE | MODEL | ENGINE | {"public.stated", "table.sealed", "mechanisms"},
+    "public.plan": BASE
+    | MODEL
+    | ENGINE
+    | {"public.stated", "table.sealed", "privacy.guarantee", "mechanisms"},
     "selection": BASE
     | MODEL
     | ENGINE
-    | {"table.sources", "public.stated", "table.sealed", "public.plan", "mechanisms", "release"},
+    | {"table.sources", "public.stated", "table.sealed", "public.plan"}
+    | {"privacy.guarantee", "mechanisms", "release"},
     # Cross-checks of the search: nothing that releases may ask them.
     "solvers": BASE | MODEL | ENGINE,
     "optimum": BASE
     | MODEL
     | ENGINE
     | {"table.sources", "public.stated", "table.sealed", "solvers"},
-    "audit": BASE | MODEL | ENGINE | {"mechanisms"},
+    "audit": BASE | MODEL | ENGINE | {"privacy.guarantee", "mechanisms"},
     "research": BASE
     | MODEL
     | ENGINE
@@ -68,6 +77,10 @@ TOP = set(MAY_IMPORT)
 MAY_IMPORT |= {"cli": TOP, "estimators": TOP, "__main__": {"cli"}}
 #: The version is a fact, not a layer.
 HARMLESS = {"__version__"}
+#: Import by name hides an arrow from this test, so there is none, with one exception: the table of
+#: mechanisms is filled from the modules beside it. It can name nothing else, as the name is that of
+#: a file in its own folder, and these files are parsed here like all others.
+BY_NAME = {ROOT / "mechanisms" / "__init__.py": "import_module(f'.{found.name}', __name__)"}
 
 
 def layer(module: Path) -> str:
@@ -95,7 +108,8 @@ def imported(module: Path, tree: ast.AST) -> set[str]:
             names = [f"{start}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            assert name not in ("import_module", "__import__"), f"{module}: import by name"
+            by_name = name in ("import_module", "__import__")
+            assert not by_name or ast.unparse(node) == BY_NAME.get(module), f"{module}: by name"
         for name in names:
             parts = name.split(".")
             if parts[0] == "dpsubset" and not (len(parts) == 2 and parts[1] in HARMLESS):
@@ -140,6 +154,22 @@ def test_imports_point_downward(module: Path) -> None:
 def test_the_test_sees_every_kind_of_import(source: str) -> None:
     found = imported(ROOT / "search" / "engine.py", ast.parse(source))
     assert found - MAY_IMPORT["search"] - {"search", "errors"}
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("search/engine.py", "import_module('dpsubset.selection')"),
+        ("search/engine.py", "__import__('dpsubset.selection')"),
+        ("search/engine.py", "import_module(f'.{found.name}', __name__)"),
+        ("mechanisms/__init__.py", "import_module('dpsubset.selection')"),
+        ("mechanisms/__init__.py", "import_module(f'.{found.name}', 'dpsubset')"),
+        ("mechanisms/top_r.py", "importlib.import_module(f'.{found.name}', __name__)"),
+    ],
+)
+def test_nothing_is_imported_by_name(module: str, source: str) -> None:
+    with pytest.raises(AssertionError, match="by name"):
+        imported(ROOT / module, ast.parse(source))
 
 
 def test_the_layers_have_no_cycle_but_the_one_within_the_model() -> None:

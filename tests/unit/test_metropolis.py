@@ -21,12 +21,13 @@ from dpsubset.audit.exact import (
     moments_of_records,
     neighbouring_pairs,
 )
+from dpsubset.exact import ball
 from dpsubset.losses.least_squares import Scorer
 from dpsubset.mechanisms import PLAIN, Cost, Data, Setting
 from dpsubset.mechanisms.metropolis import LARGEST_MATRIX, Metropolis
 from dpsubset.mechanisms.shared.chain import Chain, Walk, after, transition_matrix
 from dpsubset.privacy.random import Randomness, SeededSource
-from dpsubset.privacy.random.draws import ball, exp_interval
+from dpsubset.privacy.random.draws import exp_interval
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports

@@ -93,12 +93,6 @@ def test_scales_are_rounded_up_to_a_float(scale: Fraction) -> None:
     assert Fraction(float(rounded)) == rounded
 
 
-@given(st.fractions(Fraction(1, 10**12), 10**40))
-def test_square_roots_are_rounded_up(square: Fraction) -> None:
-    root = noise.sqrt_up(square)
-    assert square <= root**2 <= square * (1 + Fraction(1, 2**60))
-
-
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsubset import ArgumentError
-from dpsubset.exact import sqrt_up
 from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import list_supports
 
@@ -123,10 +122,3 @@ def test_a_radius_is_taken_as_it_is(radius: float, k: int) -> None:
     assert Problem.state(50, k, radius=radius).radius == radius
     assert Problem.state(50, k, radius=radius).reach == Fraction(radius) * k
     assert Problem.state(50, k, constraint="l1", radius=radius).reach == Fraction(radius)
-
-
-@given(st.fractions(0, 10**6), st.integers(1, 200))
-def test_square_roots_are_rounded_up(square: Fraction, bits: int) -> None:
-    root = sqrt_up(square, bits)
-    assert root**2 >= square
-    assert root == 0 or (root - Fraction(1, 2**bits)) ** 2 < square

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from dpsubset import ArgumentError
 from dpsubset.audit.exact import Pair, contrary_pairs, moments_of_records, neighbouring_pairs
+from dpsubset.exact import float_up
 from dpsubset.losses import LOSSES
-from dpsubset.mechanisms.shared.base import Guarantee, float_up
+from dpsubset.privacy.guarantee import Guarantee
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import enumerate_supports

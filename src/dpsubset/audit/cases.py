@@ -18,8 +18,8 @@ import numpy as np
 from ..arguments import choice
 from ..errors import ArgumentError
 from ..losses import LOSSES
-from ..mechanisms import Cost, Mechanism, Setting, mechanism
-from ..mechanisms.shared.base import RELATIONS, shown_cost
+from ..mechanisms import Mechanism, Setting, mechanism
+from ..privacy.guarantee import RELATIONS, Cost, shown_cost
 from ..public.problem import Problem
 from .empirical import RUNS, EmpiricalAudit, audit_empirical
 from .exact import Audit, Pair, audit_exact, contrary_pairs, label_pairs, neighbouring_pairs

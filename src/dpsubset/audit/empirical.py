@@ -29,7 +29,8 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from ..errors import ArgumentError
-from ..mechanisms import Cost, Mechanism, Outcome, Sampler, Setting
+from ..mechanisms import Mechanism, Outcome, Sampler, Setting
+from ..privacy.guarantee import Cost
 from ..privacy.random import Randomness, SystemSource
 from ..privacy.sensitivity import Sensitivity
 from ..public.problem import Problem, whole

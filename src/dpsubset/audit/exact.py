@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..losses import LOSSES, loss_of
-from ..mechanisms import Cost, Data, Mechanism, Outcome, Setting
+from ..mechanisms import Data, Mechanism, Outcome, Setting
+from ..privacy.guarantee import Cost
 from ..privacy.sensitivity import Sensitivity
 from ..public.problem import Problem
 from ..table.door import STEPS

@@ -7,7 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..mechanisms.shared.base import float_up, shown_cost
+from ..exact import float_up
+from ..privacy.guarantee import shown_cost
 from ..public.problem import Problem
 from .cases import Finding, Report
 from .empirical import EmpiricalAudit, shown

@@ -45,7 +45,7 @@ def _entry(cls: type[Mechanism]) -> dict[str, Any]:
         "name": cls.name,
         "promises": cls.promises,
         "assumes": cls.assumes,
-        "costs": cls.costs,
+        "costs": cls.running_time,
         "use_when": cls.use_when,
         "source": cls.source,
         "delta": cls.takes_delta,

@@ -214,7 +214,7 @@ def _telling_cost(
         yield
     except SearchLimitError as error:
         from ..mechanisms import mechanism
-        from ..mechanisms.shared.base import Cost, shown_cost
+        from ..privacy.guarantee import Cost, shown_cost
 
         cost = shown_cost(Cost(Fraction(epsilon), Fraction(delta)))
         if options.get("T") is not None:

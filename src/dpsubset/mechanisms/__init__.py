@@ -1,47 +1,60 @@
 """Mechanisms: one file each, one proof each in ``dpsubset/proofs``.
 
-To add one, write its file and its proof, and give it its row here; the conformance and audit
-suites, the command line and the comparison page take it from this table.
+To add one, write the two files: ``mechanisms/halved.py``, with one `Mechanism` named "halved", and
+``proofs/halved.md``. The table below is filled from this folder, and the conformance and audit
+suites, the command line and the comparison page take it from the table. What several mechanisms
+share is in ``shared/``.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 from decimal import Decimal
 from fractions import Fraction
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any
 
 from ..arguments import exact
 from ..errors import ArgumentError
-from .exponential import Exponential
-from .frank_wolfe import FrankWolfe
-from .hard_thresholding import HardThresholding
-from .metropolis import Metropolis
-from .mistakes import Mistakes
-from .peeling import Peeling
-from .penalised import Penalised
-from .permute_and_flip import PermuteAndFlip
-from .sample_aggregate import SampleAggregate
-from .shared.base import Cost, Data, Guarantee, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
+from ..privacy.guarantee import Cost, Guarantee
+from .shared.base import Data, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
 from .shared.plain import PLAIN
-from .stability import Stability
-from .top_r import TopR
 
+
+def _of(module: ModuleType) -> type[Mechanism]:
+    """The mechanism of a module, which is named after it."""
+    own = [
+        thing
+        for thing in vars(module).values()
+        if isinstance(thing, type)
+        and issubclass(thing, Mechanism)
+        and thing.__module__ == module.__name__
+    ]
+    name = module.__name__.rpartition(".")[2].replace("_", "-")
+    if [getattr(cls, "name", None) for cls in own] != [name]:
+        raise ImportError(f"{module.__name__} must define one mechanism, named {name}")
+    return own[0]
+
+
+def _order(cls: type[Mechanism]) -> tuple[float, str]:
+    """By its own place, not that of a class it builds on; those without one last, by name."""
+    return vars(cls).get("place", math.inf), cls.name
+
+
+#: Every mechanism by its name.
 MECHANISMS: dict[str, type[Mechanism]] = {
     cls.name: cls
-    for cls in (
-        PermuteAndFlip,
-        Exponential,
-        TopR,
-        Mistakes,
-        Metropolis,
-        Penalised,
-        SampleAggregate,
-        Stability,
-        Peeling,
-        HardThresholding,
-        FrankWolfe,
+    for cls in sorted(
+        (
+            _of(import_module(f".{found.name}", __name__))
+            for found in iter_modules(__path__)
+            if not found.ispkg
+        ),
+        key=_order,
     )
 }
 
@@ -92,23 +105,12 @@ __all__ = [
     "PLAIN",
     "Cost",
     "Data",
-    "Exponential",
-    "FrankWolfe",
     "Guarantee",
-    "HardThresholding",
     "Mechanism",
-    "Metropolis",
-    "Mistakes",
     "Outcome",
-    "Peeling",
-    "Penalised",
-    "PermuteAndFlip",
-    "SampleAggregate",
     "Sampler",
     "ScoreMechanism",
     "Setting",
-    "Stability",
-    "TopR",
     "mechanism",
     "option",
 ]

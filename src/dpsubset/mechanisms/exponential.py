@@ -19,12 +19,13 @@ class Exponential(ScoreMechanism):
     """McSherry and Talwar's mechanism over all C(p, k) supports, drawn exactly."""
 
     name = "exponential"
+    place = 2
     summary = (
         "The support is drawn with probability proportional to exp(-eta * f(S)) over all supports."
     )
     source = "McSherry and Talwar 2007; Roy, Wang and Tewari 2024; the exact draw is ours"
     promises = "pure epsilon"
-    costs = "milliseconds to seconds: branch and bound, exact"
+    running_time = "milliseconds to seconds: branch and bound, exact"
     use_when = "results have to be comparable with the literature"
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:

@@ -14,19 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..privacy.guarantee import Guarantee, shown_up
 from ..privacy.random import Randomness
 from ..public.problem import whole
 from ..search.enumerate import list_supports
-from .shared.base import (
-    OPENDP_NOISE,
-    Data,
-    Guarantee,
-    Mechanism,
-    Outcome,
-    Sampler,
-    Setting,
-    shown_up,
-)
+from .shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
 from .shared.gradient import Gradient, change, coarse_change, coarseness
 from .shared.rounds import RECORDS, Rounds, check_linear
 
@@ -50,13 +42,14 @@ class FrankWolfe(Mechanism):
     iterations: int | None = None
 
     name = "frank-wolfe"
+    place = 11
     summary = (
         "Coefficients take steps towards noisy best corners of an l1 ball; the variables with the "
         "largest coefficients are released."
     )
     source = "Talwar, Thakurta and Zhang 2015; exact integers and constants are ours"
     promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
-    costs = "milliseconds to seconds, for any p: a few columns of X'X"
+    running_time = "milliseconds to seconds, for any p: a few columns of X'X"
     use_when = "p is huge and variables are correlated, or results are to be compared"
     takes_delta = "may"
     seedable = False
@@ -92,9 +85,9 @@ class FrankWolfe(Mechanism):
     ) -> list[int]:
         """Of the vertices +e_0, ..., +e_(p-1), -e_0, ..., -e_(p-1)."""
         parts = _parts(taken)
-        unit = coarseness(change(setting.problem.reach, weights, parts))
+        divisor = coarseness(change(setting.problem.reach, weights, parts))
         entries = gradient.at(weights, parts)
-        return [entry // unit for entry in entries] + [-entry // unit for entry in entries]
+        return [entry // divisor for entry in entries] + [-entry // divisor for entry in entries]
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
         """What the rounds cost."""

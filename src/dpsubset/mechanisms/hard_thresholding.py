@@ -18,21 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..privacy.guarantee import PUBLIC_N, Guarantee, shown_up
 from ..privacy.random import Randomness
 from ..public.problem import Problem, rational, whole
 from ..search.enumerate import list_supports
 from ..table.door import STEPS
-from .shared.base import (
-    OPENDP_NOISE,
-    PUBLIC_N,
-    Data,
-    Guarantee,
-    Mechanism,
-    Outcome,
-    Sampler,
-    Setting,
-    shown_up,
-)
+from .shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
 from .shared.gradient import Gradient, change, coarse_change, coarseness
 from .shared.rounds import RECORDS, Rounds, check_linear
 
@@ -73,13 +64,14 @@ class HardThresholding(Mechanism):
     GRID: ClassVar[int] = 2**15
 
     name = "hard-thresholding"
+    place = 10
     summary = (
         "Coefficients take gradient steps; after each, the k noisy largest are kept, with noise, "
         "and the variables of the last round are released."
     )
     source = "Cai, Wang and Zhang 2021, Algorithm 4; exact integers and constants are ours"
     promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
-    costs = "milliseconds to seconds, for any p: a few columns of X'X"
+    running_time = "milliseconds to seconds, for any p: a few columns of X'X"
     use_when = "p is huge, n is large and a delta is acceptable; to compare with the literature"
     takes_delta = "may"
     seedable = False
@@ -119,24 +111,24 @@ class HardThresholding(Mechanism):
         return RECORDS[setting.problem.neighbours] * coarse_change(moved)
 
     def targets(self, gradient: Gradient, setting: Setting, b: Coefficients) -> list[int]:
-        """u in whole numbers: in units of radius / GRID they stand for targets * unit / weight.
+        """u in whole numbers: in units of radius / GRID they stand for targets * divisor / weight.
 
-        Here unit is the `coarseness` and weight the public number of `_weight`.
+        Here the divisor is the `coarseness` and weight the public number of `_weight`.
         """
-        unit = coarseness(change(_radius(setting.problem), b, self.GRID))
+        divisor = coarseness(change(_radius(setting.problem), b, self.GRID))
         entries = gradient.at(b, self.GRID)
         weight = self._weight(setting)
         for column, value in b.items():
             entries[column] += weight * value
-        return [entry // unit for entry in entries]
+        return [entry // divisor for entry in entries]
 
     def settled(
         self, setting: Setting, b: Coefficients, columns: Iterable[int], noisy: Iterable[int]
     ) -> Coefficients:
         """The next b: noisy targets on the grid, shrunk into the coefficient set."""
-        unit = coarseness(change(_radius(setting.problem), b, self.GRID))
+        divisor = coarseness(change(_radius(setting.problem), b, self.GRID))
         weight = self._weight(setting)
-        values = [_rounded(value * unit, weight) for value in noisy]
+        values = [_rounded(value * divisor, weight) for value in noisy]
         return self.shrunk(setting.problem, dict(zip(columns, values, strict=True)))
 
     def shrunk(self, problem: Problem, values: Mapping[int, int]) -> Coefficients:
@@ -216,12 +208,12 @@ class HardThresholding(Mechanism):
     ) -> Iterable[tuple[tuple[tuple[int, int], ...], float]]:
         """Every next b on this support, with the logarithm of its probability; once or more."""
         grid = self.GRID
-        unit = coarseness(change(_radius(setting.problem), b, grid))
+        divisor = coarseness(change(_radius(setting.problem), b, grid))
         weight = self._weight(setting)
         cells = []
         for j in support:
             # The least noisy target that rounds to q or more.
-            starts = [-(-weight * (2 * q - 1) // (2 * unit)) for q in range(1 - grid, grid + 1)]
+            starts = [-(-weight * (2 * q - 1) // (2 * divisor)) for q in range(1 - grid, grid + 1)]
             edges = [None, *(start - targets[j] for start in starts), None]
             logs = [_log_laplace(low, high, scale) for low, high in itertools.pairwise(edges)]
             cells.append(list(zip(range(-grid, grid + 1), logs, strict=True)))

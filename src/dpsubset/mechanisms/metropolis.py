@@ -1,8 +1,9 @@
-"""The Metropolis-Hastings chain of 002: the support that a double-swap walk has after some steps.
+"""A Metropolis-Hastings chain: the support that a double-swap walk has after some steps.
 
-Private only as far as the walk has forgotten where it came from: the exponential mechanism's
-distribution is where it tends to, and nobody can tell in general how near it is. The exact draw of
-that distribution, `exponential`, assumes nothing; this mechanism is here for comparison.
+The chain is that of Roy, Wang and Tewari 2024. It is private only as far as the walk has forgotten
+where it came from: the exponential mechanism's distribution is where it tends to, and nobody can
+tell in general how near it is. The exact draw of that distribution, `exponential`, assumes nothing;
+this mechanism is here for comparison.
 
 One chain is run and its last state released: what a second one adds would be a second release.
 Several can be watched in simulation, with `dpsubset.traces_not_private`.
@@ -18,22 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..exact import ball, lower, upper
+from ..privacy.guarantee import RELATIONS, Cost, Guarantee, shown_up
 from ..privacy.random import Randomness
-from ..privacy.random.draws import ball
 from ..public.problem import whole
 from ..search.enumerate import ScoredSupports, enumerate_supports
 from .exponential import Exponential
-from .shared.base import (
-    RELATIONS,
-    Cost,
-    Data,
-    Guarantee,
-    Mechanism,
-    Outcome,
-    Sampler,
-    Setting,
-    shown_up,
-)
+from .shared.base import Data, Mechanism, Outcome, Sampler, Setting
 from .shared.chain import Chain, after, transition_matrix
 
 #: Most supports whose transition matrix is written down.
@@ -50,15 +42,17 @@ class Metropolis(Mechanism):
     Parameters
     ----------
     steps : int
-        How many steps. The default is the papers' 50 p for their p = 2000.
+        How many steps. The default is the 50 p of Roy, Wang and Tewari 2024 for their p = 2000.
     lazy : bool
-        Stay with probability 1/2 at every step, as the proof of Theorem 2 of 002 has it.
+        Stay with probability 1/2 at every step, as the proof of Theorem 2 of Roy, Wang and
+        Tewari 2024 has it.
     """
 
     steps: int = 100_000
     lazy: bool = False
 
     name = "metropolis"
+    place = 5
     summary = (
         "A walk over supports starts at a uniformly random one. At each step one member and one "
         "outsider, both uniformly random, are exchanged with probability "
@@ -70,7 +64,7 @@ class Metropolis(Mechanism):
         "that on every table, not only on this one, the chain ends within delta / (1 + e^epsilon) "
         "of its target"
     )
-    costs = "microseconds a step; nobody knows how many steps are enough"
+    running_time = "microseconds a step; nobody knows how many steps are enough"
     use_when = "published figures are to be reproduced; exponential draws its target exactly"
     takes_delta = "must"
 
@@ -92,7 +86,7 @@ class Metropolis(Mechanism):
         this near; here it is solved for the distance, which the lemma calls eta.
         """
         with flint.ctx.workprec(_PRECISION):
-            return _exact((ball(setting.delta) / (1 + ball(setting.epsilon).exp())).lower())
+            return lower(ball(setting.delta) / (1 + ball(setting.epsilon).exp()))
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
         """Epsilon and delta under either relation, if as near as `distance` on every table."""
@@ -100,11 +94,11 @@ class Metropolis(Mechanism):
         costs = {}
         for relation in RELATIONS:
             epsilon = eta * setting.sensitivity.spread(relation)
-            # Lemma 4 of 002. A delta of 1 promises nothing; for no larger an epsilon the one that
-            # was asked for is enough, by the choice of the distance.
+            # Lemma 4 of Roy, Wang and Tewari 2024. A delta of 1 promises nothing; for no larger an
+            # epsilon the one that was asked for is enough, by the choice of the distance.
             most = setting.delta if epsilon <= setting.epsilon else Fraction(1)
             with flint.ctx.workprec(_PRECISION):
-                delta = _exact((ball(distance) * (1 + ball(epsilon).exp())).upper())
+                delta = upper(ball(distance) * (1 + ball(epsilon).exp()))
             costs[relation] = Cost(epsilon, min(most, delta))
         assumes = (
             f"after {self.steps} steps from a uniformly random support the chain is within "
@@ -164,12 +158,6 @@ class _Ends(Sampler):
 
     def diagnostics(self) -> dict[str, int]:
         return self._chain.diagnostics()
-
-
-def _exact(x: flint.arb) -> Fraction:
-    """A ball without radius as the number that it is."""
-    mantissa, exponent = (int(part) for part in x.man_exp())
-    return Fraction(mantissa << max(0, exponent), 1 << max(0, -exponent))
 
 
 def _shown_down(x: Fraction) -> str:

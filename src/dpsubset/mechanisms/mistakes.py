@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..privacy.guarantee import Guarantee, shown_up
 from ..privacy.random import Randomness
 from ..public.problem import rational, whole
 from ..search.best import Best, best_supports
@@ -28,16 +29,7 @@ from ..search.enumerate import ScoredSupports, enumerate_supports
 from ..search.race import Race
 from ..search.region import Region
 from .permute_and_flip import PermuteAndFlip
-from .shared.base import (
-    Data,
-    Guarantee,
-    Mechanism,
-    Outcome,
-    Sampler,
-    ScoreMechanism,
-    Setting,
-    shown_up,
-)
+from .shared.base import Data, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
 from .shared.plain import PLAIN, check_form, flips
 
 Support = tuple[int, ...]
@@ -64,13 +56,14 @@ class Mistakes(Mechanism):
 
     any_loss = True
     name = "mistakes"
+    place = 4
     summary = (
         "Each support counts with the best score among those that differ from an anchor in equally "
         "many variables; one support is drawn from these scores, uniformly among equals."
     )
     source = "Prastakos, Behdin and Mazumder 2025; the anchor from outside the data is ours"
     promises = "pure epsilon with a public or private anchor; nothing with the published one"
-    costs = "a certified search in each of the k + 1 buckets: milliseconds to seconds"
+    running_time = "a certified search in each of the k + 1 buckets: milliseconds to seconds"
     use_when = "a good guess at the support is public knowledge, or figures are to be reproduced"
 
     def __post_init__(self) -> None:

@@ -5,19 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..privacy.guarantee import Guarantee, shown_up
 from ..privacy.random import Randomness
 from ..search.enumerate import list_supports
 from ..table.door import STEPS
-from .shared.base import (
-    OPENDP_NOISE,
-    Data,
-    Guarantee,
-    Mechanism,
-    Outcome,
-    Sampler,
-    Setting,
-    shown_up,
-)
+from .shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
 from .shared.rounds import RECORDS, Rounds, check_linear
 
 
@@ -25,13 +17,14 @@ class Peeling(Mechanism):
     """Cai, Wang and Zhang's Algorithm 2 on the correlations of the variables with the response."""
 
     name = "peeling"
+    place = 9
     summary = (
         "Variables are picked one after the other, each time the one with the noisy largest "
         "|x_j'y| among those left."
     )
     source = "Cai, Wang and Zhang 2021, Algorithm 2; noise and constants are ours"
     promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
-    costs = "milliseconds, for any p: one look at X'y"
+    running_time = "milliseconds, for any p: one look at X'y"
     use_when = "p is huge and variables are nearly uncorrelated: it looks at them one by one"
     takes_delta = "may"
     seedable = False

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..privacy.guarantee import shown_up
 from ..public.problem import rational
 from ..search.engine import Engine
 from ..search.enumerate import ScoredSupports, check_size, enumerate_supports
 from ..search.race import Race
 from ..search.region import Region
-from .shared.base import Data, Outcome, Sampler, ScoreMechanism, Setting, shown_up
+from .shared.base import Data, Outcome, Sampler, ScoreMechanism, Setting
 from .shared.plain import PLAIN, check_form, flips
 
 #: phi times k may not pass this: scores fit in int64.
@@ -45,13 +46,14 @@ class Penalised(ScoreMechanism):
     form: str = "exponential"
 
     name = "penalised"
+    place = 6
     summary = (
         "Sets of every size up to k are candidates; each variable adds a public penalty phi to the "
         "score of a set."
     )
     source = "Lei, Charest, Slavkovic, Smith and Fienberg 2018; the exact draw is ours"
     promises = "pure epsilon; the number of variables is chosen too"
-    costs = "milliseconds to seconds: branch and bound over every size, exact"
+    running_time = "milliseconds to seconds: branch and bound over every size, exact"
     use_when = "nobody knows how many variables matter, only that they are few"
 
     def __post_init__(self) -> None:
@@ -65,11 +67,11 @@ class Penalised(ScoreMechanism):
     def check(self, setting: Setting) -> None:
         """Scores must stay within int64."""
         super().check(setting)
-        if self.units(setting) * setting.sensitivity.unit * setting.problem.k > _LARGEST:
+        if self.penalty(setting) * setting.sensitivity.unit * setting.problem.k > _LARGEST:
             raise ArgumentError(f"phi times k must be at most {_LARGEST}")
 
-    def units(self, setting: Setting) -> int:
-        """Phi in units of the scores' grid: public, like everything it is computed from."""
+    def penalty(self, setting: Setting) -> int:
+        """Phi on the grid of the scores: public, like everything it is computed from."""
         problem = setting.problem
         if self.phi is None:
             rule = 2 * Fraction(math.log(problem.p)) / self.eta(setting)
@@ -81,7 +83,7 @@ class Penalised(ScoreMechanism):
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         """A race that starts from one region for every size."""
         eta = self.eta(setting)
-        return self.race(data.engine(setting, eta, self.units(setting)), eta)
+        return self.race(data.engine(setting, eta, self.penalty(setting)), eta)
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:
         """By the plain mechanism's race."""
@@ -110,12 +112,12 @@ class Penalised(ScoreMechanism):
             check_size(part)
             scored = enumerate_supports(data.gram, part, unit)
             supports += [tuple(row) for row in scored.supports.tolist()]
-            scores.append(scored.scores + size * self.units(setting))
+            scores.append(scored.scores + size * self.penalty(setting))
         places = np.arange(len(supports)).reshape(-1, 1)
         everything = ScoredSupports(places, np.concatenate(scores), unit)
         return supports, self.log_probabilities(everything, self.eta(setting))
 
     def details(self, setting: Setting) -> list[str]:
         """The score, and phi as it was used."""
-        phi = self.units(setting) * setting.sensitivity.unit
+        phi = self.penalty(setting) * setting.sensitivity.unit
         return [*super().details(setting), f"phi = {shown_up(phi)} in scaled units."]

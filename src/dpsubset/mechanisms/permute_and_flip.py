@@ -24,13 +24,14 @@ class PermuteAndFlip(ScoreMechanism):
     """McKenna and Sheldon's mechanism over all C(p, k) supports, drawn exactly."""
 
     name = "permute-and-flip"
+    place = 1
     summary = (
         "Supports are visited in uniformly random order, and each is accepted with probability "
         "exp(-eta * (f(S) - min f)); the first accepted one is released."
     )
     source = "McKenna and Sheldon 2020; over supports, and the exact draw, are ours"
     promises = "pure epsilon"
-    costs = "milliseconds to seconds: branch and bound, exact"
+    running_time = "milliseconds to seconds: branch and bound, exact"
     use_when = "always, unless there is a reason for another: the default"
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:

@@ -14,10 +14,11 @@ from fractions import Fraction
 import numpy as np
 
 from ..errors import ArgumentError
+from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee, shown_up
 from ..privacy.noise import noisy_top, top_cost, top_scale
 from ..public.problem import Problem
 from ..search.enumerate import ScoredSupports, log_permute_and_flip
-from .shared.base import PUBLIC_N, RELATIONS, Cost, Guarantee, Outcome, Setting, shown_up
+from .shared.base import Outcome, Setting
 from .shared.lasso_votes import Floats, LassoVotes, Vote
 
 #: How far one record moves the count of a variable, in either direction.
@@ -28,13 +29,14 @@ class SampleAggregate(LassoVotes):
     """Kifer, Smith and Thakurta's vote of lassos on disjoint blocks, floor(sqrt(n)) by default."""
 
     name = "sample-aggregate"
+    place = 7
     summary = (
         "Every record is put into a block drawn at random; every block votes for k variables by "
         "its own lasso path; the most voted variables are picked one by one by permute-and-flip."
     )
     source = "Kifer, Smith and Thakurta 2012; Table 1 of Roy, Wang and Tewari 2024"
     promises = "pure epsilon"
-    costs = "one lasso path a block: tens of milliseconds for thousands of rows"
+    running_time = "one lasso path a block: tens of milliseconds for thousands of rows"
     use_when = (
         "the lasso is the method to compare with, and each of about 4 k log(p) / epsilon blocks "
         "would find most of the variables by itself"

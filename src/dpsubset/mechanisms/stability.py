@@ -17,10 +17,12 @@ from functools import lru_cache
 
 import numpy as np
 
+from ..exact import float_up
+from ..privacy.guarantee import RELATIONS, Cost, Guarantee, shown_up
 from ..privacy.noise import discrete_laplace, float_scale
 from ..privacy.random.draws import exp_interval
 from .sample_aggregate import picks
-from .shared.base import RELATIONS, Cost, Guarantee, Outcome, Setting, float_up, shown_up
+from .shared.base import Outcome, Setting
 from .shared.lasso_votes import Floats, LassoVotes, Vote
 
 #: How far one record moves the gap.
@@ -41,6 +43,7 @@ class Stability(LassoVotes):
     """Thakurta and Smith's test of stability, on disjoint random blocks; may release nothing."""
 
     name = "stability"
+    place = 8
     summary = (
         "Every record is put into a block drawn at random; every block votes for one support by "
         "its own lasso path. The support with most votes is released if it is further ahead of "
@@ -51,7 +54,7 @@ class Stability(LassoVotes):
         "of overlapping subsamples, which would need millions of lasso paths"
     )
     promises = "(epsilon, delta); may release nothing"
-    costs = "one lasso path a block: tens of milliseconds for thousands of rows"
+    running_time = "one lasso path a block: tens of milliseconds for thousands of rows"
     use_when = (
         "the signal is so strong that most of about 4 log(1/delta) / epsilon blocks would find the "
         "same support, and no answer is better than a doubtful one"

@@ -3,8 +3,8 @@
     g(S) = min(f~(S), f~_(R)),   f~_(R) the R-th smallest score of all
 
 The mechanism draws from g: R supports and one draw from the other C(p, k) - R, which are all
-alike. Behdin, Prastakos and Mazumder draw from those by at most T uniform tries over all supports
-(T infinite by default: until one is found), and return the last try whatever it is.
+alike. Behdin, Prastakos and Mazumder 2024 draw from those by at most T uniform tries over all
+supports (T infinite by default: until one is found), and return the last try whatever it is.
 """
 
 from __future__ import annotations
@@ -18,24 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..exact import ball, upper
+from ..privacy.guarantee import Cost, Guarantee
 from ..privacy.random import Randomness
-from ..privacy.random.draws import ball
 from ..public.problem import Problem, whole
 from ..search.best import best_supports
 from ..search.engine import Engine, Flat, Leaf, Listed
 from ..search.enumerate import ScoredSupports
 from ..search.race import Race
 from ..search.region import Region
-from .shared.base import (
-    Cost,
-    Data,
-    Guarantee,
-    Outcome,
-    Sampler,
-    ScoreMechanism,
-    Setting,
-    fraction_up,
-)
+from .shared.base import Data, Outcome, Sampler, ScoreMechanism, Setting
 from .shared.plain import PLAIN, check_form, flips
 
 #: The default R is no larger than this: the R best are found and kept one by one.
@@ -53,7 +45,8 @@ class TopR(ScoreMechanism):
         k (p - k) + 2, or 20,000 if that is less.
     T : int, optional
         Most uniform tries for a support beyond the R best; no limit by default. A finite T costs
-        more than epsilon: Theorem 1 says how much, and the guarantee is that. n has to be public.
+        more than epsilon: Theorem 1 of Behdin, Prastakos and Mazumder 2024 says how much, and the
+        guarantee is that. n has to be public.
     form : {"exponential", "permute-and-flip"}
         What is drawn from the flattened scores.
     """
@@ -63,13 +56,17 @@ class TopR(ScoreMechanism):
     form: str = "exponential"
 
     name = "top-r"
+    place = 3
     summary = (
         "The R best supports count with their scores, all others with the R-th best score; one "
         "support is drawn from these."
     )
     source = "Behdin, Prastakos and Mazumder 2024; Prastakos, Behdin and Mazumder 2025"
-    promises = "pure epsilon; the larger epsilon' of its Theorem 1 for a finite T"
-    costs = "a certified search for the R best: milliseconds to seconds"
+    promises = (
+        "pure epsilon; for a finite T the larger epsilon' of Theorem 1 of Behdin, Prastakos and "
+        "Mazumder 2024"
+    )
+    running_time = "a certified search for the R best: milliseconds to seconds"
     use_when = "published figures are to be reproduced; the exact draws find the best more often"
 
     def __post_init__(self) -> None:
@@ -103,7 +100,7 @@ class TopR(ScoreMechanism):
         return self.T is not None and self.count(problem) < problem.supports
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """Epsilon, or the epsilon' of Theorem 1 for a finite T."""
+        """Epsilon, or the epsilon' of their Theorem 1 for a finite T."""
         plain = super().guarantee(setting, seeded=seeded)
         problem = setting.problem
         if self.T is None or not self.priced_by_rows(setting):
@@ -142,7 +139,7 @@ class TopR(ScoreMechanism):
         return _Tries(oracle, frozenset(map(scored.support, top)), scored, self.T)
 
     def log_probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
-        """The plain mechanism on flattened scores; with T tries, moved as Lemma A.3 says."""
+        """The plain mechanism on flattened scores; with T tries, moved as their Lemma A.3 says."""
         flat, top = self._flattened(scored)
         logs = PLAIN[self.form]().log_probabilities(flat, eta)
         if self.T is None or len(top) == len(scored):
@@ -174,19 +171,15 @@ class TopR(ScoreMechanism):
 
 
 def epsilon_prime(epsilon: Fraction, span: Fraction, R: int, supports: int, T: int) -> Fraction:
-    """Theorem 1's epsilon' = log(e^epsilon + gamma) - log(1 - q^T), rounded up.
+    """Their Theorem 1's epsilon' = log(e^epsilon + gamma) - log(1 - q^T), rounded up.
 
     q = R / C(p, k), and gamma = q^T / delta_0 where delta_0 = exp(-span) / C(p, k) is the least
     probability of a support, ``span`` being eta times the largest difference of scores.
     """
-    saved = flint.ctx.prec
-    flint.ctx.prec = 128
-    try:
+    with flint.ctx.workprec(128):
         failed = ball(Fraction(R, supports)) ** T
         gamma = failed * supports * ball(span).exp()
-        return fraction_up((ball(epsilon).exp() + gamma).log() - (1 - failed).log())
-    finally:
-        flint.ctx.prec = saved
+        return upper((ball(epsilon).exp() + gamma).log() - (1 - failed).log())
 
 
 class _Tries(Sampler):

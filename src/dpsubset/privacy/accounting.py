@@ -22,9 +22,13 @@ from functools import lru_cache
 import flint
 
 from ..errors import ArgumentError
+from ..exact import ball, upper
 
 #: Bits of working precision; bounds carry their own error, so this decides sharpness only.
 _PRECISION = 128
+
+#: No smaller rho is given to the search for alpha: its quotients must fit in a float.
+_SMALL = 1e-300
 
 
 @lru_cache(maxsize=256)
@@ -33,7 +37,8 @@ def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
     _check(rho, delta)
     if rho == 0:
         return Fraction(0)
-    return _bound(rho, delta, _good_alpha(float(rho), float(delta)))
+    # Any alpha will do, also one for a rho that floats can be divided by.
+    return _bound(rho, delta, _good_alpha(max(float(rho), _SMALL), float(delta)))
 
 
 @lru_cache(maxsize=256)
@@ -70,10 +75,10 @@ def _check(cost: Fraction, delta: Fraction) -> None:
 def _bound(rho: Fraction, delta: Fraction, alpha: Fraction) -> Fraction:
     """Epsilon by this alpha, rounded up."""
     with flint.ctx.workprec(_PRECISION):
-        order, more = _ball(alpha), _ball(alpha - 1)
-        rest = -_ball(delta).log() - more.log() + order * (1 - 1 / order).log()
-        epsilon = order * _ball(rho) + rest / more
-        return max(Fraction(0), _upper(epsilon))
+        order, more = ball(alpha), ball(alpha - 1)
+        rest = -ball(delta).log() - more.log() + order * (1 - 1 / order).log()
+        epsilon = order * ball(rho) + rest / more
+        return max(Fraction(0), upper(epsilon))
 
 
 def _curve(rho: float, loss: float, alpha: float) -> float:
@@ -99,12 +104,3 @@ def _good_alpha(rho: float, delta: float) -> Fraction:
         else:
             low = high - width
     return 1 + Fraction(math.exp((low + high) / 2))
-
-
-def _ball(x: Fraction) -> flint.arb:
-    return flint.arb(flint.fmpq(x.numerator, x.denominator))
-
-
-def _upper(x: flint.arb) -> Fraction:
-    mantissa, exponent = x.upper().man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

@@ -28,6 +28,7 @@ from functools import cache, lru_cache
 from typing import Any, Literal
 
 from ..errors import ArgumentError
+from ..exact import float_up, sqrt_up_relative
 
 #: Scores and values are clipped to +-LARGEST, well within int64. Clipping moves no two numbers
 #: further apart and keeps their order, so it changes no sensitivity and no monotonicity.
@@ -105,7 +106,8 @@ def top_scale(k: int, epsilon: Fraction, *, sensitivity: int, monotonic: bool = 
 def top_scale_zcdp(k: int, rho: Fraction, *, sensitivity: int, monotonic: bool = False) -> Fraction:
     """The scale of `noisy_top_zcdp`, likewise."""
     reach = _reach(k, rho, sensitivity, monotonic)
-    return _settled("zcdp", k, sqrt_up(k * reach**2 / (8 * rho)), rho, sensitivity, monotonic)
+    least = sqrt_up_relative(k * reach**2 / (8 * rho))
+    return _settled("zcdp", k, least, rho, sensitivity, monotonic)
 
 
 def top_cost(k: int, scale: Fraction, *, sensitivity: int, monotonic: bool = False) -> Fraction:
@@ -138,18 +140,7 @@ def float_scale(scale: Fraction) -> Fraction:
     """The least float not below the scale: what the noise really has."""
     if not 0 < scale < 2**1000:
         raise ArgumentError("the scale of noise must be greater than 0 and fit in a float")
-    nearest = float(scale)
-    if Fraction(nearest) < scale:
-        nearest = math.nextafter(nearest, math.inf)
-    return Fraction(nearest)
-
-
-def sqrt_up(square: Fraction) -> Fraction:
-    """The square root, rounded up by less than 2**-64 of its size."""
-    bits = max(0, 128 - (square.numerator // square.denominator).bit_length()) + 128
-    scaled = square * 4**bits
-    root = math.isqrt(math.ceil(scaled))
-    return Fraction(root if root**2 >= scaled else root + 1, 2**bits)
+    return Fraction(float_up(scale))
 
 
 def _top(

@@ -37,7 +37,18 @@ _SMALLEST_UNIT = Fraction(1, 2**29)
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Exact constants of a problem; everything here is public."""
+    """Exact constants of a problem; everything here is public.
+
+    Attributes
+    ----------
+    range : Fraction
+        How far one record, added or removed, moves scores relative to each other.
+    unit : Fraction
+        The grid of the scores: they are integer multiples of it. Not the unit of privacy, which is
+        the schema's.
+    rule : str
+        Which rule the range follows.
+    """
 
     range: Fraction
     unit: Fraction

@@ -16,8 +16,9 @@ from typing import Any, Literal, Unpack
 from ..arguments import seed_number, shortest
 from ..errors import ArgumentError
 from ..losses import LOSSES
-from ..mechanisms import Guarantee, Mechanism, Setting
+from ..mechanisms import Mechanism, Setting
 from ..mechanisms import mechanism as find_mechanism
+from ..privacy.guarantee import Guarantee
 from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..privacy.sensitivity import Sensitivity
 from ..table.sealed import SealedTable, check_records

@@ -24,7 +24,7 @@ from ..arguments import choice, number, positive, rational, whole
 from ..constraints import CONSTRAINTS, Constraint, Name
 from ..errors import ArgumentError
 
-# The checks of numbers are part of this module for those who state problems and options.
+# Checks of numbers are part of this module for those who state problems and options.
 __all__ = [
     "Neighbours",
     "Problem",

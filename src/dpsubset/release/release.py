@@ -15,8 +15,10 @@ from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from ..exact import float_up
 from ..losses import loss_of
-from ..mechanisms.shared.base import SYSTEM_NOISE, Guarantee, float_up, shown_cost
+from ..mechanisms.shared.base import SYSTEM_NOISE
+from ..privacy.guarantee import Guarantee, shown_cost, shown_parts, shown_up
 from ..privacy.sensitivity import Sensitivity
 from ..public.labels import IMAGES, shown
 from ..public.problem import Neighbours, Problem
@@ -82,10 +84,8 @@ class Release:
                 "assumes": g.assumes,
                 "neighbours": g.neighbours,
                 "unit": self.schema.unit,
-                "epsilon_if_replace_one": _float(g.epsilon_if_replace_one),
-                "delta_if_replace_one": _delta(g, "replace-one"),
-                "epsilon_if_add_remove": _float(g.epsilon_if_add_remove),
-                "delta_if_add_remove": _delta(g, "add-remove"),
+                **_either_way(g),
+                **_parts(g),
             },
             "mechanism": self.mechanism,
             "mechanism_options": {name: _plain(value) for name, value in self.options.items()},
@@ -174,6 +174,38 @@ def _delta(g: Guarantee, relation: Neighbours) -> float | None:
     return float_up(g.costs[relation].delta) if relation in g.costs else None
 
 
+def _either_way(g: Guarantee) -> dict[str, float | None]:
+    """What it costs under both relations, with rho where zero-concentrated privacy has one."""
+    rhos = {relation: cost.rho for relation, cost in g.costs.items() if cost.rho is not None}
+    return {
+        "epsilon_if_replace_one": _float(g.epsilon_if_replace_one),
+        "delta_if_replace_one": _delta(g, "replace-one"),
+        "epsilon_if_add_remove": _float(g.epsilon_if_add_remove),
+        "delta_if_add_remove": _delta(g, "add-remove"),
+        **({"rho": _float(g.rho)} if rhos else {}),
+        **({"rho_if_replace_one": _float(rhos.get("replace-one"))} if rhos else {}),
+        **({"rho_if_add_remove": _float(rhos.get("add-remove"))} if rhos else {}),
+    }
+
+
+def _parts(g: Guarantee) -> dict[str, list[dict[str, Any]]]:
+    """The steps of a release that was made in several, under its neighbours; else nothing."""
+    if not g.parts:
+        return {}
+    entries = [
+        {
+            "name": name,
+            "epsilon": _float(part.epsilon),
+            "epsilon_exact": None if part.epsilon is None else str(part.epsilon),
+            "delta": float_up(part.delta),
+            "assumes": part.assumes,
+            **_either_way(part),
+        }
+        for name, part in g.parts
+    ]
+    return {"parts": entries}
+
+
 def _plain(value: Any) -> Any:
     """An option as JSON has it."""
     return str(value) if isinstance(value, Fraction) else value
@@ -236,7 +268,7 @@ def _released(release: Release) -> str:
     )
 
 
-def _guarantee_lines(g: Guarantee, unit: str) -> list[str]:
+def _guarantee_lines(g: Guarantee, protected: str) -> list[str]:
     if not g.proven:
         return [
             "- None. This mechanism is known not to keep the epsilon it was run with; it exists to "
@@ -250,8 +282,10 @@ def _guarantee_lines(g: Guarantee, unit: str) -> list[str]:
     kind, rest = ("Approximate", "") if cost.delta else ("Pure", ", delta = 0")
     return [
         f"- {kind} differential privacy, {shown_cost(cost)}{rest}.",
-        f"- Unit of privacy: {markdown(unit)}. Whoever contributes m rows is protected at m times "
-        "epsilon" + (" (and a larger delta)." if cost.delta else "."),
+        *([f"- It is the total of {markdown(shown_parts(g))}."] if g.parts else []),
+        *_rho_lines(g),
+        f"- Unit of privacy: {markdown(protected)}. Whoever contributes m rows is protected at m "
+        "times epsilon" + (" (and a larger delta)." if cost.delta else "."),
         f"- Neighbours: {g.neighbours}: two tables are neighbours if {relation}.",
         f"- The same release costs {' and '.join(other)}."
         if len(other) > 1
@@ -263,6 +297,12 @@ def _guarantee_lines(g: Guarantee, unit: str) -> list[str]:
         else "- It holds for any two neighbouring tables and whatever else is known to an "
         "attacker; it assumes nothing about the data.",
     ]
+
+
+def _rho_lines(g: Guarantee) -> list[str]:
+    rhos = [(cost.rho, relation) for relation, cost in g.costs.items() if cost.rho is not None]
+    shown = " and ".join(f"rho = {shown_up(rho)} under {relation}" for rho, relation in rhos)
+    return [f"- It is zero-concentrated differential privacy too, {shown}."] if shown else []
 
 
 def _statement(release: Release) -> str:

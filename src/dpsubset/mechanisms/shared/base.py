@@ -1,23 +1,21 @@
-"""What a mechanism promises, and what it must offer."""
+"""What a mechanism is told, and what it must offer."""
 
 from __future__ import annotations
 
-import decimal
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError
+from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
 from ...privacy.sensitivity import Sensitivity
-from ...public.problem import Neighbours, Problem
+from ...public.problem import Problem
 from ...search.engine import Engine, Limits
 from ...search.enumerate import ScoredSupports, enumerate_supports
 from ...search.tuning import USUAL, Tuning
@@ -26,94 +24,11 @@ from ...table.gram import Gram
 #: What a mechanism releases: a support, or nothing.
 Outcome = tuple[int, ...] | None
 
-RELATIONS: tuple[Neighbours, Neighbours] = ("replace-one", "add-remove")
-#: Those under which n is the same for neighbours, and a mechanism may depend on it.
-PUBLIC_N: tuple[Neighbours] = ("replace-one",)
-
-
 SYSTEM_NOISE = "Noise is drawn exactly, from the operating system's cryptographic generator."
 OPENDP_NOISE = (
     "Noise is drawn exactly, by OpenDP, from OpenSSL's cryptographic generator, which the "
     "operating system seeds."
 )
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a release costs under one relation of neighbours."""
-
-    epsilon: Fraction
-    delta: Fraction = Fraction(0)
-
-
-@dataclass(frozen=True)
-class Guarantee:
-    """A privacy guarantee, computed from the constants the mechanism actually uses.
-
-    Attributes
-    ----------
-    neighbours : {"replace-one", "add-remove"}
-        Which data sets count as neighbours.
-    costs : mapping from relation to Cost
-        What the same release costs under either relation. Empty: no guarantee at all.
-    seeded : bool
-        A seeded draw is reproducible, hence not private.
-    assumes : str, optional
-        What the guarantee takes for granted and nobody has checked.
-    """
-
-    neighbours: Neighbours
-    costs: Mapping[Neighbours, Cost]
-    seeded: bool = False
-    assumes: str | None = None
-
-    @classmethod
-    def of_weight(
-        cls, eta: Fraction, sensitivity: Sensitivity, neighbours: Neighbours, seeded: bool
-    ) -> Guarantee:
-        """Of a mechanism whose privacy loss is at most eta times the spread of the scores."""
-        costs = {relation: Cost(eta * sensitivity.spread(relation)) for relation in RELATIONS}
-        return cls(neighbours, costs, seeded)
-
-    @property
-    def proven(self) -> bool:
-        """Whether there is a guarantee at all."""
-        return self.neighbours in self.costs
-
-    @property
-    def private(self) -> bool:
-        """Whether the release may be called private, and nothing is left to be checked."""
-        return self.proven and not self.seeded and self.assumes is None
-
-    @property
-    def epsilon(self) -> Fraction | None:
-        """Under the declared neighbours; None without a guarantee."""
-        return self.costs[self.neighbours].epsilon if self.proven else None
-
-    @property
-    def delta(self) -> Fraction:
-        """Under the declared neighbours; 0 for a pure guarantee, 1 without any."""
-        return self.costs[self.neighbours].delta if self.proven else Fraction(1)
-
-    @property
-    def epsilon_if_replace_one(self) -> Fraction | None:
-        """What the same release costs if one row is replaced; None where that is not known."""
-        return self.costs["replace-one"].epsilon if "replace-one" in self.costs else None
-
-    @property
-    def epsilon_if_add_remove(self) -> Fraction | None:
-        """What the same release costs if one row is added or removed; None likewise."""
-        return self.costs["add-remove"].epsilon if "add-remove" in self.costs else None
-
-    def __str__(self) -> str:
-        if not self.proven:
-            return "NO PRIVACY GUARANTEE"
-        cost = self.costs[self.neighbours]
-        kind, rest = ("approximate", "") if cost.delta else ("pure", ", delta = 0")
-        text = f"{kind} {shown_cost(cost)}{rest}, {self.neighbours} neighbours"
-        if self.assumes:
-            text += f", ASSUMING that {self.assumes}"
-        return "NOT PRIVATE (seeded draw); unseeded: " + text if self.seeded else text
 
 
 @dataclass(frozen=True)
@@ -155,7 +70,7 @@ class Data:
     def engine(self, setting: Setting, eta: Fraction | float, penalty: int = 0) -> Engine:
         """The search engine on this table, with bounds that are good for weights of eta.
 
-        ``penalty`` units of score are added for every variable.
+        ``penalty`` steps of the grid of scores are added for every variable.
         """
         unit = setting.sensitivity.unit
         return Engine(
@@ -182,14 +97,16 @@ class Mechanism(ABC):
     """
 
     name: ClassVar[str]
+    #: Where it stands in lists, smallest first; those without a place of their own stand last.
+    place: ClassVar[float]
     #: One or two sentences for the privacy statement.
     summary: ClassVar[str]
     #: For the comparison page: where it comes from, what it promises, what it takes for granted,
-    #: what it costs to run, when to use it.
+    #: how long it runs, when to use it.
     source: ClassVar[str]
     promises: ClassVar[str]
     assumes: ClassVar[str] = "nothing beyond the bounds of the schema"
-    costs: ClassVar[str]
+    running_time: ClassVar[str]
     use_when: ClassVar[str]
 
     #: Whether epsilon comes with a delta.
@@ -211,10 +128,14 @@ class Mechanism(ABC):
     def check(self, setting: Setting) -> None:
         """Refuse what cannot be done, before any value is read."""
         if not self.any_loss and setting.problem.loss != "least-squares":
-            raise ArgumentError(f"{self.name} is for least squares; for the {setting.problem.loss} "
-                                "loss there are permute-and-flip, exponential, top-r, mistakes and "
-                                "penalised. loss='least-squares' is for labels too: they count as "
-                                "-1 and 1")  # fmt: skip
+            from .. import MECHANISMS  # whose modules import this one
+
+            *others, last = (name for name, cls in MECHANISMS.items() if cls.any_loss)
+            raise ArgumentError(
+                f"{self.name} is for least squares; for the {setting.problem.loss} loss there are "
+                f"{', '.join(others)} and {last}. loss='least-squares' is for labels too: they "
+                "count as -1 and 1"
+            )
         if self.takes_delta == "no" and setting.delta:
             raise ArgumentError(f"{self.name} is purely private: leave delta at 0")
         if self.takes_delta == "must" and not setting.delta:
@@ -315,27 +236,3 @@ class ScoreMechanism(Mechanism):
     def probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
         """The output distribution."""
         return np.asarray(np.exp(self.log_probabilities(scored, eta)))
-
-
-def shown_cost(cost: Cost) -> str:
-    """Epsilon, and delta if there is one, for people: rounded up."""
-    delta = f" and delta = {shown_up(cost.delta)}" if cost.delta else ""
-    return f"epsilon = {shown_up(cost.epsilon)}{delta}"
-
-
-def shown_up(x: Fraction, digits: int = 6) -> str:
-    """x to a few digits, rounded up: for people, who should not read less than they pay."""
-    with decimal.localcontext(prec=digits, rounding=decimal.ROUND_CEILING):
-        return f"{float(decimal.Decimal(x.numerator) / x.denominator):.{digits}g}"
-
-
-def fraction_up(x: flint.arb) -> Fraction:
-    """A rational not below a ball."""
-    mantissa, exponent = x.upper().man_exp()
-    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-
-
-def float_up(x: Fraction) -> float:
-    """The smallest float not below x: for showing a guarantee without flattering it."""
-    nearest = float(x)
-    return nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)

@@ -3,9 +3,9 @@
     S' = S without one member, with one outsider, both uniform;
     accepted with probability min(1, pi(S') / pi(S)),   pi(S) proportional to exp(-eta f~(S))
 
-(Section 4 of 002). Proposals are exact uniform integers, acceptances exact comparisons of a lazily
-refined uniform, scores the integers of the one scorer: the chain has the transition matrix that it
-claims, `transition_matrix`, and no other.
+(Roy, Wang and Tewari 2024, Section 4). Proposals are exact uniform integers, acceptances exact
+comparisons of a lazily refined uniform, scores the integers of the one scorer: the chain has the
+transition matrix that it claims, `transition_matrix`, and no other.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def _below(value: int, bits: int, x: Fraction, rng: Randomness) -> bool:
 def transition_matrix(
     scored: ScoredSupports, problem: Problem, eta: Fraction, *, lazy: bool
 ) -> NDArray[np.float64]:
-    """The matrix of the chain over all supports, listed (Equation 10 of 002)."""
+    """The matrix of the chain over all supports, listed (their Equation 10)."""
     count = len(scored)
     has = np.zeros((count, problem.p))
     has[np.arange(count)[:, None], scored.supports] = 1.0

@@ -31,7 +31,7 @@ class Gradient:
     gram : Gram
         The moments.
     radius : Fraction
-        The unit of coefficients.
+        The size of coefficients: b = radius * m / parts.
     ridge : float
         Of the problem.
     """

@@ -15,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError
-from ...privacy.accounting import epsilon_of, rho_for
+from ...exact import sqrt_up_relative
+from ...privacy.accounting import rho_for
+from ...privacy.guarantee import RELATIONS, Cost, Guarantee, shown_up
 from ...privacy.noise import (
     LARGEST,
     Measure,
@@ -24,13 +26,12 @@ from ...privacy.noise import (
     float_scale,
     noisy_top,
     noisy_top_zcdp,
-    sqrt_up,
     top_scale,
     top_scale_zcdp,
 )
 from ...public.problem import Neighbours
 from ...search.enumerate import ScoredSupports, log_exponential, log_permute_and_flip
-from .base import RELATIONS, Cost, Guarantee, Setting, shown_up
+from .base import Setting
 
 #: How many records a neighbour differs by: one replaced is one removed and one added.
 RECORDS: dict[Neighbours, int] = {"add-remove": 1, "replace-one": 2}
@@ -79,8 +80,7 @@ class Rounds:
             if self.measure == "pure":
                 costs[relation] = Cost(self.total * ratio)
             else:
-                rho = self.total * ratio**2
-                costs[relation] = Cost(epsilon_of(rho, setting.delta), setting.delta)
+                costs[relation] = Cost.concentrated(self.total * ratio**2, setting.delta)
         return Guarantee(declared, costs, seeded)
 
     def pick(self, scores: Sequence[int], count: int, sensitivity: int) -> list[int]:
@@ -105,7 +105,7 @@ class Rounds:
         """The scale of the noise in `release`: ``count`` values may all move by the sensitivity."""
         if self.measure == "pure":
             return float_scale(count * sensitivity / self.values)
-        return float_scale(sqrt_up(count * sensitivity**2 / (2 * self.values)))
+        return float_scale(sqrt_up_relative(count * sensitivity**2 / (2 * self.values)))
 
     def log_pick(self, scores: Sequence[int], scale: Fraction) -> NDArray[np.float64]:
         """Closed form of a single pick at this scale, in logarithms."""

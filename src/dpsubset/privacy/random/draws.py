@@ -15,6 +15,7 @@ from fractions import Fraction
 
 import flint
 
+from ...exact import ball as ball  # part of this module for those who draw
 from .source import Source
 
 #: Bits drawn for a uniform before its first comparison.
@@ -231,11 +232,6 @@ def exp_interval(x: Fraction, precision: int) -> tuple[int, int]:
         return int(scaled.lower().floor().fmpz()), int(scaled.upper().ceil().fmpz())
     finally:
         flint.ctx.prec = saved
-
-
-def ball(x: Fraction) -> flint.arb:
-    """A rational as a ball, at the working precision of the moment."""
-    return flint.arb(x.numerator) / x.denominator
 
 
 def _poisson_sum(count: int, precision: int) -> flint.arb:

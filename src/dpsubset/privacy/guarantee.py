@@ -1,0 +1,270 @@
+"""What a release costs, and how the costs of several steps add up.
+
+A `Cost` is epsilon, delta, or both, under one relation of neighbours: exact rationals, no floats.
+Costs add up with ``+``. A sum remembers its terms and is worked out from all of them together, so
+that neither order nor brackets matter. Later steps may depend on what earlier ones released, but
+what each of them may cost is fixed beforehand.
+
+Let P and P' be the probabilities, on two neighbours, of all that the steps release: products of
+what each step has, given the earlier ones. There are three kinds of steps:
+
+*pure*, epsilon_i
+    P / P' has a factor of at most exp(epsilon_i).
+*approximate*, epsilon_i and delta_i
+    The same for all but a mass delta_i of P: for the part min(P, exp(epsilon_i) P').
+*concentrated*, rho_i
+    log(P / P') has a term Z_i with E[exp((alpha - 1) Z_i)] <= exp((alpha - 1) alpha rho_i) for
+    every alpha > 1, whatever was released before.
+
+Set the masses aside: at most d, the sum of the delta_i. For the rest, P / P' is at most
+exp(e + c + Z), with e and c the sums of the pure and of the approximate epsilons and Z the sum of
+the Z_i. Taken from the last step to the first, E[exp((alpha - 1) Z)] <= exp((alpha - 1) alpha rho),
+rho the sum of the rho_i: steps of the other kinds count as 1 at most. So what P has above
+exp(t + e + c) P' is at most d + E[max(0, 1 - exp(t - Z))], and `accounting.epsilon_of` has a t for
+which the mean is at most delta. Two ways are sound, and a sum takes the one with less epsilon:
+
+1.  as above: epsilon_of(rho, delta) + e + c, with delta + d;
+2.  a pure step is a concentrated one too, with rho_i = epsilon_i^2 / 2 (Bun and Steinke 2016,
+    Proposition 1.4). Counted as such: epsilon_of(rho + sum of epsilon_i^2 / 2, delta) + c, with
+    delta + d.
+
+The first is better for few large pure steps, the second for many small ones. Without concentrated
+steps epsilons and deltas simply add up.
+"""
+
+from __future__ import annotations
+
+import decimal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+from ..public.problem import Neighbours
+from .accounting import epsilon_of
+from .sensitivity import Sensitivity
+
+RELATIONS: tuple[Neighbours, Neighbours] = ("replace-one", "add-remove")
+#: Those under which n is the same for neighbours, and a mechanism may depend on it.
+PUBLIC_N: tuple[Neighbours] = ("replace-one",)
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a release costs under one relation of neighbours.
+
+    ``Cost(epsilon)`` is pure, ``Cost(epsilon, delta)`` approximate, :meth:`concentrated` keeps rho.
+    ``a + b`` and ``sum(costs)`` are what several releases from the same table cost together.
+
+    Attributes
+    ----------
+    epsilon, delta : Fraction
+        The release is (epsilon, delta)-private.
+    rho : Fraction, optional
+        Where zero-concentrated privacy was accounted for: the release is rho-zCDP, which says more
+        than epsilon at one delta.
+    terms : tuple of Cost
+        What a sum is the sum of; empty for all others.
+    """
+
+    epsilon: Fraction
+    delta: Fraction = Fraction(0)
+    rho: Fraction | None = None
+    terms: tuple[Cost, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon", "delta", "rho"):
+            number = getattr(self, name)
+            if number is None:
+                continue
+            # A float would be rounded, and nobody would know to which side.
+            if not isinstance(number, (int, Fraction)):
+                raise TypeError("a cost is made of exact rationals")
+            # Whole numbers too: a quotient of those would be a float.
+            object.__setattr__(self, name, Fraction(number))
+        if self.epsilon < 0 or not 0 <= self.delta <= 1:
+            raise ValueError("epsilon must not be negative, and delta lies between 0 and 1")
+        plain = self.rho is not None and not self.terms
+        if plain and self.epsilon < epsilon_of(self.rho, self.delta):
+            raise ValueError("rho costs more than this epsilon at this delta")
+
+    @classmethod
+    def concentrated(cls, rho: Fraction, delta: Fraction) -> Cost:
+        """Of a rho-zCDP release, shown as epsilon at this delta."""
+        return cls(epsilon_of(rho, delta), delta, rho)
+
+    @property
+    def kind(self) -> Literal["pure", "concentrated", "approximate"]:
+        """Pure without delta; concentrated if all of it is accounted for by rho."""
+        if self.rho is not None:
+            return "concentrated"
+        return "approximate" if self.delta else "pure"
+
+    def __add__(self, other: Cost) -> Cost:
+        if not isinstance(other, Cost):
+            return NotImplemented
+        return _composed((*self._listed(), *other._listed()))
+
+    def __radd__(self, other: int) -> Cost:
+        """For ``sum``, which starts from 0."""
+        return self if other == 0 else NotImplemented
+
+    def _listed(self) -> tuple[Cost, ...]:
+        return self.terms or (self,)
+
+
+def _composed(terms: Iterable[Cost]) -> Cost:
+    """The sum of terms that are no sums themselves; see the head of this module."""
+    terms = tuple(sorted(terms, key=lambda t: (t.kind, t.epsilon, t.delta, t.rho or 0)))
+    pure, concentrated, approximate = (
+        [term for term in terms if term.kind == kind]
+        for kind in ("pure", "concentrated", "approximate")
+    )
+    epsilon = sum((term.epsilon for term in (*pure, *approximate)), Fraction(0))
+    delta = sum((term.delta for term in approximate), Fraction(0))
+    if not concentrated:
+        return Cost(epsilon, _probability(delta), terms=terms)
+    # Parts of one release are shown at one delta. If they are not, the largest is still no more
+    # than what somebody has accepted for a part; any delta would be sound.
+    shown_at = max(term.delta for term in concentrated)
+    rho = sum((term.rho for term in concentrated if term.rho is not None), Fraction(0))
+    every_rho = rho + sum((term.epsilon**2 / 2 for term in pure), Fraction(0))
+    alone = sum((term.epsilon for term in approximate), Fraction(0))
+    epsilon = min(epsilon_of(rho, shown_at) + epsilon, epsilon_of(every_rho, shown_at) + alone)
+    return Cost(
+        epsilon,
+        _probability(shown_at + delta),
+        # Approximate terms have no rho.
+        None if approximate else every_rho,
+        terms,
+    )
+
+
+def _probability(delta: Fraction) -> Fraction:
+    """A sum of deltas may pass 1, beyond which it says no less."""
+    return min(delta, Fraction(1))
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """A privacy guarantee, computed from the constants the mechanism actually uses.
+
+    Attributes
+    ----------
+    neighbours : {"replace-one", "add-remove"}
+        Which data sets count as neighbours.
+    costs : mapping from relation to Cost
+        What the same release costs under either relation. Empty: no guarantee at all.
+    seeded : bool
+        A seeded draw is reproducible, hence not private.
+    assumes : str, optional
+        What the guarantee takes for granted and nobody has checked.
+    parts : tuple of (name, Guarantee)
+        The steps of a release that was made in several; see :meth:`of_parts`.
+    """
+
+    neighbours: Neighbours
+    costs: Mapping[Neighbours, Cost]
+    seeded: bool = False
+    assumes: str | None = None
+    parts: tuple[tuple[str, Guarantee], ...] = ()
+
+    @classmethod
+    def of_weight(
+        cls, eta: Fraction, sensitivity: Sensitivity, neighbours: Neighbours, seeded: bool
+    ) -> Guarantee:
+        """Of a mechanism whose privacy loss is at most eta times the spread of the scores."""
+        costs = {relation: Cost(eta * sensitivity.spread(relation)) for relation in RELATIONS}
+        return cls(neighbours, costs, seeded)
+
+    @classmethod
+    def of_parts(cls, parts: Mapping[str, Guarantee]) -> Guarantee:
+        """Of a release made in several steps, each with a name and a guarantee.
+
+        Under a relation it costs what the steps cost together, and nothing is known if nothing is
+        known of one of them. It is seeded if any of them is, and assumes what any of them assumes.
+        """
+        if len({part.neighbours for part in parts.values()}) != 1:
+            raise ValueError("the parts of a guarantee are one or more, of the same neighbours")
+        first, *_ = steps = list(parts.values())
+        costs: dict[Neighbours, Cost] = {}
+        for relation in RELATIONS:
+            known = [step.costs[relation] for step in steps if relation in step.costs]
+            if len(known) == len(steps):
+                costs[relation] = sum(known[1:], start=known[0])
+        assumed = dict.fromkeys(step.assumes for step in steps if step.assumes is not None)
+        return cls(
+            first.neighbours,
+            costs,
+            any(step.seeded for step in steps),
+            "; and ".join(assumed) or None,
+            tuple(parts.items()),
+        )
+
+    @property
+    def proven(self) -> bool:
+        """Whether there is a guarantee at all."""
+        return self.neighbours in self.costs
+
+    @property
+    def private(self) -> bool:
+        """Whether the release may be called private, and nothing is left to be checked."""
+        return self.proven and not self.seeded and self.assumes is None
+
+    @property
+    def epsilon(self) -> Fraction | None:
+        """Under the declared neighbours; None without a guarantee."""
+        return self.costs[self.neighbours].epsilon if self.proven else None
+
+    @property
+    def delta(self) -> Fraction:
+        """Under the declared neighbours; 0 for a pure guarantee, 1 without any."""
+        return self.costs[self.neighbours].delta if self.proven else Fraction(1)
+
+    @property
+    def rho(self) -> Fraction | None:
+        """Under the declared neighbours; None unless all of it is accounted for by rho."""
+        return self.costs[self.neighbours].rho if self.proven else None
+
+    @property
+    def epsilon_if_replace_one(self) -> Fraction | None:
+        """What the same release costs if one row is replaced; None where that is not known."""
+        return self.costs["replace-one"].epsilon if "replace-one" in self.costs else None
+
+    @property
+    def epsilon_if_add_remove(self) -> Fraction | None:
+        """What the same release costs if one row is added or removed; None likewise."""
+        return self.costs["add-remove"].epsilon if "add-remove" in self.costs else None
+
+    def __str__(self) -> str:
+        if not self.proven:
+            return "NO PRIVACY GUARANTEE"
+        cost = self.costs[self.neighbours]
+        kind, rest = ("approximate", "") if cost.delta else ("pure", ", delta = 0")
+        text = f"{kind} {shown_cost(cost)}{rest}, {self.neighbours} neighbours"
+        if self.parts:
+            text += f", the total of {shown_parts(self)}"
+        if self.assumes:
+            text += f", ASSUMING that {self.assumes}"
+        return "NOT PRIVATE (seeded draw); unseeded: " + text if self.seeded else text
+
+
+def shown_cost(cost: Cost) -> str:
+    """Epsilon, and delta if there is one, for people: rounded up."""
+    delta = f" and delta = {shown_up(cost.delta)}" if cost.delta else ""
+    return f"epsilon = {shown_up(cost.epsilon)}{delta}"
+
+
+def shown_parts(guarantee: Guarantee) -> str:
+    """What the steps of a release cost, each under the declared neighbours, for people."""
+    shown = []
+    for name, part in guarantee.parts:
+        cost = part.costs.get(part.neighbours)
+        shown.append(f"{name} ({shown_cost(cost) if cost else 'no guarantee'})")
+    return " and ".join(shown)
+
+
+def shown_up(x: Fraction, digits: int = 6) -> str:
+    """x to a few digits, rounded up: for people, who should not read less than they pay."""
+    with decimal.localcontext(prec=digits, rounding=decimal.ROUND_CEILING):
+        return f"{float(decimal.Decimal(x.numerator) / x.denominator):.{digits}g}"

@@ -18,8 +18,8 @@ ROOMS = {"public", "table", "privacy"}
 #: What a layer may import of the package, besides itself and `errors`. Nothing may import the
 #: package's own __init__, which imports lazily.
 DESCRIBED = {"public.labels", "public.bounds_file", "public.schema"}
-DATA = {"table.door", "table.moments", "table.gram"}
-BASE = {"arguments", "exact"} | DESCRIBED | DATA
+DATA = {"table.door", "table.moments", "table.products", "table.gram"}
+BASE = {"arguments", "exact", "kernels", "constraints"} | DESCRIBED | DATA
 MODEL = {"public.problem", "losses", "privacy.sensitivity"}
 ENGINE = {"search", "privacy.random"}
 MAY_IMPORT: dict[str, set[str]] = {
@@ -27,12 +27,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": {"text"},
     "arguments": set(),
     "exact": set(),
+    # They know of nothing but numbers and arrays.
+    "kernels": set(),
+    "constraints": {"exact", "kernels"},
     "public.labels": {"arguments"},
     "public.bounds_file": set(),
     "public.schema": {"public.labels", "arguments", "public.bounds_file"},
     "table.door": {"public.schema"},
     "table.moments": {"arguments", "public.schema", "table.door"},
-    "table.gram": {"public.schema", "table.door", "table.moments"},
+    "table.products": {"kernels"},
+    "table.gram": {"public.schema", "table.door", "table.moments", "table.products"},
     # Sources stand beside the moments: they make blocks for them and know nothing of what follows.
     "table.sources": DESCRIBED | {"table.moments"},
     "public.problem": BASE | {"losses"},

@@ -76,8 +76,8 @@ def b3(run: Run) -> Iterator[Row]:
             "measured", run.repeats(41, 11), run.limit(0.010),
         )  # fmt: skip
         yield row
-        gram, problem = ours.read(x, y, shape.k, **SETTINGS[name])
-        _, race = ours.sampler(gram, problem, 1.0)
+        digest, problem = ours.read(x, y, shape.k, **SETTINGS[name])
+        _, race = ours.sampler(digest, problem, 1.0)
         rng = ours.randomness()
         settle, draws = 2000, run.repeats(2000, 1000)
         for _ in range(settle):  # the partition is fine enough after these
@@ -86,7 +86,7 @@ def b3(run: Run) -> Iterator[Row]:
         for _ in range(draws):
             race.draw(rng)
         each = (time.perf_counter() - start) / draws
-        matrix, vector = gram.columns[:100, :100].astype(np.float64), np.ones(100)
+        matrix, vector = digest.columns[:100, :100].astype(np.float64), np.ones(100)
         start = time.perf_counter()
         for _ in range(draws):
             matrix @ vector

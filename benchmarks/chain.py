@@ -23,23 +23,23 @@ from dpsubset.mechanisms.metropolis import Metropolis
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
-from dpsubset.table.gram import Gram
 
 GOAL = 200_000
 N, P, K, RADIUS = 900, 2000, 4, 2.0
 
 
-def gram(rng: np.random.Generator) -> Gram:
+def digest(rng: np.random.Generator) -> Digest:
     """The table of Section 5 of Roy, Wang and Tewari 2024."""
     beta = 2 * math.sqrt(K * math.log(P) / N)
     x = rng.uniform(-1, 1, size=(N, P))
     y = beta * x[:, :K].sum(axis=1) + rng.uniform(-0.1, 0.1, N)
     cells = np.rint(np.column_stack([x, y / (beta * K + 0.1)]) * STEPS).astype(np.int16)
-    return Gram.of_cells(np.ascontiguousarray(cells.T), "benchmark")
+    return Digest.of_cells(np.ascontiguousarray(cells.T), "benchmark")
 
 
-def bare_scores(table: Gram, problem: Problem, unit: Fraction, rng: np.random.Generator) -> float:
+def bare_scores(table: Digest, problem: Problem, unit: Fraction, rng: np.random.Generator) -> float:
     """Supports scored in a second, in one call, without a chain."""
     supports = np.sort([rng.choice(P, K, replace=False) for _ in range(20_000)], axis=1)
     scorer = Scorer(table, problem, unit)
@@ -54,12 +54,12 @@ def main() -> None:
     rng = np.random.default_rng(0)
     problem = Problem.state(P, K, constraint="l1", radius=RADIUS, neighbours="add-remove")
     published = Sensitivity.of(problem, "published")
-    scores = bare_scores(gram(rng), problem, published.unit, rng)
+    scores = bare_scores(digest(rng), problem, published.unit, rng)
     print(f"bare scores: {scores:,.0f} a second")
     for epsilon in ("0.5", "3", "10"):
         setting = Setting(problem, published, Fraction(epsilon), Fraction(1, 10**6))
         mechanism = Metropolis(steps=400_000)
-        table = gram(rng)
+        table = digest(rng)
         Metropolis(10).prepare(Data(table), setting).draw(Randomness(SystemSource()))  # compiled
         start = time.perf_counter()
         sampler = mechanism.prepare(Data(table), setting)

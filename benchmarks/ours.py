@@ -18,7 +18,7 @@ from dpsubset.public.problem import Problem
 from dpsubset.public.stated import state
 from dpsubset.search.best import best_in_bucket, best_supports
 from dpsubset.search.engine import Engine, Limits
-from dpsubset.table.gram import Gram
+from dpsubset.table.digest import Digest
 from dpsubset.table.sealed import SealedTable
 
 from .data import BOUNDS, SETTINGS, Shape
@@ -41,20 +41,20 @@ def select(
     return tuple(release.support)
 
 
-def read(x: np.ndarray, y: np.ndarray, k: int, **setting: Any) -> tuple[Gram, Problem]:
+def read(x: np.ndarray, y: np.ndarray, k: int, **setting: Any) -> tuple[Digest, Problem]:
     """What select makes of its arguments, and of the table."""
     stated = state(x, y=y, bounds=BOUNDS, k=k, **setting)
     return SealedTable(x, stated.schema, y).read(stated.problem), stated.problem
 
 
 def sampler(
-    gram: Gram, problem: Any, epsilon: float, limit: float = TIME_LIMIT
+    digest: Digest, problem: Any, epsilon: float, limit: float = TIME_LIMIT
 ) -> tuple[Engine, Sampler]:
     """The engine and the race that select and simulate use."""
     setting = Setting.of(problem, epsilon)
     chosen = PermuteAndFlip()
     eta = chosen.eta(setting)
-    engine = Data(gram, Limits(seconds=limit)).engine(setting, eta)
+    engine = Data(digest, Limits(seconds=limit)).engine(setting, eta)
     return engine, chosen.race(engine, eta)
 
 
@@ -83,9 +83,9 @@ def cold_draw(
 ) -> Staged:
     """One private draw from scratch, in stages."""
     start = time.perf_counter()
-    gram, problem = read(x, y, k, **setting)
+    digest, problem = read(x, y, k, **setting)
     middle = time.perf_counter()
-    engine, race = sampler(gram, problem, epsilon, limit)
+    engine, race = sampler(digest, problem, epsilon, limit)
     support = race.draw(randomness())
     end = time.perf_counter()
     return Staged(middle - start, end - middle, engine.splits, [(0, support)])
@@ -95,8 +95,8 @@ def draws(
     x: np.ndarray, y: np.ndarray, k: int, epsilon: float, count: int, limit: float, **setting: Any
 ) -> list[tuple[int, ...]]:
     """What several draws on one table select; they share their work."""
-    gram, problem = read(x, y, k, **setting)
-    _, race = sampler(gram, problem, epsilon, limit)
+    digest, problem = read(x, y, k, **setting)
+    _, race = sampler(digest, problem, epsilon, limit)
     rng = randomness()
     return [tuple(race.draw(rng) or ()) for _ in range(count)]
 
@@ -126,10 +126,10 @@ def _searched(
     setting: dict[str, Any],
 ) -> Staged:  # fmt: skip
     start = time.perf_counter()
-    gram, problem = read(x, y, k, **setting)
+    digest, problem = read(x, y, k, **setting)
     middle = time.perf_counter()
     unit = Sensitivity.of(problem).unit
-    engine = Engine(gram, problem, unit, _OPTIMUM, Limits(seconds=limit))
+    engine = Engine(digest, problem, unit, _OPTIMUM, Limits(seconds=limit))
     found = search(engine)
     end = time.perf_counter()
     return Staged(middle - start, end - middle, engine.splits, found)

@@ -122,8 +122,8 @@ class Point:
     def _on(self, shape: Shape) -> tuple[float, float]:
         x, y = shape.make()
         start = time.perf_counter()
-        gram, problem = ours.read(x, labels(y), K, loss=self.loss, **self.arguments)
-        data = Data(gram, Limits(seconds=LIMIT))
+        digest, problem = ours.read(x, labels(y), K, loss=self.loss, **self.arguments)
+        data = Data(digest, Limits(seconds=LIMIT))
         setting = Setting.of(problem, EPSILON, n=shape.n)
         sampler = mechanism(self.mechanism, self.options).prepare(data, setting)
         rng = ours.randomness()

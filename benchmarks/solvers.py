@@ -24,7 +24,7 @@ from dpsubset.search.best import Ranked, best_supports
 from dpsubset.search.engine import Engine, Limits, SearchLimitError, Support
 from dpsubset.solvers import SolverError, solve
 from dpsubset.solvers.cuts import Cuts
-from dpsubset.table.gram import Gram
+from dpsubset.table.digest import Digest
 
 from . import ours
 from .data import SETTINGS, Shape
@@ -71,19 +71,21 @@ def _row(
 ) -> Row:
     x, y = shape.make()
     case = f"{shape}, ball, ridge {setting['ridge']:g}: after X'X"
-    gram, problem = ours.read(x, y, shape.k, **setting)
+    digest, problem = ours.read(x, y, shape.k, **setting)
     unit, limits = Sensitivity.of(problem).unit, Limits(seconds=limit)
     search, mine = _timed(
-        lambda: best_supports(Engine(gram, problem, unit, math.inf, limits), 1), 2 * repeats
+        lambda: best_supports(Engine(digest, problem, unit, math.inf, limits), 1), 2 * repeats
     )
     note = ""
     try:
         if solver == PUBLISHED:
-            loop = Published(gram, problem, limit)
+            loop = Published(digest, problem, limit)
             seconds, theirs = _timed(loop.solve, repeats)
             note = f", {loop.rounds} integer programs"
         else:
-            seconds, theirs = _timed(lambda: solve(solver, gram, problem, unit, 1, limits), repeats)
+            seconds, theirs = _timed(
+                lambda: solve(solver, digest, problem, unit, 1, limits), repeats
+            )
     except SearchLimitError:
         note = f"not finished in {limit:g} s, a lower bound"
         return Row(bar, case, search, "s", limit, NAMES[solver], _GOAL, "ratio", note=note)
@@ -107,10 +109,10 @@ def _timed(task: Callable[[], list[Ranked]], repeats: int) -> tuple[float, list[
 class Published:
     """Solve the integer program, add the cut at its solution, repeat until bound meets value."""
 
-    def __init__(self, gram: Gram, problem: Problem, seconds: float) -> None:
+    def __init__(self, digest: Digest, problem: Problem, seconds: float) -> None:
         self._problem, self._seconds = problem, seconds
-        self._cuts = Cuts(gram, problem, shift=False)
-        self._scorer = scorer(gram, problem, Sensitivity.of(problem).unit)
+        self._cuts = Cuts(digest, problem, shift=False)
+        self._scorer = scorer(digest, problem, Sensitivity.of(problem).unit)
         self.rounds = 0
 
     def solve(self) -> list[Ranked]:

@@ -56,18 +56,18 @@ class _Search:
         check_records(data, f"the {loss} loss", LOSSES[loss].needs_records)
         if solver != "engine":
             check(solver, self.problem)
-        self._gram = SealedTable(data, stated.schema, asked.get("y")).read(self.problem, progress)
+        self._digest = SealedTable(data, stated.schema, asked.get("y")).read(self.problem, progress)
 
     @cached_property
     def engine(self) -> Engine:
         """The engine; without noise, its bounds should be good for the largest weight."""
-        return Engine(self._gram, self.problem, self._unit, math.inf, self._limits)
+        return Engine(self._digest, self.problem, self._unit, math.inf, self._limits)
 
     def best(self, count: int) -> list[Ranked]:
         """The R best, by the solver asked for."""
         if self._solver == "engine":
             return best_supports(self.engine, count)
-        return solve(self._solver, self._gram, self.problem, self._unit, count, self._limits)
+        return solve(self._solver, self._digest, self.problem, self._unit, count, self._limits)
 
     def named(self, ranked: Ranked) -> ScoredSupport:
         score, support = ranked

@@ -199,9 +199,9 @@ def price(
 def _read(planned: Plan, table: SealedTable, progress: Progress | None) -> tuple[Plan, Sampler]:
     """Read the table and do everything but the draw."""
     stated, chosen = planned.stated, planned.mechanism
-    gram = table.read(stated.problem, progress, records=chosen.needs_records)
-    planned = planned.with_rows(gram.n)
-    return planned, chosen.prepare(Data(gram, stated.limits), planned.setting)
+    digest = table.read(stated.problem, progress, records=chosen.needs_records)
+    planned = planned.with_rows(digest.n)
+    return planned, chosen.prepare(Data(digest, stated.limits), planned.setting)
 
 
 def _release(

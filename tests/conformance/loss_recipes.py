@@ -10,11 +10,11 @@ import numpy as np
 from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
 from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
-from dpsubset.table.gram import Gram
+from dpsubset.table.digest import Digest
 
 
-def gram_of(records: np.ndarray) -> Gram:
-    return Gram.of_cells(np.asarray(records.T, dtype=np.int16, order="C"), "test")
+def digest_of(records: np.ndarray) -> Digest:
+    return Digest.of_cells(np.asarray(records.T, dtype=np.int16, order="C"), "test")
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class LossRecipe(Recipe):
         return replace(super().problem, loss=self.loss)
 
     @cached_property
-    def gram(self) -> Gram:
-        return gram_of(self.records)
+    def digest(self) -> Digest:
+        return digest_of(self.records)
 
     @cached_property
     def scored(self) -> ScoredSupports:
-        return enumerate_supports(self.gram, self.problem, self.sensitivity.unit)
+        return enumerate_supports(self.digest, self.problem, self.sensitivity.unit)
 
 
 def loss_recipes(loss: str, seeds: range, constraints: tuple[str, ...] = CONSTRAINTS) -> list:

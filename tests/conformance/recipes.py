@@ -17,8 +17,8 @@ from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
 from dpsubset.public.schema import Schema
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
-from dpsubset.table.gram import Gram
 from dpsubset.table.moments import Moments
 
 DESIGNS = ("orthogonal", "AR 0.9", "duplicated", "constant", "n < p", "one-hot")
@@ -82,9 +82,9 @@ class Recipe:
     def moments(self) -> Moments:
         return Moments.from_blocks(self.schema, self.blocks)
 
-    def lazy(self) -> Gram:
+    def lazy(self) -> Digest:
         """Columns of X'X on demand, none at hand yet."""
-        return Gram.from_records(self.schema, self.blocks)
+        return Digest.from_records(self.schema, self.blocks)
 
     @cached_property
     def scored(self) -> ScoredSupports:

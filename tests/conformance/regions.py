@@ -14,7 +14,7 @@ from dpsubset.search.bounds.choose import bounder
 from dpsubset.search.bounds.kernels import FREE, IN, OUT
 from dpsubset.search.region import Region
 from dpsubset.search.tuning import USUAL, Tuning
-from dpsubset.table.gram import Gram
+from dpsubset.table.digest import Digest
 
 
 def random_region(problem: Problem, rng: np.random.Generator) -> Region:
@@ -47,9 +47,9 @@ class Walk:
         tuning: Tuning = USUAL,
     ) -> None:
         self.recipe, self._rng = recipe, rng
-        gram = recipe.lazy() if lazy else Gram.from_moments(recipe.moments)
-        self.scorer = Scorer(gram, recipe.problem, recipe.sensitivity.unit)
-        self.bounder = bounder(gram, recipe.problem, self.scorer, eta, tuning)
+        digest = recipe.lazy() if lazy else Digest.from_moments(recipe.moments)
+        self.scorer = Scorer(digest, recipe.problem, recipe.sensitivity.unit)
+        self.bounder = bounder(digest, recipe.problem, self.scorer, eta, tuning)
 
     def bounds(self, count: int) -> Iterator[Bound]:
         """Bounds of regions with two supports or more, as the engine would ask for them."""

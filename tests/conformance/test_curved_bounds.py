@@ -42,12 +42,12 @@ def test_lines_under_what_the_parabola_leaves(reach: float) -> None:
 def walks(
     recipe: LossRecipe, rng: np.random.Generator, anchor: int, omega: float | None = None
 ) -> Iterator[tuple[CurvedBounder, Bound]]:
-    oracle = scorer(recipe.gram, recipe.problem, recipe.sensitivity.unit)
+    oracle = scorer(recipe.digest, recipe.problem, recipe.sensitivity.unit)
     assert isinstance(oracle, FromRecords)
     eta = float(10 ** rng.uniform(-4, 3))
     tuning = Tuning(anchor=anchor, last_pick=0)
     true, table = parabola(math.nextafter(float(recipe.problem.reach), math.inf))
-    bounder = CurvedBounder(recipe.gram, recipe.problem, oracle, eta, tuning,
+    bounder = CurvedBounder(recipe.digest, recipe.problem, oracle, eta, tuning,
                             (true if omega is None else omega, table))  # fmt: skip
     for _ in range(6):
         region = random_region(recipe.problem, rng)
@@ -110,7 +110,7 @@ def test_searches_that_turn_to_curvature_find_the_same(constraint: str) -> None:
         tuning = Tuning(short=int(rng.integers(1, 4)), listable=4, last_pick=0, anchor=0,
                         hard_after_records=(1,), most_sown=0)  # fmt: skip
         ranking, problem = recipe.ranking, recipe.problem
-        searcher = Engine(recipe.gram, problem, recipe.sensitivity.unit, 1e3, tuning=tuning)
+        searcher = Engine(recipe.digest, problem, recipe.sensitivity.unit, 1e3, tuning=tuning)
         count = int(rng.integers(1, len(ranking) + 1))
         assert best_supports(searcher, count) == ranking[:count], recipe
         anchor = tuple(sorted(rng.choice(problem.p, problem.k, replace=False)))

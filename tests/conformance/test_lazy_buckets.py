@@ -10,7 +10,7 @@ from dpsubset.public.problem import Problem
 from dpsubset.public.schema import Schema
 from dpsubset.search.best import best_in_bucket
 from dpsubset.search.engine import Engine
-from dpsubset.table.gram import Gram
+from dpsubset.table.digest import Digest
 from dpsubset.table.moments import Moments
 
 P = 60
@@ -26,7 +26,7 @@ def test_an_anchor_that_explains_nothing(constraint: str, room: int) -> None:
     schema = Schema.from_bounds({f"x{j}": (-1, 1) for j in range(P)}, ("y", -1, 1))
     problem = Problem.state(P, 4, constraint=constraint)
     unit = Sensitivity.of(problem).unit
-    lazy = Gram.from_records(schema, [block])
+    lazy = Digest.from_records(schema, [block])
     lazy.cache_bytes = room * P * 8
     found = []
     for data in (lazy, Moments.from_blocks(schema, [block])):

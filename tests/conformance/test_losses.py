@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from conformance.loss_recipes import LossRecipe, gram_of, loss_recipes
+from conformance.loss_recipes import LossRecipe, digest_of, loss_recipes
 from conformance.recipes import CONSTRAINTS
 from conformance.regions import random_region
 from dpsubset.audit.exact import audit_exact, contrary_pairs, neighbouring_pairs
@@ -65,7 +65,7 @@ def test_no_allowed_point_beats_a_score_and_the_oracle_agrees(loss: str) -> None
             assert value >= (score - 1) * float(unit) - 1e-9, recipe
         if number % 5:
             continue  # the oracle takes its time
-        oracle = scorer(recipe.gram, problem, unit)
+        oracle = scorer(recipe.digest, problem, unit)
         assert isinstance(oracle, FromRecords)
         low, high = minimum(oracle.sum(support), problem.coefficients, unit / 4)
         assert high - low <= unit / 4
@@ -81,13 +81,13 @@ def test_certificates_hold_at_any_point(loss: str) -> None:
         problem, unit = recipe.problem, float(recipe.sensitivity.unit)
         i = int(rng.integers(len(recipe.scored)))
         support, score = recipe.scored.supports[i], int(recipe.scored.scores[i]) * unit
-        one = scorer(recipe.gram, problem, recipe.sensitivity.unit)
+        one = scorer(recipe.digest, problem, recipe.sensitivity.unit)
         assert isinstance(one, FromRecords)
         row_loss = one.row_loss
         z, o = np.empty((len(recipe.records), problem.k)), np.empty(len(recipe.records))
-        gram = recipe.gram
-        gather(gram.records, gram.response, support, row_loss.labels, float(STEPS), z, o)
-        zero = float(row_loss.at_zero(gram.response))
+        digest = recipe.digest
+        gather(digest.records, digest.response, support, row_loss.labels, float(STEPS), z, o)
+        zero = float(row_loss.at_zero(digest.response))
         for _ in range(4):
             b = rng.normal(size=problem.k) * problem.radius * 10 ** rng.uniform(-3, 1)
             if loss == "hinge":  # slopes of lines, from outside of where there are any, too
@@ -103,7 +103,7 @@ def test_certificates_hold_at_any_point(loss: str) -> None:
 @each_loss
 def test_scores_do_not_depend_on_company(loss: str) -> None:
     recipe = LossRecipe("AR 0.9", "box", "wide", 0.0, 4, 9, loss)
-    one = scorer(recipe.gram, recipe.problem, recipe.sensitivity.unit)
+    one = scorer(recipe.digest, recipe.problem, recipe.sensitivity.unit)
     supports = recipe.scored.supports
     alone = [int(one.scores(supports[i : i + 1])[0]) for i in range(len(supports))]
     assert alone == recipe.scored.scores.tolist()
@@ -116,7 +116,7 @@ def test_a_table_that_float64_cannot_certify_is_scored_all_the_same(
     """Ten records at a unit far below what float64 can tell: the rational path answers."""
     recipe = LossRecipe("n < p", "ball", "wide", 0.0, 5, 0, loss)
     unit = Fraction(1, 2**52)
-    one = scorer(recipe.gram, recipe.problem, unit)
+    one = scorer(recipe.digest, recipe.problem, unit)
     assert isinstance(one, FromRecords)
     called = []
     exact = FromRecords.exact_score
@@ -139,7 +139,7 @@ def test_labels_are_signs_and_the_middle_is_above(loss: str) -> None:
     signs[:, -1] = np.where(records[:, -1] < 0, -STEPS, STEPS)
     problem = Problem.state(5, 2, loss=loss, reach=3)
     unit = Sensitivity.of(problem).unit
-    both = [enumerate_supports(gram_of(r), problem, unit).scores for r in (records, signs)]
+    both = [enumerate_supports(digest_of(r), problem, unit).scores for r in (records, signs)]
     assert np.array_equal(*both)
 
 
@@ -153,7 +153,7 @@ def test_bounds_are_below_every_score(loss: str) -> None:
     for recipe in loss_recipes(loss, range(1)):
         unit = float(recipe.sensitivity.unit)
         scores = {recipe.scored.support(i): int(s) for i, s in enumerate(recipe.scored.scores)}
-        searcher = Engine(recipe.gram, recipe.problem, recipe.sensitivity.unit,
+        searcher = Engine(recipe.digest, recipe.problem, recipe.sensitivity.unit,
                           float(10 ** rng.uniform(-4, 3)), tuning=Tuning(last_pick=0))  # fmt: skip
         for _ in range(6):
             region = random_region(recipe.problem, rng)
@@ -199,7 +199,7 @@ def test_every_search_equals_enumeration(loss: str, constraint: str) -> None:
         ranking, problem = recipe.ranking, recipe.problem
         for count in {1, int(rng.integers(1, len(ranking) + 1)), len(ranking) + 3}:
             unit = recipe.sensitivity.unit
-            searcher = Engine(recipe.gram, problem, unit, eta, tuning=tuning)
+            searcher = Engine(recipe.digest, problem, unit, eta, tuning=tuning)
             assert best_supports(searcher, count) == ranking[:count], (recipe, count)
             splits += searcher.splits
         anchor = tuple(sorted(rng.choice(problem.p, problem.k, replace=False)))
@@ -224,7 +224,7 @@ def test_the_range_is_never_passed_and_not_idle(loss: str, reach: float) -> None
     largest = 0.0
     for pair in pairs:
         assert pair.records is not None
-        both = [enumerate_supports(gram_of(r), problem, s.unit).scores for r in pair.records]
+        both = [enumerate_supports(digest_of(r), problem, s.unit).scores for r in pair.records]
         change = (both[1] - both[0]) * float(s.unit)
         y = pair.records[1][-1, -1] / STEPS
         at = losses_at(loss, np.full(2001, y), np.linspace(-reach, reach, 2001))
@@ -279,7 +279,7 @@ def test_moments_are_not_enough() -> None:
 @each_loss
 def test_a_problem_without_records_is_scored(loss: str) -> None:
     problem = Problem.state(5, 2, loss=loss, neighbours="add-remove")
-    empty = gram_of(np.empty((0, 6), dtype=np.int16))
+    empty = digest_of(np.empty((0, 6), dtype=np.int16))
     scored = enumerate_supports(empty, problem, Sensitivity.of(problem).unit)
     assert not scored.scores.any()
     assert len(scored) == len(list_supports(problem))

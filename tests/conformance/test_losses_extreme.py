@@ -29,8 +29,8 @@ from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import list_supports
 from dpsubset.search.tuning import Tuning
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
-from dpsubset.table.gram import Gram
 
 ROW_LOSSES = [name for name, loss in LOSSES.items() if loss.needs_records]
 each_loss = pytest.mark.parametrize("loss", ROW_LOSSES)
@@ -43,8 +43,8 @@ def many_bits() -> Iterator[None]:
     flint.ctx.prec = saved
 
 
-def gram_of(records: np.ndarray) -> Gram:
-    return Gram.of_cells(np.asarray(records.T, dtype=np.int16, order="C"), "test")
+def digest_of(records: np.ndarray) -> Digest:
+    return Digest.of_cells(np.asarray(records.T, dtype=np.int16, order="C"), "test")
 
 
 def contrary(rng: np.random.Generator, p: int, most: int = 40) -> np.ndarray:
@@ -80,7 +80,7 @@ def extreme(rng: np.random.Generator, loss: str, p: int, neighbours: str) -> Pro
 
 
 def of_records(records: np.ndarray, problem: Problem, unit: Fraction) -> FromRecords:
-    found = scorer(gram_of(records), problem, unit)
+    found = scorer(digest_of(records), problem, unit)
     assert isinstance(found, FromRecords)
     return found
 
@@ -375,7 +375,7 @@ def test_what_fails_at_one_precision_is_tried_at_the_next(
                 raise error
             return barrier(*arguments)
 
-        one = scorer(gram_of(records), problem, unit)
+        one = scorer(digest_of(records), problem, unit)
         expected = one.exact_score([0, 1])  # type: ignore[attr-defined]
         with monkeypatch.context() as patch:
             patch.setattr(module, "_barrier", failing)
@@ -438,7 +438,7 @@ def test_bounds_are_below_every_score_at_the_extremes(loss: str) -> None:
         p = int(rng.integers(2, 7))
         records, problem = contrary(rng, p), extreme(rng, loss, p, "add-remove")
         unit = Sensitivity.of(problem).unit
-        engine = Engine(gram_of(records), problem, unit, float(10 ** rng.uniform(-6, 6)),
+        engine = Engine(digest_of(records), problem, unit, float(10 ** rng.uniform(-6, 6)),
                         penalty=int(rng.choice([0, 5])), tuning=Tuning(last_pick=0))  # fmt: skip
         for _ in range(2):
             bound = engine.bounder.root(random_region(problem, rng), int(rng.choice([0, 1, 20])))
@@ -467,11 +467,11 @@ def test_the_hinge_is_certified_where_lines_lose_their_way() -> None:
     used = np.unique(supports)
     cells = np.rint(np.clip(2 * np.column_stack([x[:, used], y]), -1, 1) * STEPS)
     problem = Problem.state(len(used), 5, loss="hinge", reach=2)
-    gram = gram_of(cells)
+    digest = digest_of(cells)
     scores = np.empty(3, dtype=np.int64)
     unit = float(Sensitivity.of(problem).unit)
     certified = score_all(
-        gram.records, gram.response, np.searchsorted(used, supports), Hinge(),
+        digest.records, digest.response, np.searchsorted(used, supports), Hinge(),
         problem.coefficients, 0.0, float(STEPS), unit, 0, 0.0, scores,
     )  # fmt: skip
     assert certified.all()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from differential.containers import Container
 from dpsubset import Schema, TableError
-from dpsubset.table.gram import Gram
+from dpsubset.table.digest import Digest
 from dpsubset.table.sources import open_table
 
 
@@ -79,11 +79,11 @@ def read(
         warnings.simplefilter("error")
         try:
             blocks = list(open_table(data, schema, y).blocks())
-            gram = Gram.from_records(schema, blocks)
+            digest = Digest.from_records(schema, blocks)
         except TableError as refused:
             return str(refused)
     values = [np.column_stack([*x.T, y]).astype(np.float64) for x, y in blocks]
-    records = np.vstack([gram.records, gram.response[None]]).T
+    records = np.vstack([digest.records, digest.response[None]]).T
     return Reading(np.vstack([np.empty((0, 3)), *values]), records)
 
 

@@ -24,7 +24,7 @@ from dpsubset.audit.exact import SLACK
 from dpsubset.mechanisms import Data, Setting, mechanism
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
-from dpsubset.table.gram import Gram
+from dpsubset.table.digest import Digest
 from dpsubset.table.sources import open_table
 
 EPSILON = 1
@@ -43,10 +43,10 @@ SAMPLE, ALL = 2, 20
 
 def exact(data: Any, y: Any, schema: dps.Schema, relation: str) -> tuple[list[Any], np.ndarray]:
     """Supports and the logarithms of their probabilities."""
-    gram = Gram.from_records(schema, open_table(data, schema, y).blocks())
+    digest = Digest.from_records(schema, open_table(data, schema, y).blocks())
     problem = Problem.state(2, 1, neighbours=relation)
     setting = Setting(problem, Sensitivity.of(problem), Fraction(EPSILON), Fraction(0))
-    outcomes = mechanism("permute-and-flip").outcomes(Data(gram), setting)
+    outcomes = mechanism("permute-and-flip").outcomes(Data(digest), setting)
     assert outcomes is not None
     return outcomes
 

@@ -17,7 +17,7 @@ from dpsubset.mechanisms.penalised import Penalised
 from dpsubset.mechanisms.top_r import TopR
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.public.problem import Problem
-from dpsubset.table.gram import Gram
+from dpsubset.table.digest import Digest
 from statistical.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
@@ -51,7 +51,7 @@ def test_top_r_on_two_hundred_problems() -> None:
     for i, kind in zip(range(200), kinds, strict=False):
         recipe = Recipe(*kind, seed=900 + i)
         mechanism = TopR(R=1 + i % 15)
-        data = Data(Gram.from_moments(recipe.moments))
+        data = Data(Digest.from_moments(recipe.moments))
         setting = Setting.of(recipe.problem, Fraction(1 + i % 20), n=recipe.moments.n)
         outcomes, right = closed_form(mechanism, data, setting)
         least = min(least, g_test(drawn(mechanism, data, setting, 2000), outcomes, right))
@@ -68,7 +68,7 @@ def test_draws_agree_with_the_closed_form_and_no_other(
     graded = cells[:, :7] @ np.array([0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0])
     cells[:, 7] = np.clip(graded + cells[:, 7] // 12, -32767, 32767)
     problem = Problem.state(7, 3, constraint=constraint, reach=1.0)
-    data = Data(Gram.from_moments(moments_of_records(cells)))
+    data = Data(Digest.from_moments(moments_of_records(cells)))
     setting = Setting.of(problem, Fraction(10), n=60)
     outcomes, right = closed_form(mechanism, data, setting)
     counts = drawn(mechanism, data, setting, 20_000)

@@ -13,8 +13,8 @@ from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.public.problem import Problem
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
-from dpsubset.table.gram import Gram
 from statistical.gtest import LEVEL, g_test, miss
 from statistical.races import SEARCHING
 
@@ -23,14 +23,14 @@ pytestmark = pytest.mark.statistical
 DRAWS = 12_000
 
 
-def records(seed: int) -> Gram:
+def records(seed: int) -> Digest:
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, (160, 8))
     x[:, 4] = -x[:, 1]  # ties
     x[:, 5] = (x[:, 0] + x[:, 2]) / 2
     y = np.where(x[:, 0] + 0.6 * x[:, 1] + 0.5 * rng.normal(size=160) > 0, 1.0, -1.0)
     cells = np.rint(np.column_stack([x, y]).T * STEPS)
-    return Gram.of_cells(np.asarray(cells, dtype=np.int16, order="C"), "test")
+    return Digest.of_cells(np.asarray(cells, dtype=np.int16, order="C"), "test")
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -50,11 +50,11 @@ def test_the_race_agrees_with_the_closed_form(
     problem = Problem.state(8, 3, loss=loss, constraint=constraint, reach=reach, ridge=ridge,
                             always_include=[6] if constraint == "ball" else [])  # fmt: skip
     mechanism, setting = PLAIN[name](), Setting.of(problem, epsilon)
-    gram, unit = records(len(loss)), setting.sensitivity.unit
+    digest, unit = records(len(loss)), setting.sensitivity.unit
     eta = mechanism.eta(setting)
-    scored = enumerate_supports(gram, problem, unit)
+    scored = enumerate_supports(digest, problem, unit)
     supports = [scored.support(i) for i in range(len(scored))]
-    engine = Engine(gram, problem, unit, float(eta), tuning=SEARCHING)
+    engine = Engine(digest, problem, unit, float(eta), tuning=SEARCHING)
     rng = Randomness(SystemSource())
     sampler = mechanism.race(engine, eta)
     counts = Counter(sampler.draw(rng) for _ in range(DRAWS))

@@ -12,7 +12,7 @@ from dpsubset.mechanisms import PLAIN, Data, Setting
 from dpsubset.mechanisms.metropolis import Metropolis
 from dpsubset.mechanisms.shared.chain import after
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.table.gram import Gram
+from dpsubset.table.digest import Digest
 from statistical.cases import CASES, UNIFORM, Case
 from statistical.gtest import LEVEL, g_test, miss
 
@@ -40,7 +40,7 @@ class Heavier(Metropolis):
 
 def ends(case: Case, mechanism: Metropolis, start_bits: int = 64) -> Counter[tuple[int, ...]]:
     setting = Setting.of(case.problem, case.epsilon, DELTA)
-    sampler = mechanism.prepare(Data(Gram.from_moments(case.moments)), setting)
+    sampler = mechanism.prepare(Data(Digest.from_moments(case.moments)), setting)
     rng = Randomness(SystemSource(), start_bits)
     return Counter(sampler.draw(rng) for _ in range(DRAWS))  # type: ignore[misc]
 

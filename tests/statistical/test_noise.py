@@ -22,7 +22,7 @@ from dpsubset.mechanisms.shared.rounds import Rounds
 from dpsubset.privacy import noise
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.public.problem import Problem
-from dpsubset.table.gram import Gram
+from dpsubset.table.digest import Digest
 from statistical.cases import data
 from statistical.gtest import LEVEL, g_test, miss
 
@@ -129,7 +129,7 @@ def test_mechanisms_draw_from_their_closed_form(
     draws = 3000
     problem = Problem.state(p, k, reach=0.5, neighbours=neighbours)
     records = data(p, 40, p, "plain", 0.8)
-    table = Data(Gram.from_moments(moments_of_records(records)))
+    table = Data(Digest.from_moments(moments_of_records(records)))
     setting = Setting.of(problem, epsilon, delta)
     supports, logs = chosen.outcomes(table, setting)
     assert np.exp(logs).sum() == pytest.approx(1, abs=1e-9)

@@ -13,8 +13,8 @@ from dpsubset.public.problem import Problem
 from dpsubset.search.best import best_supports
 from dpsubset.search.engine import Engine, Limits
 from dpsubset.solvers import SOLVERS, SolverError, solve
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
-from dpsubset.table.gram import Gram
 
 COUNT = 20
 
@@ -33,7 +33,7 @@ class Instance:
                              ridge=(5.0, 50.0, 500.0)[self.seed % 3], loss=self.loss)  # fmt: skip
 
     @property
-    def gram(self) -> Gram:
+    def digest(self) -> Digest:
         p, rng = self.problem.p, np.random.default_rng(self.seed)
         n, rho = 300 + 20 * p, (0.1, 0.5)[self.seed // 2 % 2]
         x = rng.normal(size=(n, p))
@@ -41,16 +41,16 @@ class Instance:
             x[:, j] = rho * x[:, j - 1] + math.sqrt(1 - rho**2) * x[:, j]
         y = x[:, ::2][:, : self.problem.k].sum(axis=1) + rng.normal(size=n)
         cells = np.rint(np.clip(np.column_stack([x, y]) / 2, -1, 1) * STEPS).astype(np.int16)
-        gram = Gram.of_cells(np.ascontiguousarray(cells.T), "made up")
-        gram.fetch(range(p))
-        return gram
+        digest = Digest.of_cells(np.ascontiguousarray(cells.T), "made up")
+        digest.fetch(range(p))
+        return digest
 
 
 def agree(solver: str, instance: Instance) -> None:
-    gram, problem = instance.gram, instance.problem
+    digest, problem = instance.digest, instance.problem
     unit = Sensitivity.of(problem).unit
-    ours = best_supports(Engine(gram, problem, unit, math.inf), COUNT)
-    theirs = solve(solver, gram, problem, unit, COUNT, Limits())
+    ours = best_supports(Engine(digest, problem, unit, math.inf), COUNT)
+    theirs = solve(solver, digest, problem, unit, COUNT, Limits())
     assert theirs == ours, f"{solver} disagrees on {instance}: {theirs} instead of {ours}"
 
 

@@ -30,8 +30,8 @@ from dpsubset.research.tracing import (
     trace,
 )
 from dpsubset.search.best import best_supports
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
-from dpsubset.table.gram import Gram
 
 pytestmark = pytest.mark.statistical
 
@@ -89,7 +89,7 @@ LARGEST_Y = 2.5
 def through_the_door(table: Table) -> Data:
     assert table.y is not None
     cells = np.column_stack([table.x, np.clip(table.y / LARGEST_Y, -1, 1)])
-    return Data(Gram.from_moments(moments_of_records(np.rint(cells * STEPS))))
+    return Data(Digest.from_moments(moments_of_records(np.rint(cells * STEPS))))
 
 
 def setting(d: int, s: int) -> Setting:

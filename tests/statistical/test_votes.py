@@ -15,8 +15,8 @@ from dpsubset.mechanisms.shared.lasso_votes import LassoVotes, Vote
 from dpsubset.mechanisms.stability import Stability
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.public.problem import Problem
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
-from dpsubset.table.gram import Gram
 from statistical.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
@@ -88,7 +88,7 @@ def test_draws_agree_with_the_mean_over_all_assignments(
     mechanism: LassoVotes, problem: Problem, epsilon: Fraction, delta: Fraction, n: int
 ) -> None:
     cells = np.asarray(records(n, problem.p, n + problem.p).T, dtype=np.int16, order="C")
-    data = Data(Gram.of_cells(cells, "test"))
+    data = Data(Digest.of_cells(cells, "test"))
     public = n if problem.neighbours == "replace-one" else None
     setting = Setting.of(problem, epsilon, delta, n=public)
     found = mechanism.outcomes(data, setting)

@@ -21,7 +21,7 @@ from dpsubset.search.best import best_supports
 from dpsubset.search.bounds.quadratic import LeastSquaresBounder
 from dpsubset.search.engine import Engine, SearchLimitError
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
-from dpsubset.table.gram import Gram
+from dpsubset.table.digest import Digest
 from dpsubset.table.sealed import SealedTable
 from statistical.gtest import g_test, miss
 
@@ -94,7 +94,7 @@ def test_frequencies_among_half_a_million_supports(name: str, lazy: bool) -> Non
         return np.append(inside, 1 - inside.sum())
 
     if lazy:  # with columns of X'X on demand, which a table of 60 columns would not ask for
-        records = Gram.from_records(schema(), [(x, y)])
+        records = Digest.from_records(schema(), [(x, y)])
         sampler, rng = mechanism.prepare(Data(records), setting), Randomness(SeededSource(5))
         found = Counter(sampler.draw(rng) for _ in range(draws))
     else:
@@ -117,9 +117,9 @@ def test_frequencies_among_half_a_million_supports(name: str, lazy: bool) -> Non
 @pytest.mark.parametrize(("p", "on_demand"), [(1000, False), (1600, True)])
 def test_many_columns_are_had_on_demand(p: int, on_demand: bool) -> None:
     x, y = np.ones((3, p)), np.ones(3)
-    gram = SealedTable(x, schema(p), y).read(Problem.state(p, 2))
-    assert gram.whole is not on_demand
-    assert gram.records.shape == ((p, 3) if on_demand else (0, 0))
+    digest = SealedTable(x, schema(p), y).read(Problem.state(p, 2))
+    assert digest.whole is not on_demand
+    assert digest.records.shape == ((p, 3) if on_demand else (0, 0))
 
 
 @pytest.mark.parametrize("name", PLAIN)

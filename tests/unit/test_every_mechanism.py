@@ -231,7 +231,7 @@ def test_one_row_more_may_move_all_targets() -> None:
     found = []
     for moments in (pair.first, pair.second):
         setting = Setting.of(problem, 1, n=moments.n)
-        gradient = Gradient(dps_gram(moments), Fraction(problem.radius), 0.0)
+        gradient = Gradient(digest_of(moments), Fraction(problem.radius), 0.0)
         found.append(np.array(chosen.targets(gradient, setting, b), dtype=object))
         assert set(chosen.guarantee(setting).costs) == {"replace-one"}
     # Twice what the noise of a release under replace-one covers, and that fifty times over.
@@ -241,10 +241,10 @@ def test_one_row_more_may_move_all_targets() -> None:
         assert set(without.guarantee(setting).costs) == {"replace-one", "add-remove"}
 
 
-def dps_gram(moments: Any) -> Any:
-    from dpsubset.table.gram import Gram
+def digest_of(moments: Any) -> Any:
+    from dpsubset.table.digest import Digest
 
-    return Gram.from_moments(moments)
+    return Digest.from_moments(moments)
 
 
 def test_the_statement_says_where_nothing_is_promised() -> None:

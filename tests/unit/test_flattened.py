@@ -32,8 +32,8 @@ from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import enumerate_supports
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
-from dpsubset.table.gram import Gram
 
 FORMS = tuple(PLAIN)
 NEIGHBOURS = ("add-remove", "replace-one")
@@ -51,7 +51,7 @@ PROVEN: list[Mechanism] = [
 
 def small(recipe: Recipe) -> tuple[Data, Setting]:
     setting = Setting.of(recipe.problem, Fraction(3), n=recipe.moments.n)
-    return Data(Gram.from_moments(recipe.moments)), setting
+    return Data(Digest.from_moments(recipe.moments)), setting
 
 
 def weight_of(setting: Setting) -> float:
@@ -155,7 +155,7 @@ def test_no_score_passes_the_span_that_epsilon_prime_takes(loss: str) -> None:
         cells = np.asarray(STEPS * rng.integers(-1, 2, size=(5, 30)), dtype=np.int16)
         cells[-1] = STEPS * (2 * rng.integers(0, 2, size=30) - 1)  # as far out as y can be
         unit = Sensitivity.of(problem).unit
-        scores = enumerate_supports(Gram.of_cells(cells, "test"), problem, unit).scores
+        scores = enumerate_supports(Digest.of_cells(cells, "test"), problem, unit).scores
         assert scores.min() >= -1
         assert scores.max() <= 30 / unit + 1
 
@@ -263,7 +263,7 @@ class BestOfBucket(Mistakes):
     """Returns the best support of the drawn bucket, as a published implementation does."""
 
     def outcomes(self, data: Data, setting: Setting) -> tuple[list[Outcome], np.ndarray] | None:
-        scored = enumerate_supports(data.gram, setting.problem, setting.sensitivity.unit)
+        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.unit)
         listed, logs = super().outcomes(data, setting) or ([], np.empty(0))
         mistakes = (~np.isin(scored.supports, self.anchor)).sum(axis=1)
         moved = np.full(len(logs), -np.inf)

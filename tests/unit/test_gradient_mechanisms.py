@@ -23,8 +23,8 @@ from dpsubset.mechanisms.shared.gradient import Gradient, change, coarse_change,
 from dpsubset.mechanisms.shared.rounds import Rounds
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.public.problem import Problem
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
-from dpsubset.table.gram import Gram
 from dpsubset.table.moments import Moments
 
 NEIGHBOURS = ("add-remove", "replace-one")
@@ -64,7 +64,7 @@ def made_up(p: int, k: int, n: int, seed: int) -> Moments:
 
 
 def data_of(moments: Moments) -> Data:
-    return Data(Gram.from_moments(moments))
+    return Data(Digest.from_moments(moments))
 
 
 def floats(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +90,7 @@ def test_the_gradient_is_the_gradient(
     records = np.random.default_rng(seed).integers(-STEPS, STEPS + 1, size=(3, 6))
     moments = moments_of_records(records, copies)
     exact = Fraction(radius)
-    found = Gradient(Gram.from_moments(moments), exact, ridge).at(weights, parts)
+    found = Gradient(Digest.from_moments(moments), exact, ridge).at(weights, parts)
     unit = STEPS**2 * parts * exact.denominator
     h, c = floats(moments)
     b = np.zeros(5)
@@ -106,7 +106,7 @@ def test_the_gradient_from_records_is_the_same() -> None:
     records = np.random.default_rng(0).integers(-STEPS, STEPS + 1, size=(30, 6))
     weights, radius = {1: 3, 4: -7}, Fraction(1, 3)
     cells = np.asarray(records.T, dtype=np.int16, order="C")
-    whole, asked = Gram.from_moments(moments_of_records(records)), Gram.of_cells(cells, "")
+    whole, asked = Digest.from_moments(moments_of_records(records)), Digest.of_cells(cells, "")
     assert Gradient(whole, radius, 1.0).at(weights, 9) == Gradient(asked, radius, 1.0).at(
         weights, 9
     )
@@ -146,7 +146,7 @@ def gradient_moves(
     moves = []
     for pair in pairs:
         one, two = (
-            Gradient(Gram.from_moments(m), radius, 0.5).at(weights, parts)
+            Gradient(Digest.from_moments(m), radius, 0.5).at(weights, parts)
             for m in (pair.first, pair.second)
         )
         moves.append(max(abs(a - b) for a, b in zip(one, two, strict=True)))
@@ -452,7 +452,7 @@ def told_by_the_loudest(chosen: FrankWolfe | HardThresholding) -> Mechanism:
         needs_records = True
 
         def outcomes(self, data: Data, setting: Setting) -> Any:
-            loudest = int(np.abs(data.gram.response.astype(np.int64)).max())
+            loudest = int(np.abs(data.digest.response.astype(np.int64)).max())
 
             class Fitted(type(chosen)):  # type: ignore[misc]
                 def sensitivity(self, *given: Any) -> int:

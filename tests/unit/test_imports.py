@@ -18,7 +18,7 @@ ROOMS = {"public", "table", "privacy"}
 #: What a layer may import of the package, besides itself and `errors`. Nothing may import the
 #: package's own __init__, which imports lazily.
 DESCRIBED = {"public.labels", "public.bounds_file", "public.schema"}
-DATA = {"table.door", "table.moments", "table.products", "table.gram"}
+DATA = {"table.door", "table.moments", "table.products", "table.digest"}
 BASE = {"arguments", "exact", "kernels", "constraints"} | DESCRIBED | DATA
 MODEL = {"public.problem", "losses", "privacy.sensitivity"}
 ENGINE = {"search", "privacy.random"}
@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "table.door": {"public.schema"},
     "table.moments": {"arguments", "public.schema", "table.door"},
     "table.products": {"kernels"},
-    "table.gram": {"public.schema", "table.door", "table.moments", "table.products"},
+    "table.digest": {"public.schema", "table.door", "table.moments", "table.products"},
     # Sources stand beside the moments: they make blocks for them and know nothing of what follows.
     "table.sources": DESCRIBED | {"table.moments"},
     "public.problem": BASE | {"losses"},

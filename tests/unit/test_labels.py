@@ -24,8 +24,8 @@ from dpsubset.losses import CLASSIFICATION, LOSSES
 from dpsubset.public.bounds_file import template
 from dpsubset.public.labels import reading, settle
 from dpsubset.public.schema import Column, Schema
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
-from dpsubset.table.gram import Gram
 from dpsubset.table.sources import open_table
 from dpsubset.table.sources.cells import from_objects
 from dpsubset.table.sources.labelled import LabelReader
@@ -40,9 +40,9 @@ def schema(labels: Any = ("no", "yes"), **options: Any) -> Schema:
 def response(data: Any, y: Any = None, **options: Any) -> list[int]:
     """The quantised response of a table, in STEPS."""
     declared = schema(**options)
-    gram = Gram.from_records(declared, open_table(data, declared, y).blocks())
-    assert {int(q) for q in gram.response} <= {-STEPS, 0, STEPS}
-    return [int(q) // STEPS for q in gram.response]
+    digest = Digest.from_records(declared, open_table(data, declared, y).blocks())
+    assert {int(q) for q in digest.response} <= {-STEPS, 0, STEPS}
+    return [int(q) // STEPS for q in digest.response]
 
 
 # -- declarations ---------------------------------------------------------------------------------
@@ -405,9 +405,9 @@ def test_the_same_labels_in_any_clothes(kind: str, rule: str, tmp_path: Path) ->
     records, releases = set(), []
     for name, clothe in CLOTHES.items():
         data, y = clothe(columns, arrow(columns, arrow_kind), tmp_path)
-        gram = Gram.from_records(declared, open_table(data, declared, y).blocks())
-        assert (gram.response // STEPS).tolist() == expected, name
-        records.add(gram.records.tobytes())
+        digest = Digest.from_records(declared, open_table(data, declared, y).blocks())
+        assert (digest.response // STEPS).tolist() == expected, name
+        records.add(digest.records.tobytes())
         releases.append(dps.select(data, declared, y=y, **asked))
     assert len(records) == 1
     assert all(release == releases[0] for release in releases)

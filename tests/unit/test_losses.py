@@ -26,8 +26,8 @@ from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports
 from dpsubset.search.tuning import Tuning
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
-from dpsubset.table.gram import Gram
 from dpsubset.table.moments import Moments
 
 ROW_LOSSES = ["logistic", "hinge", "huber"]
@@ -144,7 +144,7 @@ def test_no_neighbour_passes_the_spread_and_audits_pass(threshold: float, neighb
     for pair in pairs:
         assert pair.records is not None
         grams = [
-            Gram.of_cells(np.asarray(r.T, dtype=np.int16, order="C"), "") for r in pair.records
+            Digest.of_cells(np.asarray(r.T, dtype=np.int16, order="C"), "") for r in pair.records
         ]
         first, second = (enumerate_supports(g, problem, right.unit).scores for g in grams)
         moved = max(moved, float(np.ptp(second - first)) * float(right.unit))
@@ -167,11 +167,14 @@ def test_scores_and_searches_take_the_threshold(threshold: float, constraint: st
     records = rng.integers(-STEPS, STEPS + 1, (40, 8)).astype(np.int16)
     records[:20, -1] = np.clip(records[:20, 1].astype(int) + records[:20, 4], -STEPS, STEPS)
     problem = huber_problem(threshold, p=7, constraint=constraint)
-    gram, unit = Gram.of_cells(np.ascontiguousarray(records.T), ""), Sensitivity.of(problem).unit
-    one = scorer(gram, problem, unit)
+    digest, unit = (
+        Digest.of_cells(np.ascontiguousarray(records.T), ""),
+        Sensitivity.of(problem).unit,
+    )
+    one = scorer(digest, problem, unit)
     assert isinstance(one, FromRecords)
     assert one.row_loss == Huber(float(threshold))
-    scored = enumerate_supports(gram, problem, unit)
+    scored = enumerate_supports(digest, problem, unit)
     for i in rng.choice(len(scored), 3, replace=False):
         total = one.sum(scored.supports[i])
         assert total.loss == one.row_loss
@@ -179,7 +182,7 @@ def test_scores_and_searches_take_the_threshold(threshold: float, constraint: st
         assert low - unit <= int(scored.scores[i]) * unit <= high + unit
     ranking = sorted(zip(scored.scores.tolist(), map(tuple, scored.supports.tolist()), strict=True))
     for eta in (0.1, 100.0):
-        assert best_supports(Engine(gram, problem, unit, eta), 5) == ranking[:5]
+        assert best_supports(Engine(digest, problem, unit, eta), 5) == ranking[:5]
 
 
 @pytest.mark.parametrize("constraint", ["box", "ball", "l1"])
@@ -188,8 +191,11 @@ def test_bounds_of_any_threshold_are_below_every_score(threshold: float, constra
     rng = np.random.default_rng(9)
     records = rng.choice([-STEPS, -3000, 0, 500, STEPS], (60, 8)).astype(np.int16)
     problem = huber_problem(threshold, p=7, constraint=constraint, reach=2.0, ridge=0.5)
-    gram, unit = Gram.of_cells(np.ascontiguousarray(records.T), ""), Sensitivity.of(problem).unit
-    searcher = Engine(gram, problem, unit, 0.3, tuning=Tuning(last_pick=0))
+    digest, unit = (
+        Digest.of_cells(np.ascontiguousarray(records.T), ""),
+        Sensitivity.of(problem).unit,
+    )
+    searcher = Engine(digest, problem, unit, 0.3, tuning=Tuning(last_pick=0))
     tight = np.inf
     for _ in range(12):
         region = random_region(problem, rng)

@@ -31,8 +31,8 @@ from dpsubset.privacy.random.draws import exp_interval
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
-from dpsubset.table.gram import Gram
 from statistical.cases import CASES, UNIFORM, Case
 from statistical.gtest import LEVEL, g_test, miss
 
@@ -99,7 +99,7 @@ def test_in_the_end_the_outcome_is_that_of_the_exponential_mechanism(
     case: Case, lazy: bool
 ) -> None:
     mechanism = Metropolis(10**6, lazy)
-    found = mechanism.outcomes(Data(Gram.from_moments(case.moments)), setting_of(case))
+    found = mechanism.outcomes(Data(Digest.from_moments(case.moments)), setting_of(case))
     assert found is not None
     assert found[0] == case.supports
     np.testing.assert_allclose(np.exp(found[1]), target(case), rtol=1e-8)
@@ -108,7 +108,7 @@ def test_in_the_end_the_outcome_is_that_of_the_exponential_mechanism(
 def test_a_single_support_stays_where_it_is() -> None:
     for stated in ({"k": 3}, {"k": 2, "always_include": [0, 2]}):
         problem = Problem.state(3, **stated)  # type: ignore[arg-type]
-        data = Data(Gram.from_moments(moments_of_records(np.ones((5, 4)))))
+        data = Data(Digest.from_moments(moments_of_records(np.ones((5, 4)))))
         setting = Setting.of(problem, 1, DELTA)
         (only,), logs = Metropolis(10).outcomes(data, setting)  # type: ignore[misc]
         assert logs[0] == 0
@@ -119,7 +119,7 @@ def test_a_single_support_stays_where_it_is() -> None:
 def test_large_matrices_are_refused() -> None:
     problem = Problem.state(70, 2)
     assert problem.supports > LARGEST_MATRIX
-    data = Data(Gram.from_moments(moments_of_records(np.ones((1, 71)))))
+    data = Data(Digest.from_moments(moments_of_records(np.ones((1, 71)))))
     with pytest.raises(ArgumentError, match="transition matrix"):
         Metropolis().outcomes(data, Setting.of(problem, 1, DELTA))
 
@@ -130,7 +130,7 @@ def test_large_matrices_are_refused() -> None:
 def drawn(
     case: Case, mechanism: Metropolis, draws: int, seed: int, start_bits: int = 64
 ) -> tuple[Counter[tuple[int, ...]], dict[str, int]]:
-    sampler = mechanism.prepare(Data(Gram.from_moments(case.moments)), setting_of(case))
+    sampler = mechanism.prepare(Data(Digest.from_moments(case.moments)), setting_of(case))
     rng = Randomness(SeededSource(seed), start_bits)
     counts = Counter(sampler.draw(rng) for _ in range(draws))
     return counts, sampler.diagnostics()  # type: ignore[return-value]
@@ -181,7 +181,7 @@ def test_a_walk_keeps_its_books(lazy: bool) -> None:
     rng = np.random.default_rng(1)
     moments = moments_of_records(rng.integers(-STEPS, STEPS + 1, size=(60, 13)))
     unit = Sensitivity.of(problem).unit
-    chain = Chain(Gram.from_moments(moments), problem, unit, Fraction(2), lazy=lazy)
+    chain = Chain(Digest.from_moments(moments), problem, unit, Fraction(2), lazy=lazy)
     randomness = Randomness(SeededSource(2), 8)
     walk, seen = chain.start(randomness), set()
     for steps in (1, 2, 3, 500, 0, 7, 5000):
@@ -243,7 +243,7 @@ def test_every_step_is_the_one_of_the_definition(lazy: bool, bits: int) -> None:
     refined = 0
     for seed, case in enumerate(CASES):
         setting = setting_of(case)
-        chain = Chain(Gram.from_moments(case.moments), case.problem, setting.sensitivity.unit,
+        chain = Chain(Digest.from_moments(case.moments), case.problem, setting.sensitivity.unit,
                       Metropolis().eta(setting), lazy=lazy)  # fmt: skip
         walk = chain.start(Randomness(SeededSource(seed)))
         for part in range(4):
@@ -269,7 +269,7 @@ def test_words_that_would_favour_some_pairs_are_dropped(lazy: bool) -> None:
     # Without data every proposal is accepted, so words can be read off the walk.
     problem = Problem.state(4, 1, neighbours="add-remove")
     moments = moments_of_records(np.empty((0, 5)))
-    chain = Chain(Gram.from_moments(moments), problem, Fraction(1), Fraction(1), lazy=lazy)
+    chain = Chain(Digest.from_moments(moments), problem, Fraction(1), Fraction(1), lazy=lazy)
     choices = 6 if lazy else 3
     whole = 2**64 - 2**64 % choices  # so many words, the same number for each choice
     for word in [0, 1, 2, 3, 4, 5, 10**15 + 1, whole - 1, whole - 2, whole - 3]:
@@ -288,8 +288,10 @@ def test_words_that_would_favour_some_pairs_are_dropped(lazy: bool) -> None:
 def test_a_crowded_table_of_scores_changes_nothing() -> None:
     case = CASES[-1]
     plain, work = drawn(case, Metropolis(50), 100, seed=11)
-    gram, unit = Gram.from_moments(case.moments), case.sensitivity.unit
-    chain = Chain(gram, case.problem, unit, Metropolis().eta(setting_of(case)), lazy=False, rows=2)
+    digest, unit = Digest.from_moments(case.moments), case.sensitivity.unit
+    chain = Chain(
+        digest, case.problem, unit, Metropolis().eta(setting_of(case)), lazy=False, rows=2
+    )
     rng = Randomness(SeededSource(11))
     crowded: Counter[tuple[int, ...]] = Counter()
     for _ in range(100):
@@ -310,7 +312,7 @@ def test_scores_that_float64_cannot_certify_are_decided_in_rationals() -> None:
     scored = enumerate_supports(moments, problem, unit)
     # So weak that the walk moves although scores are 10^8 apart.
     eta = Fraction(1, 2**27)
-    chain = Chain(Gram.from_moments(moments), problem, unit, eta, lazy=False)
+    chain = Chain(Digest.from_moments(moments), problem, unit, eta, lazy=False)
     randomness = Randomness(SeededSource(8))
     counts: Counter[tuple[int, ...]] = Counter()
     for _ in range(1500):
@@ -333,13 +335,13 @@ def test_records_and_moments_walk_alike() -> None:
     setting = Setting.of(problem, 20, DELTA)
     cells = np.asarray(records.T, dtype=np.int16, order="C")
 
-    def ends(gram: Gram, steps: int) -> list[object]:
-        sampler = Metropolis(steps).prepare(Data(gram), setting)
+    def ends(digest: Digest, steps: int) -> list[object]:
+        sampler = Metropolis(steps).prepare(Data(digest), setting)
         randomness = Randomness(SeededSource(3))
         return [sampler.draw(randomness) for _ in range(5)]
 
-    few, many = Gram.of_cells(cells, "x"), Gram.of_cells(cells, "x")
-    whole = Gram.from_moments(moments_of_records(records))
+    few, many = Digest.of_cells(cells, "x"), Digest.of_cells(cells, "x")
+    whole = Digest.from_moments(moments_of_records(records))
     assert ends(few, 10) == ends(whole, 10)
     assert (few.slot < 0).all()  # multiplied out entry by entry
     assert ends(many, 1000) == ends(whole, 1000)
@@ -349,11 +351,11 @@ def test_records_and_moments_walk_alike() -> None:
 def test_columns_in_batches_are_the_same() -> None:
     records = np.random.default_rng(6).integers(-STEPS, STEPS + 1, size=(50, 31))
     problem = Problem.state(30, 3, constraint="l1")
-    gram = Gram.of_cells(np.asarray(records.T, dtype=np.int16, order="C"), "x")
-    chain = Chain(gram, problem, Sensitivity.of(problem).unit, Fraction(1), lazy=False)
+    digest = Digest.of_cells(np.asarray(records.T, dtype=np.int16, order="C"), "x")
+    chain = Chain(digest, problem, Sensitivity.of(problem).unit, Fraction(1), lazy=False)
     chain.have_columns(1000, work_bytes=8 * 50 * 7)  # seven at a time
     right = moments_of_records(records).products[:30, :30]
-    assert np.array_equal(gram.columns[gram.slot, :30], right)
+    assert np.array_equal(digest.columns[digest.slot, :30], right)
 
 
 def test_seeds_repeat_and_differ() -> None:
@@ -370,7 +372,7 @@ def test_with_a_huge_epsilon_the_walk_descends_to_the_best() -> None:
     records = np.rint(np.column_stack([x, y]) * STEPS).astype(np.int64)
     setting = Setting.of(Problem.state(6, 2, reach=2.0), 10**6, DELTA)
     sampler = Metropolis(2000).prepare(
-        Data(Gram.from_moments(moments_of_records(records))), setting
+        Data(Digest.from_moments(moments_of_records(records))), setting
     )
     randomness = Randomness(SeededSource(1))
     assert {sampler.draw(randomness) for _ in range(50)} == {(1, 3)}
@@ -508,7 +510,7 @@ class FromTheData(Metropolis):
     needs_records = True
 
     def outcomes(self, data: Data, setting: Setting):  # type: ignore[no-untyped-def]
-        y_max = Fraction(int(np.abs(data.gram.response.astype(int)).max(initial=0)), STEPS)
+        y_max = Fraction(int(np.abs(data.digest.response.astype(int)).max(initial=0)), STEPS)
         seen = (y_max + setting.problem.reach) ** 2
         return super().outcomes(data, replace(setting, sensitivity=replace(
             setting.sensitivity, range=seen)))  # fmt: skip

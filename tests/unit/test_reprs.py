@@ -21,7 +21,7 @@ from dpsubset.public.plan import plan, seal
 from dpsubset.search.engine import Flat, Listed
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
 from dpsubset.search.region import Region
-from dpsubset.table.gram import Gram
+from dpsubset.table.digest import Digest
 from dpsubset.table.sealed import SealedTable
 
 #: In the table, and as what the door makes of it: 123456.75 of [-200000, 200000].
@@ -108,15 +108,15 @@ def test_no_object_shows_what_is_private(name: str, loss: str) -> None:
     setting, table = planned.setting, seal(planned, X, Y)
     data = Data(table.read(setting.problem, records=planned.mechanism.needs_records))
     sampler = planned.mechanism.prepare(data, setting)
-    gram = Gram.from_records(SCHEMA, [(X, Y)])
-    scores = enumerate_supports(gram, setting.problem, setting.sensitivity.unit).scores
+    digest = Digest.from_records(SCHEMA, [(X, Y)])
+    scores = enumerate_supports(digest, setting.problem, setting.sensitivity.unit).scores
     source = Watching(frozenset(str(score) for score in scores.tolist()))
     source.look()
     for _ in range(3):
         sampler.draw(Randomness(source))
     source.look()
     assert source.leaks == {}
-    assert {"dpsubset.table.sealed.SealedTable", "dpsubset.table.gram.Gram"} <= source.seen
+    assert {"dpsubset.table.sealed.SealedTable", "dpsubset.table.digest.Digest"} <= source.seen
 
 
 @pytest.mark.parametrize("kind", ["array", "list", "frame", "moments"])
@@ -143,7 +143,7 @@ def test_the_test_sees_what_is_shown() -> None:
     assert shown([MARKER])
     assert shown({"n": ROWS})
     assert shown(X)
-    assert not shown(Gram.from_moments(Moments.from_blocks(SCHEMA, [(X, Y)])))
+    assert not shown(Digest.from_moments(Moments.from_blocks(SCHEMA, [(X, Y)])))
 
 
 def test_objects_that_live_for_a_moment() -> None:

@@ -22,8 +22,8 @@ from dpsubset.losses.quadratic_kernels import score_all
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import list_supports
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
-from dpsubset.table.gram import Gram
 from dpsubset.table.moments import Moments
 
 CONSTRAINTS = ["box", "ball", "l1"]
@@ -222,9 +222,9 @@ def test_float64_carries_the_load(constraint: str) -> None:
 def floats_certify(moments: Moments, problem: Problem, supports: np.ndarray) -> np.ndarray:
     unit = float(Sensitivity.of(problem).unit)
     scores = np.empty(len(supports), dtype=np.int64)
-    gram = Gram.from_moments(moments)
-    return score_all(gram.products, gram.c, gram.yy, supports, problem.coefficients, problem.ridge,
-                     float(STEPS) ** 2, unit, scores)  # fmt: skip
+    digest = Digest.from_moments(moments)
+    return score_all(digest.products, digest.c, digest.yy, supports, problem.coefficients,
+                     problem.ridge, float(STEPS) ** 2, unit, scores)  # fmt: skip
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)

@@ -22,8 +22,8 @@ from dpsubset.search.enumerate import enumerate_supports
 from dpsubset.solvers import SolverError, certify, solve
 from dpsubset.solvers.cuts import Cuts, planes
 from dpsubset.solvers.quiet import silent_stderr
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
-from dpsubset.table.gram import Gram
 from dpsubset.table.sealed import SealedTable
 from statistical.test_solver_agreement import Instance, needs
 
@@ -46,21 +46,21 @@ def table(p: int = 15, n: int = 200) -> tuple[np.ndarray, np.ndarray]:
 
 
 def answer(solver: str, recipe: Recipe, count: int) -> list[tuple[int, tuple[int, ...]]]:
-    gram = Gram.from_moments(recipe.moments)
-    return solve(solver, gram, recipe.problem, recipe.sensitivity.unit, count, Limits())
+    digest = Digest.from_moments(recipe.moments)
+    return solve(solver, digest, recipe.problem, recipe.sensitivity.unit, count, Limits())
 
 
-def records(loss: str, constraint: str, reach: float, seed: int) -> tuple[Gram, Problem]:
+def records(loss: str, constraint: str, reach: float, seed: int) -> tuple[Digest, Problem]:
     """A table with correlated columns, and a problem for a loss that is summed over records."""
     rng = np.random.default_rng(seed)
     n, p = 120, 8
     x = np.clip(rng.uniform(-1, 1, (n, 1)) / 2 + rng.uniform(-1, 1, (n, p)) / 2, -1, 1)
     y = np.clip(x[:, :3].sum(axis=1) / 2 + rng.normal(0, 0.4, n), -1, 1)
     cells = np.rint(np.column_stack([x, y]) * STEPS).astype(np.int16)
-    gram = Gram.of_cells(np.ascontiguousarray(cells.T), "made up")
+    digest = Digest.of_cells(np.ascontiguousarray(cells.T), "made up")
     always = [5] if seed % 2 else []
     threshold = 0.1 if loss == "huber" and seed % 2 else None
-    return gram, Problem.state(p, 3, constraint=constraint, reach=reach, ridge=2.5, loss=loss,
+    return digest, Problem.state(p, 3, constraint=constraint, reach=reach, ridge=2.5, loss=loss,
                                always_include=always, threshold=threshold)  # fmt: skip
 
 
@@ -91,7 +91,7 @@ def test_cuts_lie_below_every_score_and_touch(kind: str, constraint: str) -> Non
         for size in ("tight", "wide"):
             recipe = Recipe(kind, constraint, size, 2.5, seed)
             p, unit = recipe.problem.p, float(recipe.sensitivity.unit)
-            cuts = Cuts(Gram.from_moments(recipe.moments), recipe.problem)
+            cuts = Cuts(Digest.from_moments(recipe.moments), recipe.problem)
             rng = np.random.default_rng(seed)
             score, support = recipe.ranking[seed % len(recipe.ranking)]
             whole = np.zeros(p)
@@ -180,12 +180,12 @@ def test_what_a_solver_cannot_do_is_refused(stated: dict[str, str], message: str
 @pytest.mark.parametrize("loss", RECORD_LOSSES)
 def test_cuts_of_records_lie_below_every_score_and_touch(loss: str, constraint: str) -> None:
     for seed, reach in enumerate((0.5, 3.0)):
-        gram, problem = records(loss, constraint, reach, seed)
+        digest, problem = records(loss, constraint, reach, seed)
         unit = Sensitivity.of(problem).unit
-        scored = enumerate_supports(gram, problem, unit)
+        scored = enumerate_supports(digest, problem, unit)
         rng, p = np.random.default_rng(seed), problem.p
         every = [np.array(scored.support(i)) for i in range(len(scored))]
-        cuts = planes(gram, problem)
+        cuts = planes(digest, problem)
         for i in (0, 3, len(every) - 1):
             whole = np.zeros(p)
             whole[every[i]] = 1.0
@@ -196,7 +196,7 @@ def test_cuts_of_records_lie_below_every_score_and_touch(loss: str, constraint: 
                     assert base - gains[s].sum() <= (score + 1) * float(unit) + 1e-9
             base, gains = cuts.at(whole)
             missing = scored.scores[i] * float(unit) - (base - gains @ whole)
-            assert missing <= 1e-6 * gram.n, (i, missing)
+            assert missing <= 1e-6 * digest.n, (i, missing)
 
 
 @pytest.mark.parametrize("solver", OUTER)
@@ -205,10 +205,10 @@ def test_cuts_of_records_lie_below_every_score_and_touch(loss: str, constraint: 
 def test_other_losses_equal_the_engine(loss: str, constraint: str, solver: str) -> None:
     needs(solver)
     for seed, reach in enumerate((0.5, 3.0)):
-        gram, problem = records(loss, constraint, reach, seed)
+        digest, problem = records(loss, constraint, reach, seed)
         unit = Sensitivity.of(problem).unit
-        ours = best_supports(Engine(gram, problem, unit, math.inf), 5)
-        assert solve(solver, gram, problem, unit, 5, Limits()) == ours, (seed, reach)
+        ours = best_supports(Engine(digest, problem, unit, math.inf), 5)
+        assert solve(solver, digest, problem, unit, 5, Limits()) == ours, (seed, reach)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -221,7 +221,7 @@ def test_solvers_print_nothing_and_leave_no_file(
     # On this one SCIP's linear programs ask for a tolerance that they then complain about.
     instance = Instance(41)
     problem = instance.problem
-    solve(solver, instance.gram, problem, Sensitivity.of(problem).unit, 3, Limits())
+    solve(solver, instance.digest, problem, Sensitivity.of(problem).unit, 3, Limits())
     assert capfd.readouterr() == ("", "")
     assert list(tmp_path.iterdir()) == []
 
@@ -254,8 +254,8 @@ def test_a_solver_that_breaks_its_no_good_cuts_is_caught() -> None:
         def beyond(self, limit: float, without: object) -> list[tuple[int, ...]]:
             return [recipe.ranking[0][1]]
 
-    gram = Gram.from_moments(recipe.moments)
-    search = certify.Certified(gram, recipe.problem, recipe.sensitivity.unit, 1, Limits())
+    digest = Digest.from_moments(recipe.moments)
+    search = certify.Certified(digest, recipe.problem, recipe.sensitivity.unit, 1, Limits())
     with pytest.raises(SolverError, match="no-good"):
         search.find(Stubborn())
 
@@ -269,10 +269,10 @@ def test_the_worst_first_guess_is_put_right_by_the_solver(
     monkeypatch.setattr(certify.Certified, "_search", lambda self: None)
     recipes = [Recipe("AR 0.9", "ball", "wide", 2.5, seed) for seed in range(1, 4)]
     for recipe in (*recipes, *(Recipe(kind, "box", "wide", 2.5, 1) for kind in DESIGNS)):
-        gram, problem = Gram.from_moments(recipe.moments), recipe.problem
-        search = certify.Certified(gram, problem, recipe.sensitivity.unit, 1, Limits())
+        digest, problem = Digest.from_moments(recipe.moments), recipe.problem
+        search = certify.Certified(digest, problem, recipe.sensitivity.unit, 1, Limits())
         search._guess = recipe.ranking[-1][1]
-        found = search.find(solvers.SOLVERS[solver]()(gram, problem, Limits()))
+        found = search.find(solvers.SOLVERS[solver]()(digest, problem, Limits()))
         assert found == recipe.ranking[:1], recipe
 
 
@@ -280,7 +280,7 @@ def test_the_worst_first_guess_is_put_right_by_the_solver(
 def test_the_published_loop_of_the_bench_finds_an_optimum(kind: str) -> None:
     needs("highs")
     recipe = Recipe(kind, "ball", "wide", 2.5, 3)  # nothing is always in
-    loop = Published(Gram.from_moments(recipe.moments), recipe.problem, 60.0)
+    loop = Published(Digest.from_moments(recipe.moments), recipe.problem, 60.0)
     (found,) = loop.solve()
     assert found in recipe.ranking
     assert found[0] <= recipe.ranking[0][0] * (1 + 2e-4)

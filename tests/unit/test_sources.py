@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 
 import dpsubset as dps
 from dpsubset import Moments, Schema, TableError
-from dpsubset.table.gram import Gram
+from dpsubset.table.digest import Digest
 from dpsubset.table.sources import open_table
 from dpsubset.table.sources.arrow import from_arrow
 from dpsubset.table.sources.cells import from_objects
@@ -309,9 +309,9 @@ def test_a_signalling_nan_warns_of_nothing() -> None:
             for data in (x, list(x), pd.DataFrame(x, columns=["a", "b", "c"]), x.astype(object)):
                 assert moments(data, np.zeros(1)) == wanted
                 blocks = open_table(data, SCHEMA, np.zeros(1)).blocks()
-                assert Gram.from_records(SCHEMA, blocks).n == 1
+                assert Digest.from_records(SCHEMA, blocks).n == 1
             # Blocks of one's own may be of any type, too.
-            assert Gram.from_records(SCHEMA, [(x, x[:, 0])]).n == 1
+            assert Digest.from_records(SCHEMA, [(x, x[:, 0])]).n == 1
 
 
 # -- columns with and without a type -----------------------------------------------------------

@@ -18,8 +18,8 @@ from dpsubset.search.enumerate import enumerate_supports
 from dpsubset.search.race import Race
 from dpsubset.search.region import Region
 from dpsubset.search.tuning import USUAL, Tuning
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
-from dpsubset.table.gram import Gram
 from statistical.gtest import g_test
 
 P, K = 7, 3
@@ -28,11 +28,11 @@ EAGER = Tuning(short=1, listable=1, last_pick=0, patience=0.0, most_sown=0)
 
 
 @cache
-def gram() -> Gram:
+def digest() -> Digest:
     rng = np.random.default_rng(0)
     cells = rng.integers(-STEPS, STEPS + 1, (P + 1, 80))
     cells[-1] = np.where(cells[0] + cells[3] // 2 + cells[-1] > 0, STEPS, -STEPS)
-    return Gram.of_cells(cells.astype(np.int16), "test")
+    return Digest.of_cells(cells.astype(np.int16), "test")
 
 
 @pytest.mark.parametrize("name", ["permute-and-flip", "exponential", "top-r", "penalised"])
@@ -42,7 +42,7 @@ def test_data_hands_it_to_the_engine_of_a_mechanism(name: str) -> None:
     chosen, setting = mechanism(name, options), Setting.of(problem, 20)
     splits = []
     for tuning in (USUAL, EAGER):
-        sampler = chosen.prepare(Data(gram(), tuning=tuning), setting)
+        sampler = chosen.prepare(Data(digest(), tuning=tuning), setting)
         rng = Randomness(SeededSource(1))
         for _ in range(30):
             sampler.draw(rng)
@@ -57,11 +57,11 @@ def test_it_decides_how_long_a_search_takes_and_not_what_it_finds(name: str, los
     problem = Problem.state(P, K, loss=loss, reach=2.0)
     setting = Setting.of(problem, 8)
     unit, eta = setting.sensitivity.unit, PLAIN[name]().eta(setting)
-    scored = enumerate_supports(gram(), problem, unit)
+    scored = enumerate_supports(digest(), problem, unit)
     supports = [scored.support(i) for i in range(len(scored))]
     ranking = sorted(zip(scored.scores.tolist(), supports, strict=True))
     for tuning in (USUAL, EAGER):
-        engine = Engine(gram(), problem, unit, float(eta), tuning=tuning)
+        engine = Engine(digest(), problem, unit, float(eta), tuning=tuning)
         assert best_supports(engine, 9) == ranking[:9]
         race, rng = PLAIN[name]().race(engine, eta), Randomness(SeededSource(2))
         assert isinstance(race, Race)
@@ -80,6 +80,6 @@ def test_the_last_pick_is_closed_up_to_its_limits(
     problem = Problem.state(P, 1, loss=loss)
     unit = Setting.of(problem, 1).sensitivity.unit
     tuning = Tuning(last_pick=last_pick, last_pick_records=last_pick_records)
-    bounder = Engine(gram(), problem, unit, 1.0, tuning=tuning).bounder
+    bounder = Engine(digest(), problem, unit, 1.0, tuning=tuning).bounder
     limit = last_pick if loss == "least-squares" else min(last_pick, last_pick_records)
     assert (bounder.root(Region.whole(problem)).fixed is not None) is (limit == P)

@@ -37,8 +37,8 @@ from dpsubset.mechanisms.stability import (
 from dpsubset.privacy.noise import float_scale, top_scale
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.public.problem import Problem
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
-from dpsubset.table.gram import Gram
 
 NEIGHBOURS = ("add-remove", "replace-one")
 each_relation = pytest.mark.parametrize("neighbours", NEIGHBOURS)
@@ -46,7 +46,7 @@ each_relation = pytest.mark.parametrize("neighbours", NEIGHBOURS)
 
 def table(records: np.ndarray) -> Data:
     cells = np.asarray(np.asarray(records).T, dtype=np.int16, order="C")
-    return Data(Gram.of_cells(cells, "test"))
+    return Data(Digest.of_cells(cells, "test"))
 
 
 def made_up(n: int, p: int, active: Sequence[int], seed: int, noise: float = 0.05) -> np.ndarray:
@@ -173,7 +173,7 @@ def test_one_record_changes_one_vote(seed: int, blocks: int, n: int) -> None:
     order = rng.permutation(n)
 
     def by_block(rows: np.ndarray, places: np.ndarray) -> dict[int, Vote]:
-        votes = BallotBox(table(rows).gram, problem).votes(places.tolist())
+        votes = BallotBox(table(rows).digest, problem).votes(places.tolist())
         return dict(zip(sorted(set(places.tolist())), votes, strict=True))
 
     before = by_block(records, assignment)
@@ -199,7 +199,7 @@ def test_blocks_are_drawn_one_record_at_a_time() -> None:
 
 def test_no_records_no_votes() -> None:
     problem = Problem.state(3, 1)
-    assert BallotBox(table(np.zeros((0, 4))).gram, problem).votes([]) == []
+    assert BallotBox(table(np.zeros((0, 4))).digest, problem).votes([]) == []
 
 
 # Arguments and guarantees.

@@ -27,8 +27,8 @@ from ..mechanisms import Data, Mechanism, Outcome, Setting
 from ..privacy.guarantee import Cost
 from ..privacy.sensitivity import Sensitivity
 from ..public.problem import Problem
+from ..table.digest import Digest
 from ..table.door import STEPS
-from ..table.gram import Gram
 from ..table.moments import Moments
 
 #: Quantised records, one a row: p variables, then the response; integers with |q| <= STEPS.
@@ -67,11 +67,11 @@ class Pair:
         """Both as a mechanism wants them, or the problem's loss."""
         by_loss = problem is not None and LOSSES[problem.loss].needs_records
         if not mechanism.needs_records and not by_loss:
-            return Data(Gram.from_moments(self.first)), Data(Gram.from_moments(self.second))
+            return Data(Digest.from_moments(self.first)), Data(Digest.from_moments(self.second))
         if self.records is None:
             raise ArgumentError("records are needed here, and this pair has moments only")
         first, second = (np.asarray(r.T, dtype=np.int16, order="C") for r in self.records)
-        return Data(Gram.of_cells(first, "audit")), Data(Gram.of_cells(second, "audit"))
+        return Data(Digest.of_cells(first, "audit")), Data(Digest.of_cells(second, "audit"))
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def audit_exact(
     for pair in pairs:
         logs = []
         for data in pair.data(mechanism, problem):
-            public = data.gram.n if problem.neighbours == "replace-one" else None
+            public = data.digest.n if problem.neighbours == "replace-one" else None
             found = mechanism.outcomes(data, replace(setting, n=public))
             if found is None:
                 break

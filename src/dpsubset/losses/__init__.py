@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Literal
 
 from ..public.problem import Problem
-from ..table.gram import Gram
+from ..table.digest import Digest
 from ..table.moments import Moments
 from .base import Loss, Scorer
 from .hinge import HINGE
@@ -36,7 +36,7 @@ def loss_of(problem: Problem) -> Loss:
     return loss.of_threshold(Fraction(problem.threshold))
 
 
-def scorer(data: Moments | Gram, problem: Problem, unit: Fraction, penalty: int = 0) -> Scorer:
+def scorer(data: Moments | Digest, problem: Problem, unit: Fraction, penalty: int = 0) -> Scorer:
     """What scores the supports of a problem on a data set, by the problem's loss."""
     rows = loss_of(problem).rows
     if rows is None:

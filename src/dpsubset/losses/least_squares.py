@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..public.problem import Problem
+from ..table.digest import Digest
 from ..table.door import STEPS
-from ..table.gram import Gram
 from ..table.moments import Moments
 from .base import Loss
 from .certified import minimum
@@ -49,11 +49,11 @@ class Scorer:
     """Scores of supports for fixed moments: deterministic, certified, on an integer grid."""
 
     def __init__(
-        self, data: Moments | Gram, problem: Problem, unit: Fraction, penalty: int = 0
+        self, data: Moments | Digest, problem: Problem, unit: Fraction, penalty: int = 0
     ) -> None:
         #: Added to the score for every variable of a support, in units.
         self.penalty = penalty
-        self._gram = Gram.from_moments(data) if isinstance(data, Moments) else data
+        self._digest = Digest.from_moments(data) if isinstance(data, Moments) else data
         self._problem = problem
         self._unit = unit
         #: A power of two: the conversion is exact.
@@ -65,11 +65,11 @@ class Scorer:
 
         problem = self._problem
         scores = np.empty(len(supports), dtype=np.int64)
-        gram = self._gram
+        digest = self._digest
         certified = score_all(
-            gram.products,
-            gram.c,
-            gram.yy,
+            digest.products,
+            digest.c,
+            digest.yy,
             supports,
             problem.coefficients,
             problem.ridge,
@@ -90,11 +90,11 @@ class Scorer:
 
     def quadratic(self, support: Sequence[int] | NDArray[np.int64]) -> Quadratic:
         """The exact rational objective b'Hb - 2c'b + yy on a support."""
-        gram, columns = self._gram, np.asarray(support, dtype=np.int64)
+        digest, columns = self._digest, np.asarray(support, dtype=np.int64)
         return Quadratic(
-            flint.fmpz_mat(gram.block(columns).tolist()),
-            gram.c[columns].tolist(),
-            gram.yy,
+            flint.fmpz_mat(digest.block(columns).tolist()),
+            digest.c[columns].tolist(),
+            digest.yy,
             STEPS**2,
             Fraction(self._problem.ridge),
         )

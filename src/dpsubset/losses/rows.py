@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..public.problem import Problem
+from ..table.digest import Digest
 from ..table.door import STEPS
-from ..table.gram import Gram
 from ..table.moments import Moments
 from .base import RowLoss
 from .certified_rows import Sum, minimum
@@ -33,7 +33,7 @@ class FromRecords:
 
     def __init__(
         self,
-        data: Moments | Gram,
+        data: Moments | Digest,
         problem: Problem,
         unit: Fraction,
         row_loss: RowLoss,

@@ -175,4 +175,4 @@ def _parts(taken: int) -> int:
 
 
 def _gradient(data: Data, setting: Setting) -> Gradient:
-    return Gradient(data.gram, setting.problem.reach, setting.problem.ridge)
+    return Gradient(data.digest, setting.problem.reach, setting.problem.ridge)

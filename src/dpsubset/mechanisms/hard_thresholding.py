@@ -179,7 +179,7 @@ class HardThresholding(Mechanism):
             rounds.measure == "zcdp" or between ** (self.iterations - 1) > _LARGEST_WALK
         ):
             return None
-        gradient = Gradient(data.gram, _radius(problem), problem.ridge)
+        gradient = Gradient(data.digest, _radius(problem), problem.ridge)
         runs: dict[Transcript, float] = {(): 0.0}
         for left in range(self.iterations - 1, -1, -1):
             longer: dict[Transcript, float] = {}
@@ -242,7 +242,7 @@ class _Descent(Sampler):
     def __init__(self, mechanism: HardThresholding, data: Data, setting: Setting) -> None:
         self._mechanism, self._setting, self._rounds = mechanism, setting, mechanism.rounds(setting)
         problem = setting.problem
-        self._gradient = Gradient(data.gram, _radius(problem), problem.ridge)
+        self._gradient = Gradient(data.digest, _radius(problem), problem.ridge)
 
     def draw(self, rng: Randomness) -> Outcome:
         mechanism, setting, rounds = self._mechanism, self._setting, self._rounds

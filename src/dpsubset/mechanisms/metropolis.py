@@ -112,7 +112,11 @@ class Metropolis(Mechanism):
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         """The chain on this table."""
         chain = Chain(
-            data.gram, setting.problem, setting.sensitivity.unit, self.eta(setting), lazy=self.lazy
+            data.digest,
+            setting.problem,
+            setting.sensitivity.unit,
+            self.eta(setting),
+            lazy=self.lazy,
         )
         chain.have_columns(self.steps)
         return _Ends(chain, self.steps)
@@ -125,7 +129,7 @@ class Metropolis(Mechanism):
             raise ArgumentError(
                 f"the transition matrix is written down for at most {LARGEST_MATRIX} supports"
             )
-        scored = enumerate_supports(data.gram, setting.problem, setting.sensitivity.unit)
+        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.unit)
         supports: list[Outcome] = [tuple(row) for row in scored.supports.tolist()]
         with np.errstate(divide="ignore"):
             return supports, np.log(after(self.matrix(scored, setting), self.steps))

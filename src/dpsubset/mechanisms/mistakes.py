@@ -130,7 +130,7 @@ class Mistakes(Mechanism):
         self, data: Data, setting: Setting
     ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
         """All supports and their log probabilities."""
-        scored = enumerate_supports(data.gram, setting.problem, setting.sensitivity.unit)
+        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.unit)
         supports = [scored.support(i) for i in range(len(scored))]
         form, (for_anchor, for_buckets) = PLAIN[self.form](), self.etas(setting)
 

@@ -106,5 +106,5 @@ def _free(setting: Setting) -> int:
 
 
 def _scores(data: Data, columns: list[int]) -> list[int]:
-    c = data.gram.c.tolist()
+    c = data.digest.c.tolist()
     return [abs(c[j]) for j in columns]

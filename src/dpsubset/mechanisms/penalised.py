@@ -110,7 +110,7 @@ class Penalised(ScoreMechanism):
         for size in range(len(problem.always_include), problem.k + 1):
             part = replace(problem, k=size)  # the radius stays
             check_size(part)
-            scored = enumerate_supports(data.gram, part, unit)
+            scored = enumerate_supports(data.digest, part, unit)
             supports += [tuple(row) for row in scored.supports.tolist()]
             scores.append(scored.scores + size * self.penalty(setting))
         places = np.arange(len(supports)).reshape(-1, 1)

@@ -29,8 +29,8 @@ from ..public.plan import Rule, exact_epsilon
 from ..public.problem import number, positive, whole
 from ..public.schema import Schema
 from ..public.stated import ProblemArguments, Stated, state, takes
+from ..table.digest import Digest
 from ..table.door import STEPS
-from ..table.gram import Gram
 from ..table.sealed import SealedTable
 
 
@@ -108,9 +108,9 @@ def traces_not_private(
     good = None if best is None else _positions(best, stated, "best")
     source = SystemSource() if seed is None else SeededSource(seed_number(seed))
 
-    gram = SealedTable(data, stated.schema, asked.get("y")).read(problem)
+    digest = SealedTable(data, stated.schema, asked.get("y")).read(problem)
     eta = settled.eta(budget, problem.neighbours)
-    chain = Chain(gram, problem, settled.unit, eta, lazy=mechanism.lazy)
+    chain = Chain(digest, problem, settled.unit, eta, lazy=mechanism.lazy)
     chain.have_columns(chains * steps)
     rng = Randomness(source)
     looks = [*range(0, steps, every), steps]
@@ -127,7 +127,7 @@ def traces_not_private(
     return Traces(
         steps=np.array(looks, dtype=np.int64),
         supports=supports,
-        explained=_explained(gram, supports),
+        explained=_explained(digest, supports),
         f_truth=None if true is None else f_scores(supports, true),
         f_best=f_scores(supports, good),
         best=good,
@@ -187,17 +187,17 @@ def _positions(names: Iterable[int | str], stated: Stated, what: str) -> tuple[i
     return found
 
 
-def _explained(gram: Gram, supports: NDArray[np.int64]) -> NDArray[np.float64]:
+def _explained(digest: Digest, supports: NDArray[np.int64]) -> NDArray[np.float64]:
     flat = supports.reshape(-1, supports.shape[-1])
     different, where = np.unique(flat, axis=0, return_inverse=True)
-    shares = np.array([_share(gram, support) for support in different])
+    shares = np.array([_share(digest, support) for support in different])
     return np.asarray(shares[where].reshape(supports.shape[:-1]))
 
 
-def _share(gram: Gram, support: NDArray[np.int64]) -> float:
+def _share(digest: Digest, support: NDArray[np.int64]) -> float:
     """y' Phi_S y / y'y by least squares on the normal equations; 0 where y is 0."""
     scale = float(STEPS) ** 2
-    h = gram.block(np.array(support, dtype=np.int64)) / scale
-    c = gram.c[support] / scale
+    h = digest.block(np.array(support, dtype=np.int64)) / scale
+    c = digest.c[support] / scale
     b = np.linalg.lstsq(h, c, rcond=None)[0]
-    return float(c @ b) / (gram.yy / scale) if gram.yy else 0.0
+    return float(c @ b) / (digest.yy / scale) if digest.yy else 0.0

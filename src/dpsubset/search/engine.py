@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError, SearchLimitError
 from ..losses import scorer
 from ..public.problem import Problem, positive, whole
-from ..table.gram import Gram
+from ..table.digest import Digest
 from ..table.moments import Moments
 from .bounds.base import Bound
 from .bounds.choose import bounder
@@ -138,7 +138,7 @@ class Engine:
 
     def __init__(
         self,
-        data: Moments | Gram,
+        data: Moments | Digest,
         problem: Problem,
         unit: Fraction,
         eta: float,
@@ -149,9 +149,9 @@ class Engine:
         self.problem = problem
         self.unit = unit
         self.tuning = tuning
-        gram = Gram.from_moments(data) if isinstance(data, Moments) else data
-        self._scorer = scorer(gram, problem, unit, penalty)
-        self.bounder = bounder(gram, problem, self._scorer, eta, tuning)
+        digest = Digest.from_moments(data) if isinstance(data, Moments) else data
+        self._scorer = scorer(digest, problem, unit, penalty)
+        self.bounder = bounder(digest, problem, self._scorer, eta, tuning)
         self._scores: dict[Support, int] = {}
         self._limits = limits or Limits()
         self._deadline = time.monotonic() + self._limits.seconds

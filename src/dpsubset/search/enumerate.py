@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..errors import ArgumentError
 from ..losses import scorer
 from ..public.problem import Problem
-from ..table.gram import Gram
+from ..table.digest import Digest
 from ..table.moments import Moments
 
 #: Most supports that are listed one by one.
@@ -71,7 +71,7 @@ def list_supports(problem: Problem) -> NDArray[np.int64]:
     return chosen
 
 
-def enumerate_supports(data: Moments | Gram, problem: Problem, unit: Fraction) -> ScoredSupports:
+def enumerate_supports(data: Moments | Digest, problem: Problem, unit: Fraction) -> ScoredSupports:
     """Score every support."""
     supports = list_supports(problem)
     return ScoredSupports(supports, scorer(data, problem, unit).scores(supports), unit)

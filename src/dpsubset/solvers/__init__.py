@@ -20,7 +20,7 @@ from ..errors import ArgumentError
 from ..public.problem import Problem
 from ..search.best import Ranked
 from ..search.engine import Limits
-from ..table.gram import Gram
+from ..table.digest import Digest
 from .certify import Certified, Relaxation, SolverError
 
 __all__ = ["SOLVERS", "SolverError", "check", "solve"]
@@ -78,9 +78,9 @@ def check(solver: str, problem: Problem) -> None:
 
 
 def solve(
-    solver: str, gram: Gram, problem: Problem, unit: Fraction, count: int, limits: Limits
+    solver: str, digest: Digest, problem: Problem, unit: Fraction, count: int, limits: Limits
 ) -> list[Ranked]:
     """The R best supports in order, as `search.best.best_supports` gives them."""
     check(solver, problem)
-    relaxation = SOLVERS[solver]()(gram, problem, limits)
-    return Certified(gram, problem, unit, count, limits).find(relaxation)
+    relaxation = SOLVERS[solver]()(digest, problem, limits)
+    return Certified(digest, problem, unit, count, limits).find(relaxation)

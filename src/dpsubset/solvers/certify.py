@@ -30,8 +30,8 @@ from ..losses import scorer
 from ..public.problem import Problem
 from ..search.best import Ranked
 from ..search.engine import Limits, Support
+from ..table.digest import Digest
 from ..table.door import STEPS
-from ..table.gram import Gram
 
 #: How much further than asked for a solver may have strayed.
 CAUTION = 10.0
@@ -46,7 +46,7 @@ class Relaxation(Protocol):
 
     scale: float
 
-    def __init__(self, gram: Gram, problem: Problem, limits: Limits) -> None: ...
+    def __init__(self, digest: Digest, problem: Problem, limits: Limits) -> None: ...
 
     @staticmethod
     def check() -> None:
@@ -64,18 +64,18 @@ class Certified:
     """The R best supports, from a relaxation's word."""
 
     def __init__(
-        self, gram: Gram, problem: Problem, unit: Fraction, count: int, limits: Limits
+        self, digest: Digest, problem: Problem, unit: Fraction, count: int, limits: Limits
     ) -> None:
         self._problem = problem
         self._unit = float(unit)
         self._wanted = min(count, problem.supports)
-        self._scorer = scorer(gram, problem, unit)
+        self._scorer = scorer(digest, problem, unit)
         self._scores: dict[Support, int] = {}
         self._searched: set[Support] = set()
         self._deadline = time.monotonic() + limits.seconds
         # A first guess: the largest marginal gains.
-        gain = gram.c.astype(np.float64) ** 2 / np.maximum(
-            gram.diagonal + problem.ridge * STEPS**2, 1.0
+        gain = digest.c.astype(np.float64) ** 2 / np.maximum(
+            digest.diagonal + problem.ridge * STEPS**2, 1.0
         )
         gain[list(problem.always_include)] = math.inf
         self._guess: Support = tuple(sorted(np.argsort(-gain, kind="stable")[: problem.k].tolist()))

@@ -19,8 +19,8 @@ import math
 import numpy as np
 
 from ..public.problem import Problem
+from ..table.digest import Digest
 from ..table.door import STEPS
-from ..table.gram import Gram
 from .certify import CAUTION, power_of_two
 
 #: Of the eigenvalues of X'X, relatively to the largest.
@@ -30,11 +30,11 @@ _ROUNDING = 1e-13
 class Cones:
     """The numbers of (8), with its objective in units of a power of two."""
 
-    def __init__(self, gram: Gram, problem: Problem) -> None:
+    def __init__(self, digest: Digest, problem: Problem) -> None:
         self._problem = problem
-        gram.fetch(range(gram.p))
-        g = gram.columns[gram.slot][:, : gram.p] / float(STEPS) ** 2
-        c, yy = gram.c / float(STEPS) ** 2, gram.yy / STEPS**2
+        digest.fetch(range(digest.p))
+        g = digest.columns[digest.slot][:, : digest.p] / float(STEPS) ** 2
+        c, yy = digest.c / float(STEPS) ** 2, digest.yy / STEPS**2
         self.scale = power_of_two(yy)
         self.g = g / self.scale
         #: b'X'Xb is the sum of the squares of these linear forms.

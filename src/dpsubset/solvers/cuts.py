@@ -48,8 +48,8 @@ from ..public.problem import Problem
 from ..search.bounds.kernels import FREE
 from ..search.bounds.quadratic import smallest_eigenvalue
 from ..search.bounds.row_kernels import gradient, half_slope, slopes
+from ..table.digest import Digest
 from ..table.door import STEPS
-from ..table.gram import Gram
 from .certify import power_of_two
 
 Floats = NDArray[np.float64]
@@ -104,13 +104,13 @@ class Planes(ABC):
 class Cuts(Planes):
     """Of least squares, from moments."""
 
-    def __init__(self, gram: Gram, problem: Problem, shift: bool = True) -> None:
-        self._gram, self._problem = gram, problem
-        self.scale = power_of_two(gram.yy / STEPS**2)
-        self._c = gram.c.astype(object)
+    def __init__(self, digest: Digest, problem: Problem, shift: bool = True) -> None:
+        self._digest, self._problem = digest, problem
+        self.scale = power_of_two(digest.yy / STEPS**2)
+        self._c = digest.c.astype(object)
         self._radius = Fraction(problem.radius)
         #: In the units of the Gram matrix.
-        self._delta = _least_eigenvalue(gram) if shift else 0
+        self._delta = _least_eigenvalue(digest) if shift else 0
         #: Rounded down.
         self._ridge = problem.ridge + self._delta / STEPS**2
         if self._delta:
@@ -127,21 +127,21 @@ class Cuts(Planes):
         w = (self._c << _BITS) - gb
         unit = STEPS**2 << _BITS
         square = Fraction(int(exact @ gb[features]), unit << _BITS)  # b'Gb
-        base = Fraction(self._gram.yy, STEPS**2) - square - Fraction(mu) * self._radius**2
+        base = Fraction(self._digest.yy, STEPS**2) - square - Fraction(mu) * self._radius**2
         size = np.array([math.nextafter(abs(int(x)) / unit, math.inf) for x in w])
         return math.nextafter(float(base), -math.inf), self._gains(size, mu)
 
     def _columns(self, features: NDArray[np.int64]) -> NDArray[np.int64]:
-        self._gram.fetch(features.tolist())
-        return self._gram.columns[self._gram.slot[features], : self._gram.p]
+        self._digest.fetch(features.tolist())
+        return self._digest.columns[self._digest.slot[features], : self._digest.p]
 
     def _coefficients(self, features: NDArray[np.int64], z: Floats) -> tuple[Floats, float]:
         """The b of c(z) on its support, nearly, and the ball's multiplier."""
         problem = self._problem
         g = self._columns(features)[:, features] / float(STEPS) ** 2
         g[np.diag_indices_from(g)] -= self._delta / STEPS**2
-        c = self._gram.c[features] / float(STEPS) ** 2
-        yy = self._gram.yy / STEPS**2
+        c = self._digest.c[features] / float(STEPS) ** 2
+        yy = self._digest.yy / STEPS**2
         if problem.constraint == "ball":
             # b = sqrt(z) u: a ridge and a ball on u.
             root = np.sqrt(z)
@@ -212,17 +212,17 @@ class RowCuts(Planes):
         return np.where(source.response < 0, -t, t) if loss.labels else t
 
 
-def planes(gram: Gram, problem: Problem) -> Planes:
+def planes(digest: Digest, problem: Problem) -> Planes:
     """Tangent planes for the problem's loss."""
-    source = scorer(gram, problem, Fraction(1))  # no score is asked of it
-    return RowCuts(problem, source) if isinstance(source, FromRecords) else Cuts(gram, problem)
+    source = scorer(digest, problem, Fraction(1))  # no score is asked of it
+    return RowCuts(problem, source) if isinstance(source, FromRecords) else Cuts(digest, problem)
 
 
-def _least_eigenvalue(gram: Gram) -> int:
+def _least_eigenvalue(digest: Digest) -> int:
     """No more than the least eigenvalue of X'X, in units of its entries; 0 if not all is there."""
-    if gram.slot.min() < 0:
+    if digest.slot.min() < 0:
         return 0
-    g = gram.columns[gram.slot, : gram.p].astype(np.float64)
+    g = digest.columns[digest.slot, : digest.p].astype(np.float64)
     # What float64 may be off by grows with p and with the size of the matrix.
-    margin = 8.0 * gram.p * 2.0**-52 * float(np.linalg.norm(g))
+    margin = 8.0 * digest.p * 2.0**-52 * float(np.linalg.norm(g))
     return max(0, math.floor(smallest_eigenvalue(g) - margin))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..public.problem import Problem
 from ..search.engine import Limits, Support
-from ..table.gram import Gram
+from ..table.digest import Digest
 from .certify import CAUTION, SolverError, chosen, limit_passed
 from .cones import Cones
 from .cuts import planes
@@ -126,9 +126,9 @@ class _Tree(ABC):
 class OuterApproximation(_Tree):
     """Cuts on f(S) / scale, a power of two, so that everything lies in [0, 1]."""
 
-    def __init__(self, gram: Gram, problem: Problem, limits: Limits) -> None:
+    def __init__(self, digest: Digest, problem: Problem, limits: Limits) -> None:
         super().__init__(problem, limits)
-        self._planes = planes(gram, problem)
+        self._planes = planes(digest, problem)
         self.scale = self._planes.scale
         self._rows: list[tuple[float, NDArray[np.float64]]] = []
 
@@ -184,9 +184,9 @@ class OuterApproximation(_Tree):
 class ConeProgram(_Tree):
     """(8), solved anew for every question."""
 
-    def __init__(self, gram: Gram, problem: Problem, limits: Limits) -> None:
+    def __init__(self, digest: Digest, problem: Problem, limits: Limits) -> None:
         super().__init__(problem, limits)
-        self._cones = Cones(gram, problem)
+        self._cones = Cones(digest, problem)
         self.scale = self._cones.scale
 
     @property

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..public.problem import Problem
 from ..search.engine import Limits, Support
-from ..table.gram import Gram
+from ..table.digest import Digest
 from .certify import CAUTION, SolverError, chosen, limit_passed
 from .cuts import planes
 
@@ -38,10 +38,10 @@ _WHOLE = 1e-7
 class OuterApproximation:
     """Cuts on f(S) / scale, a power of two, so that everything lies in [0, 1]."""
 
-    def __init__(self, gram: Gram, problem: Problem, limits: Limits) -> None:
+    def __init__(self, digest: Digest, problem: Problem, limits: Limits) -> None:
         self._highspy: Any = _import()
         self._problem = problem
-        self._planes = planes(gram, problem)
+        self._planes = planes(digest, problem)
         self.scale = self._planes.scale
         self._limits = limits
         self._deadline = time.monotonic() + limits.seconds

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..public.problem import Problem
 from ..search.engine import Limits, Support
-from ..table.gram import Gram
+from ..table.digest import Digest
 from .certify import SolverError, chosen, limit_passed
 from .cones import Cones
 from .quiet import silent_stderr
@@ -31,13 +31,13 @@ _OPTIONS = {
 class ConeProgram:
     """(8), solved anew for every question."""
 
-    def __init__(self, gram: Gram, problem: Problem, limits: Limits) -> None:
+    def __init__(self, digest: Digest, problem: Problem, limits: Limits) -> None:
         self._scip: Any = _import()
         self._problem = problem
         self._limits = limits
         self._deadline = time.monotonic() + limits.seconds
         self._nodes = 0
-        self._cones = Cones(gram, problem)
+        self._cones = Cones(digest, problem)
         self.scale = self._cones.scale
 
     @staticmethod

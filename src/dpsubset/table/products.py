@@ -11,7 +11,7 @@ from ..kernels.arrays import Cells, Ints
 
 
 class Products(NamedTuple):
-    """Exact integers; see `gram.Gram`, whose arrays these are."""
+    """Exact integers; see `digest.Digest`, whose arrays these are."""
 
     columns: Ints
     slot: Ints

@@ -12,7 +12,7 @@ from ..errors import ArgumentError, TableError
 from ..losses import LOSSES
 from ..public.problem import Problem
 from ..public.schema import Schema
-from .gram import Gram
+from .digest import Digest
 from .moments import Moments
 from .sources import Progress, Table, open_table
 
@@ -59,17 +59,17 @@ class SealedTable:
 
     def read(
         self, problem: Problem, progress: Progress | None = None, *, records: bool = False
-    ) -> Gram:
+    ) -> Digest:
         """Send the values through the door; with ``records``, or for such a loss, keep them."""
         if self._table is None:
             assert self._moments is not None
-            return Gram.from_moments(self._moments)
+            return Digest.from_moments(self._moments)
         rows, p = self._table.rows, problem.p
         blocks = self._table.blocks(progress)
         wide = p > _MANY_VARIABLES and rows is not None and 2 * rows * (p + 1) <= _RECORD_BYTES
         if records or wide or LOSSES[problem.loss].needs_records:
-            return Gram.from_records(self._schema, blocks)
-        return Gram.from_moments(Moments.from_blocks(self._schema, blocks))
+            return Digest.from_records(self._schema, blocks)
+        return Digest.from_moments(Moments.from_blocks(self._schema, blocks))
 
 
 def check_records(data: Any, who: str, needed: bool) -> None:

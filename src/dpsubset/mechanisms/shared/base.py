@@ -19,7 +19,7 @@ from ...public.problem import Problem
 from ...search.engine import Engine, Limits
 from ...search.enumerate import ScoredSupports, enumerate_supports
 from ...search.tuning import USUAL, Tuning
-from ...table.gram import Gram
+from ...table.digest import Digest
 
 #: What a mechanism releases: a support, or nothing.
 Outcome = tuple[int, ...] | None
@@ -63,7 +63,7 @@ class Data:
     Limits and tuning are public, and the same for every table.
     """
 
-    gram: Gram = field(repr=False)
+    digest: Digest = field(repr=False)
     limits: Limits = field(default_factory=Limits)
     tuning: Tuning = USUAL
 
@@ -74,7 +74,7 @@ class Data:
         """
         unit = setting.sensitivity.unit
         return Engine(
-            self.gram, setting.problem, unit, float(eta), self.limits, penalty, self.tuning
+            self.digest, setting.problem, unit, float(eta), self.limits, penalty, self.tuning
         )
 
 
@@ -203,7 +203,7 @@ class ScoreMechanism(Mechanism):
         self, data: Data, setting: Setting
     ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
         """All supports and their log probabilities."""
-        scored = enumerate_supports(data.gram, setting.problem, setting.sensitivity.unit)
+        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.unit)
         supports: list[Outcome] = [tuple(row) for row in scored.supports.tolist()]
         return supports, self.log_probabilities(scored, self.eta(setting))
 

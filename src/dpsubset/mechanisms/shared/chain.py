@@ -20,8 +20,8 @@ from ...privacy.random import Randomness
 from ...privacy.random.draws import exp_interval
 from ...public.problem import Problem
 from ...search.enumerate import ScoredSupports
+from ...table.digest import Digest
 from ...table.door import STEPS
-from ...table.gram import Gram
 from . import chain_kernels as kernels
 
 _SCALE = float(STEPS) ** 2
@@ -33,7 +33,7 @@ _WORDS = 2**13
 _ROWS, _TABLE_BYTES = 2**16, 2**24
 
 #: All columns of X'X are had beforehand if they take no more bytes than this ...
-_GRAM_BYTES = 2**29
+_WHOLE_BYTES = 2**29
 #: ... and if the walk could multiply out at least 1/_BULK of their entries one by one: a matrix
 #: product is quicker an entry, but a walk that stays where it is asks for few.
 _BULK = 2
@@ -56,7 +56,7 @@ class Chain:
 
     def __init__(
         self,
-        gram: Gram,
+        digest: Digest,
         problem: Problem,
         unit: Fraction,
         eta: Fraction,
@@ -66,8 +66,8 @@ class Chain:
     ) -> None:
         self.problem, self.lazy = problem, lazy
         self.weight = eta * unit
-        self._gram, self._unit = gram, unit
-        self._scorer = Scorer(gram, problem, unit)
+        self._digest, self._unit = digest, unit
+        self._scorer = Scorer(digest, problem, unit)
         always = set(problem.always_include)
         self._free = np.array([j for j in range(problem.p) if j not in always], dtype=np.int64)
         self._members = problem.k - len(always)
@@ -82,13 +82,13 @@ class Chain:
 
     def have_columns(self, steps: int, work_bytes: int = _WORK_BYTES) -> None:
         """Multiply out X'X where that is quicker than entry by entry in this many steps."""
-        gram, p, k = self._gram, self.problem.p, self.problem.k
+        digest, p, k = self._digest, self.problem.p, self.problem.k
         entries = steps * (k * (k - 1) // 2)
-        if gram.whole or 8 * p * p > _GRAM_BYTES or entries * _BULK < p * p:
+        if digest.whole or 8 * p * p > _WHOLE_BYTES or entries * _BULK < p * p:
             return
-        batch = max(1, work_bytes // (8 * max(1, gram.n)))
+        batch = max(1, work_bytes // (8 * max(1, digest.n)))
         for start in range(0, p, batch):
-            gram.fetch(range(start, min(p, start + batch)))
+            digest.fetch(range(start, min(p, start + batch)))
 
     def start(self, rng: Randomness) -> Walk:
         """A walk from a uniformly random support."""
@@ -107,7 +107,7 @@ class Chain:
         """So many steps of a walk; words that are left over at the end are thrown away."""
         if self._pairs == 0:  # a single support
             return
-        state, gram, problem = walk.state, self._gram, self.problem
+        state, digest, problem = walk.state, self._digest, self.problem
         state[kernels.LEFT] = steps
         # Words up to here, modulo the number of pairs, are uniform; beyond it they are drawn again.
         last = np.uint64(2**64 - 2**64 % self._pairs - 1)
@@ -124,7 +124,7 @@ class Chain:
             else:
                 self._decide(walk, words[state[kernels.USED] - 1], bits, rng)
             halt = kernels.walk(
-                gram.products, gram.c, gram.yy, problem.coefficients, problem.ridge, _SCALE,
+                digest.products, digest.c, digest.yy, problem.coefficients, problem.ridge, _SCALE,
                 float(self._unit), float(self.weight), self._pairs, last, self.lazy, bits, words,
                 walk.inside, walk.outside, walk.members, walk.trial, state,
                 self._known, self._remembered,

@@ -15,8 +15,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from ...table.digest import Digest
 from ...table.door import STEPS
-from ...table.gram import Gram
 
 #: Scores keep this many bits below the change that one record makes: what is cut off then costs
 #: less than a sixteen-millionth of epsilon, and scores of 2^33 records fit in int64.
@@ -28,7 +28,7 @@ class Gradient:
 
     Parameters
     ----------
-    gram : Gram
+    digest : Digest
         The moments.
     radius : Fraction
         The size of coefficients: b = radius * m / parts.
@@ -36,9 +36,9 @@ class Gradient:
         Of the problem.
     """
 
-    def __init__(self, gram: Gram, radius: Fraction, ridge: float) -> None:
-        self._gram, self._radius, self._ridge = gram, radius, Fraction(ridge)
-        self._c: list[int] = gram.c.tolist()
+    def __init__(self, digest: Digest, radius: Fraction, ridge: float) -> None:
+        self._digest, self._radius, self._ridge = digest, radius, Fraction(ridge)
+        self._c: list[int] = digest.c.tolist()
 
     def at(self, m: Mapping[int, int], parts: int) -> list[int]:
         """Its entries at b = radius * m / parts; m by column, zeros left out."""
@@ -55,14 +55,14 @@ class Gradient:
 
     def _products(self, m: Mapping[int, int]) -> list[int]:
         """X'X m."""
-        gram, columns, weights = self._gram, list(m), list(m.values())
-        gram.fetch(columns)
-        rows = gram.columns[gram.slot[columns], : gram.p]
+        digest, columns, weights = self._digest, list(m), list(m.values())
+        digest.fetch(columns)
+        rows = digest.columns[digest.slot[columns], : digest.p]
         # Where no partial sum can pass int64 it is quick; otherwise Python's integers do it.
-        fits = gram.n * STEPS**2 * sum(map(abs, weights)) < 2**63
+        fits = digest.n * STEPS**2 * sum(map(abs, weights)) < 2**63
         kind = np.int64 if fits else object
         sums: list[int] = (np.array(weights, dtype=kind) @ rows.astype(kind)).tolist()
-        return sums if columns else [0] * gram.p
+        return sums if columns else [0] * digest.p
 
 
 def change(radius: Fraction, m: Mapping[int, int], parts: int) -> int:

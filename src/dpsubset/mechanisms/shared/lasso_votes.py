@@ -29,8 +29,8 @@ from ...errors import ArgumentError
 from ...privacy.random import Randomness
 from ...public.problem import Problem, whole
 from ...search.enumerate import list_supports
+from ...table.digest import Digest
 from ...table.door import STEPS
-from ...table.gram import Gram
 from .base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
 
 #: Sorted positions of at most k variables, those always included left out.
@@ -100,7 +100,7 @@ class LassoVotes(Mechanism):
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         """Nothing yet: blocks are drawn, and so are the votes, with every draw afresh."""
-        return _Draws(self, data.gram, setting)
+        return _Draws(self, data.digest, setting)
 
     def listed(self, setting: Setting) -> list[Outcome]:
         """All outcomes."""
@@ -108,10 +108,10 @@ class LassoVotes(Mechanism):
 
     def outcomes(self, data: Data, setting: Setting) -> tuple[list[Outcome], Floats] | None:
         """The mean over all assignments of records to blocks, where they can be listed."""
-        blocks, n = self.number(setting), data.gram.n
+        blocks, n = self.number(setting), data.digest.n
         if n * math.log(blocks) > math.log(MOST_ASSIGNMENTS):
             return None
-        box = BallotBox(data.gram, setting.problem)
+        box = BallotBox(data.digest, setting.problem)
         tables = Counter(tuple(sorted(box.votes(a))) for a in self.assignments(n, blocks))
         logs = [self.log_probabilities(votes, setting) for votes in tables]
         shares = np.log(np.array(list(tables.values())) / tables.total())
@@ -124,15 +124,15 @@ class LassoVotes(Mechanism):
 
         For any number of records. The guarantee holds for each assignment by itself.
         """
-        votes = BallotBox(data.gram, setting.problem).votes(assignment)
+        votes = BallotBox(data.digest, setting.problem).votes(assignment)
         return self.listed(setting), self.log_probabilities(votes, setting)
 
 
 class _Draws(Sampler):
-    def __init__(self, mechanism: LassoVotes, gram: Gram, setting: Setting) -> None:
-        self._mechanism, self._setting, self._n = mechanism, setting, gram.n
+    def __init__(self, mechanism: LassoVotes, digest: Digest, setting: Setting) -> None:
+        self._mechanism, self._setting, self._n = mechanism, setting, digest.n
         self._blocks = mechanism.number(setting)
-        self._box = BallotBox(gram, setting.problem)
+        self._box = BallotBox(digest, setting.problem)
 
     def draw(self, rng: Randomness) -> Outcome:
         assignment = self._mechanism.assign(self._n, self._blocks, rng)
@@ -142,12 +142,12 @@ class _Draws(Sampler):
 class BallotBox:
     """The votes of blocks of one table."""
 
-    def __init__(self, gram: Gram, problem: Problem) -> None:
+    def __init__(self, digest: Digest, problem: Problem) -> None:
         self._problem = problem
-        self._rows = np.empty((gram.n, gram.p + 1), dtype=np.int16)
-        self._rows[:, :-1], self._rows[:, -1] = gram.records.T, gram.response
+        self._rows = np.empty((digest.n, digest.p + 1), dtype=np.int16)
+        self._rows[:, :-1], self._rows[:, -1] = digest.records.T, digest.response
         # In a small table the same blocks come up again and again.
-        self._vote = lru_cache(maxsize=4096 if gram.n <= _FEW else 0)(self._cast)
+        self._vote = lru_cache(maxsize=4096 if digest.n <= _FEW else 0)(self._cast)
 
     def votes(self, assignment: Sequence[int]) -> list[Vote]:
         """One for each block that holds a record, in the order of the blocks."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...losses import Scorer
 from ...losses.rows import FromRecords
 from ...public.problem import Problem
-from ...table.gram import Gram
+from ...table.digest import Digest
 from ..tuning import USUAL, Tuning
 from .base import Bounder
 from .quadratic import LeastSquaresBounder
@@ -13,9 +13,9 @@ from .rows import RowBounder
 
 
 def bounder(
-    gram: Gram, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning = USUAL
+    digest: Digest, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning = USUAL
 ) -> Bounder:
     """What bounds the scores of a problem on a data set."""
     if isinstance(scorer, FromRecords):
-        return RowBounder(gram, problem, scorer, eta, tuning)
-    return LeastSquaresBounder(gram, problem, scorer, eta, tuning)
+        return RowBounder(digest, problem, scorer, eta, tuning)
+    return LeastSquaresBounder(digest, problem, scorer, eta, tuning)

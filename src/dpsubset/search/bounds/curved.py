@@ -20,8 +20,8 @@ from ...kernels.arrays import Array, Ints
 from ...losses.base import SLOPES
 from ...losses.rows import FromRecords
 from ...public.problem import Problem
+from ...table.digest import Digest
 from ...table.door import STEPS
-from ...table.gram import Gram
 from ..region import Region
 from ..tuning import Tuning
 from . import row_kernels
@@ -36,14 +36,14 @@ class CurvedBounder(QuadraticBounder):
     """Computes bounds for the regions of one problem whose loss has curvature within the reach."""
 
     def __init__(
-        self, gram: Gram, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning,
+        self, digest: Digest, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning,
         parabola: tuple[float, Ints],
     ) -> None:  # fmt: skip
         self._omega, self._table = parabola
-        gram.fetch(range(problem.p))
+        digest.fetch(range(problem.p))
         # A little larger than it should be: H must not be above what it stands for.
         scale = float(STEPS) ** 2 * (2.0 / self._omega) * (1.0 + 2.0**-40)
-        super().__init__(gram, problem, scorer, tuning, c=np.zeros(problem.p), yy=float(gram.n),
+        super().__init__(digest, problem, scorer, tuning, c=np.zeros(problem.p), yy=float(digest.n),
                          scale=scale, eta=eta)  # fmt: skip
         self.most_closed = min(tuning.last_pick, tuning.last_pick_records)
         self._from = scorer
@@ -52,7 +52,7 @@ class CurvedBounder(QuadraticBounder):
 
     def root(self, region: Region, rounds: int = 8) -> Bound:
         """A bound from scratch: all predictions are 0."""
-        c, yy, _ = self._lines(region, np.zeros(self._gram.n))
+        c, yy, _ = self._lines(region, np.zeros(self._digest.n))
         bound = Bound.fresh(region, c, yy, self._d, self.problem.p)
         self._focus(bound)
         return self._settle(bound, rounds)

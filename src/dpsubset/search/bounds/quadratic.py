@@ -16,8 +16,8 @@ from threadpoolctl import ThreadpoolController
 from ...kernels.arrays import ROUNDING, Array, Ints
 from ...losses import Scorer
 from ...public.problem import Problem
+from ...table.digest import Digest
 from ...table.door import STEPS
-from ...table.gram import Gram
 from ..region import Region
 from ..tuning import Tuning
 from . import diagonal_kernels as diagonals
@@ -40,14 +40,14 @@ class QuadraticBounder(Bounder):
     """Bounds from a quadratic objective b'Hb - 2c'b + yy with H = X'X / scale + ridge."""
 
     def __init__(
-        self, gram: Gram, problem: Problem, scorer: Scorer, tuning: Tuning, *, c: Array,
+        self, digest: Digest, problem: Problem, scorer: Scorer, tuning: Tuning, *, c: Array,
         yy: float, scale: float, eta: float,
     ) -> None:  # fmt: skip
         # |G_ij| <= max G_ii for a Gram matrix.
-        largest = float(gram.diagonal.max()) / scale + problem.ridge
+        largest = float(digest.diagonal.max()) / scale + problem.ridge
         super().__init__(problem, scorer, tuning, c=c, yy=yy, largest=largest, eta=eta)
-        self._gram, self._scale = gram, scale
-        self._keeps_b = gram.whole and problem.p <= tuning.large
+        self._digest, self._scale = digest, scale
+        self._keeps_b = digest.whole and problem.p <= tuning.large
         #: Whether diagonals are worth their time; whether every region gets its own.
         self._hard = self._local = False
         self._crowds: tuple[Ints, Ints] | None = None
@@ -95,7 +95,7 @@ class QuadraticBounder(Bounder):
         where the other picks have little weight: d is almost all of their part of H, and b need not
         know them. False if there is no such diagonal.
         """
-        region, gram, k = bound.region, self._gram, self.problem.k
+        region, digest, k = bound.region, self._digest, self.problem.k
         core = np.zeros(self.problem.p, dtype=np.bool_)
         core[region.members] = True
         others = 0
@@ -108,9 +108,9 @@ class QuadraticBounder(Bounder):
         assert self._crowds is not None
         for _ in range(_FOCUSES):
             features = np.flatnonzero(core)
-            size = float(gram.diagonal[features].sum() + gram.diagonal.max()) / self._scale
+            size = float(digest.diagonal[features].sum() + digest.diagonal.max()) / self._scale
             if len(features) > _LARGEST_CORE or not diagonals.sparse_diagonal(
-                gram.columns, gram.slot, self._scale, gram.diagonal, *self._crowds, others,
+                digest.columns, digest.slot, self._scale, digest.diagonal, *self._crowds, others,
                 region.status, features, 64 * (len(features) + 4) * ROUNDING * size, d,
             ):  # fmt: skip
                 return False
@@ -139,9 +139,9 @@ class QuadraticBounder(Bounder):
         p = self.problem.p
         if self._crowds is None:
             self._crowds = self._find_crowds()
-        if not self.constraint.is_joint() or self.problem.p > self._gram.n:
+        if not self.constraint.is_joint() or self.problem.p > self._digest.n:
             return
-        block = self._gram.columns[:p, :p] / self._scale
+        block = self._digest.columns[:p, :p] / self._scale
         nudge = _nudge(block, self.problem.ridge)
         block[np.diag_indices_from(block)] += self.problem.ridge + nudge
         d = np.full(p, max(0.0, smallest_eigenvalue(block) - 4 * nudge))
@@ -161,7 +161,7 @@ class QuadraticBounder(Bounder):
     def _find_crowds(self) -> tuple[Ints, Ints]:
         """Which features are most alike, and how much."""
         most = min(self.problem.k + _NEIGHBOURS, max(self.problem.p - 1, 1))
-        return diagonals.crowds(self._gram.columns, self._gram.slot, self.problem.p, most)
+        return diagonals.crowds(self._digest.columns, self._digest.slot, self.problem.p, most)
 
     def _extract(self, bound: Bound, sweeps: tuple[float, ...]) -> None:
         """Take as much of H out as a diagonal d as the region's own features allow.
@@ -172,7 +172,7 @@ class QuadraticBounder(Bounder):
         outside = bound.region.status == kernels.OUT
         features = np.flatnonzero(~outside)
         free = bound.region.status[features] != kernels.IN
-        block = self._gram.columns[np.ix_(features, features)] / self._scale
+        block = self._digest.columns[np.ix_(features, features)] / self._scale
         nudge = _nudge(block, self.problem.ridge)
         block[np.diag_indices_from(block)] += self.problem.ridge + nudge
         d = np.where(free, bound.d[features], 0.0)
@@ -199,7 +199,7 @@ class QuadraticBounder(Bounder):
         used = np.flatnonzero(bound.b)
         weights = bound.b[used] / self._scale
         bound.u[:] = (
-            weights @ self._gram.columns[self._gram.slot[used], :p]
+            weights @ self._digest.columns[self._digest.slot[used], :p]
             + (self.problem.ridge - d) * bound.b
         )
         norm = float(np.abs(bound.b).sum()) * (1 + 1e-9)
@@ -214,7 +214,7 @@ class QuadraticBounder(Bounder):
         # An improvement of 2 % of 1/eta in the exponent is worth another round.
         while True:
             missing = kernels.improve(
-                self._gram.columns, self._gram.slot, self._scale, bound.c, region.view,
+                self._digest.columns, self._digest.slot, self._scale, bound.c, region.view,
                 self.constraint, self.problem.ridge, bound.d, self.eta, rounds, 0.02 / self.eta,
                 self._largest, bound.core, bound.b, bound.u, bound.point,
             )  # fmt: skip
@@ -231,25 +231,25 @@ class QuadraticBounder(Bounder):
             if m:
                 free = region.pool(pool)
                 wanted += free[np.argsort(-g[free], kind="stable")[: 3 * m + 16]].tolist()
-        self._gram.fetch(wanted)
+        self._digest.fetch(wanted)
 
 
 class LeastSquaresBounder(QuadraticBounder):
     """Bounds for least squares, from moments."""
 
     def __init__(
-        self, gram: Gram, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning
+        self, digest: Digest, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning
     ) -> None:
-        yy = gram.yy / _SCALE
+        yy = digest.yy / _SCALE
         # Smoother than the mechanism asks for where eta is large: the dual ascent needs it.
         smooth = min(eta, 250.0 / yy) if yy > 0 else 1.0
-        super().__init__(gram, problem, scorer, tuning, c=gram.c / _SCALE, yy=yy, scale=_SCALE,
+        super().__init__(digest, problem, scorer, tuning, c=digest.c / _SCALE, yy=yy, scale=_SCALE,
                          eta=smooth)  # fmt: skip
         # For the balls the part of H that is taken out as a diagonal decides hard searches: on
         # small problems every region gets its own, on larger ones there is one for all. A good
         # ridge makes a search easy; others turn out to be hard: see `strengthen`.
         self._hard = problem.ridge < 0.05 * self._largest
-        self._local = self.constraint.is_joint() and problem.p <= tuning.small and gram.whole
+        self._local = self.constraint.is_joint() and problem.p <= tuning.small and digest.whole
 
 
 @functools.cache
@@ -267,7 +267,7 @@ def smallest_eigenvalue(block: Array) -> float:
         return 0.0
 
 
-def _nudge(gram: Array, ridge: float) -> float:
+def _nudge(digest: Array, ridge: float) -> float:
     """What rounding can hide from a factorisation of H or an eigenvalue, several times over."""
-    size = float(np.trace(gram)) + ridge * len(gram)
-    return 64 * (len(gram) + 4) * ROUNDING * max(size, 1e-300)
+    size = float(np.trace(digest)) + ridge * len(digest)
+    return 64 * (len(digest) + 4) * ROUNDING * max(size, 1e-300)

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...losses.rows import FromRecords
 from ...public.problem import Problem
+from ...table.digest import Digest
 from ...table.door import STEPS
-from ...table.gram import Gram
 from ..region import Region
 from ..tuning import Tuning
 from . import row_kernels
@@ -23,7 +23,7 @@ class RowBounder(Bounder):
     """Computes bounds for the regions of one problem on the records of a data set."""
 
     def __init__(
-        self, gram: Gram, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning
+        self, digest: Digest, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning
     ) -> None:
         n = float(scorer.records.shape[1])
         # w is all that there is of c - u; it is at most n in size.
@@ -33,7 +33,7 @@ class RowBounder(Bounder):
         self.most_closed = min(tuning.last_pick, tuning.last_pick_records)
         self.most_listed = tuning.listable_records
         self.hard_after = tuning.hard_after_records
-        self._gram, self._from = gram, scorer
+        self._digest, self._from = digest, scorer
         self._curved: CurvedBounder | None = None
         self._table = scorer.row_loss.conjugates()
         self._smoothing = scorer.row_loss.smoothing(problem.reach)
@@ -61,9 +61,9 @@ class RowBounder(Bounder):
         if (
             parabola is not None
             and self.problem.p <= self.tuning.large
-            and self._gram.n < 2**28  # sums of the table's entries fit in int64
+            and self._digest.n < 2**28  # sums of the table's entries fit in int64
         ):
-            self._curved = CurvedBounder(self._gram, self.problem, self._from, self.eta,
+            self._curved = CurvedBounder(self._digest, self.problem, self._from, self.eta,
                                          self.tuning, parabola)  # fmt: skip
 
     def _improve(self, bound: Bound, rounds: int) -> None:

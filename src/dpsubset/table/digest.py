@@ -1,8 +1,10 @@
-"""Gram: the entries of X'X that a search asks for, whole or on demand, always exact integers.
+"""Digest: what is kept of a table behind the door, for scorers, bounds and mechanisms.
 
-For many variables the p x p matrix need not exist. A search touches the columns of a few dozen
-variables; `Gram.from_records` keeps the quantised records (two bytes a cell) and multiplies columns
-out when they are first asked for. The answers are the same integers as those of the moments.
+It has the entries of X'X that a search asks for, whole or on demand, always exact integers. For
+many variables the p x p matrix need not exist. A search touches the columns of a few dozen
+variables: `Digest.from_records` keeps the quantised records (two bytes a cell) and multiplies
+columns out when they are first asked for. The answers are the same integers as those of the
+moments. Losses that are summed over records find these here too.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ Ints = NDArray[np.int64]
 _NOTHING: NDArray[np.int16] = np.empty(0, dtype=np.int16)
 
 
-class Gram:
+class Digest:
     """X'X by column, with X'y, y'y, its diagonal and n.
 
     Attributes
@@ -84,10 +86,10 @@ class Gram:
         return products.block(self.products, features)
 
     def __repr__(self) -> str:
-        return f"Gram(p={self.p}, private values hidden)"
+        return f"Digest(p={self.p}, private values hidden)"
 
     @classmethod
-    def from_moments(cls, moments: Moments) -> Gram:
+    def from_moments(cls, moments: Moments) -> Digest:
         """All of X'X at hand."""
         products, p = moments.products, moments.p
         return cls(
@@ -102,7 +104,7 @@ class Gram:
         )
 
     @classmethod
-    def from_records(cls, schema: Schema, blocks: Iterable[Block]) -> Gram:
+    def from_records(cls, schema: Schema, blocks: Iterable[Block]) -> Digest:
         """Columns of X'X when they are asked for."""
         door = Door(schema)
         parts = [np.empty((door.width, 0), dtype=np.int16)]
@@ -116,7 +118,7 @@ class Gram:
         return cls.of_cells(cells, schema.fingerprint())
 
     @classmethod
-    def of_cells(cls, cells: NDArray[np.int16], fingerprint: str) -> Gram:
+    def of_cells(cls, cells: NDArray[np.int16], fingerprint: str) -> Digest:
         """From quantised columns, the response last."""
         n = cells.shape[1]
         check_n(n)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from .errors import ArgumentError
-from .losses import LOSSES
 from .privacy.sensitivity import Sensitivity
 from .public.problem import whole
 from .public.schema import Schema
@@ -23,7 +22,7 @@ from .search.best import Ranked, best_supports
 from .search.best import best_in_bucket as search_bucket
 from .search.engine import Engine
 from .solvers import check, solve
-from .table.sealed import SealedTable, check_records
+from .table.sealed import SealedTable
 from .table.sources import Progress
 
 
@@ -50,13 +49,12 @@ class _Search:
     ) -> None:
         stated = state(data, schema, k=k, **asked)
         self.problem, self._limits, self._solver = stated.problem, stated.limits, solver
-        self._names = stated.schema.feature_names
+        self._design = stated.design
         self._unit = Sensitivity.of(self.problem).unit
-        loss = self.problem.loss
-        check_records(data, f"the {loss} loss", LOSSES[loss].needs_records)
         if solver != "engine":
             check(solver, self.problem)
-        self._digest = SealedTable(data, stated.schema, asked.get("y")).read(self.problem, progress)
+        table = SealedTable(data, stated.schema, asked.get("y"), records_for=stated.records_for)
+        self._digest = table.read(self.problem, progress)
 
     @cached_property
     def engine(self) -> Engine:
@@ -71,9 +69,7 @@ class _Search:
 
     def named(self, ranked: Ranked) -> ScoredSupport:
         score, support = ranked
-        return ScoredSupport(
-            support, tuple(self._names[j] for j in support), float(score * self._unit)
-        )
+        return ScoredSupport(support, tuple(self._design.names(support)), float(score * self._unit))
 
 
 @takes(state)

@@ -108,8 +108,11 @@ def select(
         raise ArgumentError("diagnostics must be None or 'not-private', which says what they are")
     planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
     table = seal(planned, data, asked.get("y"))
+    planned = planned.with_rows(table.rows)
+    # Before a value is read, unless it takes the number of rows and only reading tells that.
+    guarantee = planned.price() if planned.priced else None
     planned, sampler = _read(planned, table, progress)
-    guarantee = planned.price()
+    guarantee = guarantee or planned.price()
     outcome = sampler.draw(planned.randomness)
     counts = sampler.diagnostics() if diagnostics else {}
     return _release(planned, guarantee, outcome, counts)
@@ -186,11 +189,9 @@ def price(
     planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
     if data is not None:
         planned = planned.with_rows(seal(planned, data, asked.get("y")).rows)
-    setting = planned.setting
-    known = setting.n is not None or not planned.mechanism.priced_by_rows(setting)
     declared = planned.stated.schema
     return Price(
-        guarantee=planned.price() if known else None,
+        guarantee=planned.price() if planned.priced else None,
         mechanism=planned.mechanism.name,
         columns=(*declared.feature_names, declared.response.name),
     )
@@ -199,7 +200,7 @@ def price(
 def _read(planned: Plan, table: SealedTable, progress: Progress | None) -> tuple[Plan, Sampler]:
     """Read the table and do everything but the draw."""
     stated, chosen = planned.stated, planned.mechanism
-    digest = table.read(stated.problem, progress, records=chosen.needs_records)
+    digest = table.read(stated.problem, progress)
     planned = planned.with_rows(digest.n)
     return planned, chosen.prepare(Data(digest, stated.limits), planned.setting)
 
@@ -210,7 +211,7 @@ def _release(
     schema, chosen = planned.stated.schema, planned.mechanism
     return Release(
         support=outcome,
-        features=[schema.feature_names[j] for j in outcome or ()],
+        features=planned.stated.design.names(outcome),
         guarantee=guarantee,
         mechanism=chosen.name,
         mechanism_summary=chosen.summary,

@@ -18,7 +18,7 @@ PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in ROOT.glob("
 
 #: A path in backquotes: of a Python module or a proof, or of a folder.
 _PATH = re.compile(r"`([\w./]+(?:\.py|\.md|/))`")
-_OBJECT = re.compile(r"`([a-z_.]+):([A-Za-z_][\w.]*)`")
+_OBJECT = re.compile(r"`([a-z0-9_.]+):([A-Za-z_][\w.]*)`")
 _LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
 
 

@@ -17,7 +17,7 @@ ROOMS = {"public", "table", "privacy"}
 
 #: What a layer may import of the package, besides itself and `errors`. Nothing may import the
 #: package's own __init__, which imports lazily.
-DESCRIBED = {"public.labels", "public.bounds_file", "public.schema"}
+DESCRIBED = {"public.labels", "public.bounds_file", "public.schema", "public.design"}
 DATA = {"table.door", "table.moments", "table.products", "table.digest"}
 BASE = {"arguments", "exact", "kernels", "constraints"} | DESCRIBED | DATA
 MODEL = {"public.problem", "losses", "privacy.sensitivity"}
@@ -33,7 +33,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "public.labels": {"arguments"},
     "public.bounds_file": set(),
     "public.schema": {"public.labels", "arguments", "public.bounds_file"},
-    "table.door": {"public.schema"},
+    "public.design": {"arguments", "public.schema"},
+    "table.door": {"public.schema", "public.design"},
     "table.moments": {"arguments", "public.schema", "table.door"},
     "table.products": {"kernels"},
     "table.digest": {"public.schema", "table.door", "table.moments", "table.products"},

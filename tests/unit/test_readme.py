@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import dpsubset as dps
 from dpsubset.cli import app
+from dpsubset.public.design import Design
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
@@ -57,4 +58,4 @@ def test_the_bounds_file(tmp_path: Path) -> None:
     names = ["id_1", "age", "snp_1", "cost", "snp_2", "dose"]
     schema = dps.Schema.read(tmp_path / "schema.yaml", names=names)
     assert schema.feature_names == ("age", "snp_1", "snp_2", "dose")
-    assert schema.highs.tolist() == [110, 2, 2, 1, 20_000]
+    assert Design.of(schema).highs.tolist() == [110, 2, 2, 1, 20_000]

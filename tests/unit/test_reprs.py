@@ -106,7 +106,7 @@ def test_no_object_shows_what_is_private(name: str, loss: str) -> None:
     planned = plan(X, SCHEMA, k=2, epsilon=0.5, delta=delta, mechanism=name, options=options(name),
                    allow_unproven=True, **asked)  # fmt: skip
     setting, table = planned.setting, seal(planned, X, Y)
-    data = Data(table.read(setting.problem, records=planned.mechanism.needs_records))
+    data = Data(table.read(setting.problem))
     sampler = planned.mechanism.prepare(data, setting)
     digest = Digest.from_records(SCHEMA, [(X, Y)])
     scores = enumerate_supports(digest, setting.problem, setting.sensitivity.unit).scores

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dpsubset import Bounds, Schema, SchemaError
 from dpsubset.public.bounds_file import template
+from dpsubset.public.design import Design
 from dpsubset.public.schema import Column
 
 FINITE = st.floats(-1e300, 1e300)
@@ -50,9 +51,9 @@ def small(**options: object) -> Schema:
 def test_from_bounds_keeps_order_roles_and_bounds() -> None:
     schema = small(always_include=["bmi"], unit="one patient", bad_cells="low")
     assert schema.feature_names == ("age", "bmi")
-    assert schema.always_include == (1,)
-    assert schema.lows.tolist() == [0.0, 10.0, 0.0]
-    assert schema.highs.tolist() == [110.0, 60.0, 50_000.0]
+    assert Design.of(schema).always == (1,)
+    assert Design.of(schema).lows.tolist() == [0.0, 10.0, 0.0]
+    assert Design.of(schema).highs.tolist() == [110.0, 60.0, 50_000.0]
     assert (schema.unit, schema.bad_cells) == ("one patient", "low")
 
 
@@ -62,7 +63,7 @@ def test_ignored_columns_are_no_variables_and_need_no_bounds() -> None:
         Column("y", 0, 1),
     )
     assert schema.feature_names == ("a", "b")
-    assert schema.always_include == (1,)
+    assert Design.of(schema).always == (1,)
 
 
 @given(schemas(), st.sampled_from(["schema.yaml", "schema.json"]))
@@ -215,16 +216,16 @@ def test_fingerprints_tell_every_public_fact_apart() -> None:
 def test_bounds_of_arrays() -> None:
     names = ["x0", "x1", "x2"]
     one = Bounds(x=0.5, y=(0, 10)).schema(names)
-    assert one.lows.tolist() == [-0.5, -0.5, -0.5, 0.0]
-    assert one.highs.tolist() == [0.5, 0.5, 0.5, 10.0]
-    assert Bounds(x=(0, 2), y=1).schema(names).lows.tolist() == [0, 0, 0, -1]
+    assert Design.of(one).lows.tolist() == [-0.5, -0.5, -0.5, 0.0]
+    assert Design.of(one).highs.tolist() == [0.5, 0.5, 0.5, 10.0]
+    assert Design.of(Bounds(x=(0, 2), y=1).schema(names)).lows.tolist() == [0, 0, 0, -1]
     each = [(0, 1), 2, (3, 4)]
-    assert Bounds(x=each, y=1).schema(names).lows.tolist() == [0, -2, 3, -1]
+    assert Design.of(Bounds(x=each, y=1).schema(names)).lows.tolist() == [0, -2, 3, -1]
     array = np.array([[0, 1], [2, 3], [4, 5]])
-    assert Bounds(x=array, y=1).schema(names).highs.tolist() == [1, 3, 5, 1]
+    assert Design.of(Bounds(x=array, y=1).schema(names)).highs.tolist() == [1, 3, 5, 1]
     # Two columns: a pair of numbers is one interval, a pair of pairs is one a column.
-    assert Bounds(x=[1, 2], y=1).schema(names[:2]).lows.tolist() == [1, 1, -1]
-    assert Bounds(x=[(0, 1), (2, 3)], y=1).schema(names[:2]).lows.tolist() == [0, 2, -1]
+    assert Design.of(Bounds(x=[1, 2], y=1).schema(names[:2])).lows.tolist() == [1, 1, -1]
+    assert Design.of(Bounds(x=[(0, 1), (2, 3)], y=1).schema(names[:2])).lows.tolist() == [0, 2, -1]
 
 
 @pytest.mark.parametrize(

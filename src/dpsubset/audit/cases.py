@@ -364,7 +364,7 @@ def _by_promise(
 
 
 def _at(setting: Setting, pair: Pair) -> Setting:
-    public = setting.problem.neighbours == "replace-one"
+    public = setting.problem.n_is_public
     return replace(setting, n=pair.first.n if public else None)
 
 

@@ -210,7 +210,7 @@ class _Rival:
 
     @classmethod
     def of(cls, mechanism: Mechanism, setting: Setting, pair: Pair) -> _Rival:
-        public = setting.problem.neighbours == "replace-one"
+        public = setting.problem.n_is_public
         one, two = (
             mechanism.prepare(data, replace(setting, n=data.digest.n if public else None))
             for data in pair.data(mechanism, setting.problem)

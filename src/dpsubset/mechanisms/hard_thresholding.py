@@ -95,7 +95,7 @@ class HardThresholding(Mechanism):
         """Least squares only; under add-remove the number of rows must be guessed."""
         super().check(setting)
         check_linear(self.name, setting)
-        if self.rows is None and setting.problem.neighbours == "add-remove":
+        if self.rows is None and not setting.problem.n_is_public:
             raise ArgumentError(
                 f"{self.name} needs rows, a public guess of the number of rows: under add-remove "
                 "the number itself is private"
@@ -103,7 +103,7 @@ class HardThresholding(Mechanism):
 
     def rounds(self, setting: Setting) -> Rounds:
         """N0 rounds of as many picks as are free, with values between them."""
-        return Rounds.of(setting, self.iterations, _free(setting.problem), self.share)
+        return Rounds.of(setting, self.iterations, setting.problem.picks, self.share)
 
     def sensitivity(self, setting: Setting, b: Coefficients) -> int:
         """How far neighbours can move an entry of `targets`."""
@@ -247,15 +247,15 @@ class _Descent(Sampler):
     def draw(self, rng: Randomness) -> Outcome:
         mechanism, setting, rounds = self._mechanism, self._setting, self._rounds
         problem = setting.problem
-        columns = _free_columns(problem)
+        columns = problem.free
         b: Coefficients = {}
         support: tuple[int, ...] = ()
         for left in range(mechanism.iterations - 1, -1, -1):
             targets = mechanism.targets(self._gradient, setting, b)
             sensitivity = mechanism.sensitivity(setting, b)
             scores = [abs(targets[j]) for j in columns]
-            picks = rounds.pick(scores, _free(problem), sensitivity)
-            support = tuple(sorted((*problem.always_include, *(columns[i] for i in picks))))
+            picks = rounds.pick(scores, problem.picks, sensitivity)
+            support = problem.support(columns[i] for i in picks)
             if left:
                 noisy = rounds.release([targets[j] for j in support], sensitivity)
                 b = mechanism.settled(setting, b, support, noisy)
@@ -265,12 +265,9 @@ class _Descent(Sampler):
 def _log_supports(
     rounds: Rounds, problem: Problem, targets: list[int], sensitivity: int
 ) -> dict[tuple[int, ...], float]:
-    columns = _free_columns(problem)
-    sets = rounds.log_sets([abs(targets[j]) for j in columns], _free(problem), sensitivity)
-    return {
-        tuple(sorted((*problem.always_include, *(columns[i] for i in chosen)))): log
-        for chosen, log in sets.items()
-    }
+    columns = problem.free
+    sets = rounds.log_sets([abs(targets[j]) for j in columns], problem.picks, sensitivity)
+    return {problem.support(columns[i] for i in chosen): log for chosen, log in sets.items()}
 
 
 def _log_laplace(low: int | None, high: int | None, scale: Fraction) -> float:
@@ -300,14 +297,6 @@ def _add(log: float | None, other: float) -> float:
 def _rounded(numerator: int, denominator: int) -> int:
     """The nearest whole number to a quotient; halves go up."""
     return (2 * numerator + denominator) // (2 * denominator)
-
-
-def _free(problem: Problem) -> int:
-    return problem.k - len(problem.always_include)
-
-
-def _free_columns(problem: Problem) -> list[int]:
-    return [j for j in range(problem.p) if j not in problem.always_include]
 
 
 def _radius(problem: Problem) -> Fraction:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..privacy.guarantee import Guarantee, shown_up
 from ..privacy.random import Randomness
+from ..public.problem import Problem
 from ..search.enumerate import list_supports
 from ..table.door import STEPS
 from .shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
@@ -37,7 +38,7 @@ class Peeling(Mechanism):
 
     def rounds(self, setting: Setting) -> Rounds:
         """One round of as many picks as are free."""
-        return Rounds.of(setting, 1, _free(setting))
+        return Rounds.of(setting, 1, setting.problem.picks)
 
     def change(self, setting: Setting) -> int:
         """How far neighbours can move |X'y|_j: a record adds x_j y, of size at most STEPS^2."""
@@ -59,7 +60,7 @@ class Peeling(Mechanism):
 
     def details(self, setting: Setting) -> list[str]:
         """The score, and how far a row moves it."""
-        scale = self.rounds(setting).pick_scale(_free(setting), self.change(setting))
+        scale = self.rounds(setting).pick_scale(setting.problem.picks, self.change(setting))
         return [
             "Score of a variable: |x_j'y| in scaled units. A row added or removed moves it by at "
             f"most 1, a row replaced by at most 2; scale of the noise: "
@@ -71,40 +72,28 @@ class Peeling(Mechanism):
 class _Peeler(Sampler):
     def __init__(self, mechanism: Peeling, data: Data, setting: Setting) -> None:
         self._rounds, self._change = mechanism.rounds(setting), mechanism.change(setting)
-        self._always = setting.problem.always_include
-        self._columns = free_columns(setting)
-        self._scores = _scores(data, self._columns)
-        self._count = _free(setting)
+        self._problem = setting.problem
+        self._scores = _scores(data, setting.problem)
 
     def draw(self, rng: Randomness) -> Outcome:
-        picks = self._rounds.pick(self._scores, self._count, self._change)
-        return tuple(sorted((*self._always, *(self._columns[i] for i in picks))))
+        problem = self._problem
+        picks = self._rounds.pick(self._scores, problem.picks, self._change)
+        return problem.support(problem.free[i] for i in picks)
 
 
 def log_supports(
     data: Data, setting: Setting, rounds: Rounds, change: int
 ) -> tuple[list[Outcome], NDArray[np.float64]]:
     """Every support and the logarithm of its probability."""
-    columns = free_columns(setting)
-    sets = rounds.log_sets(_scores(data, columns), _free(setting), change)
-    always = setting.problem.always_include
-    logs = {
-        tuple(sorted((*always, *(columns[i] for i in chosen)))): log for chosen, log in sets.items()
-    }
-    supports: list[Outcome] = [tuple(row) for row in list_supports(setting.problem).tolist()]
+    problem = setting.problem
+    sets = rounds.log_sets(_scores(data, problem), problem.picks, change)
+    free = problem.free
+    logs = {problem.support(free[i] for i in chosen): log for chosen, log in sets.items()}
+    supports: list[Outcome] = [tuple(row) for row in list_supports(problem).tolist()]
     return supports, np.array([logs[support] for support in supports if support is not None])
 
 
-def free_columns(setting: Setting) -> list[int]:
-    """The columns there is a choice about."""
-    always = set(setting.problem.always_include)
-    return [j for j in range(setting.problem.p) if j not in always]
-
-
-def _free(setting: Setting) -> int:
-    return setting.problem.k - len(setting.problem.always_include)
-
-
-def _scores(data: Data, columns: list[int]) -> list[int]:
+def _scores(data: Data, problem: Problem) -> list[int]:
+    """|x'y| of the variables there is a choice about."""
     c = data.digest.c.tolist()
-    return [abs(c[j]) for j in columns]
+    return [abs(c[j]) for j in problem.free]

@@ -45,7 +45,7 @@ class SampleAggregate(LassoVotes):
     def check(self, setting: Setting) -> None:
         """The default number of blocks needs a public n."""
         super().check(setting)
-        if self.blocks is None and setting.problem.neighbours == "add-remove":
+        if self.blocks is None and not setting.problem.n_is_public:
             raise ArgumentError(
                 "sample-aggregate divides the records into floor(sqrt(n)) blocks, but n is private "
                 "under add-remove neighbours: give the option blocks, chosen without the data"
@@ -61,14 +61,14 @@ class SampleAggregate(LassoVotes):
 
     def scale(self, setting: Setting) -> Fraction:
         """A variable t votes behind the first is accepted with probability exp(-t / scale)."""
-        return top_scale(picks(setting.problem), setting.epsilon, sensitivity=MOVES)
+        return top_scale(setting.problem.picks, setting.epsilon, sensitivity=MOVES)
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
         """The same under both relations: either way one vote changes.
 
         None under add-remove if n decides the number of blocks: one record more may change it.
         """
-        cost = Cost(top_cost(picks(setting.problem), self.scale(setting), sensitivity=MOVES))
+        cost = Cost(top_cost(setting.problem.picks, self.scale(setting), sensitivity=MOVES))
         covered = RELATIONS if self.blocks is not None else PUBLIC_N
         return Guarantee(setting.problem.neighbours, dict.fromkeys(covered, cost), seeded)
 
@@ -76,14 +76,14 @@ class SampleAggregate(LassoVotes):
         """The noisy top of the counts."""
         problem = setting.problem
         free, counts = tally(votes, problem)
-        top = noisy_top(counts, picks(problem), setting.epsilon, sensitivity=MOVES)
-        return tuple(sorted([*problem.always_include, *(free[i] for i in top)]))
+        top = noisy_top(counts, problem.picks, setting.epsilon, sensitivity=MOVES)
+        return problem.support(free[i] for i in top)
 
     def log_probabilities(self, votes: Sequence[Vote], setting: Setting) -> Floats:
         """Over all orders in which the variables of a support can be picked."""
         problem = setting.problem
         free, counts = tally(votes, problem)
-        found = log_top(counts, picks(problem), 1 / self.scale(setting))
+        found = log_top(counts, problem.picks, 1 / self.scale(setting))
         place = {j: i for i, j in enumerate(free)}
         sets = (
             frozenset(place[j] for j in outcome or () if j in place)
@@ -99,23 +99,18 @@ class SampleAggregate(LassoVotes):
             f"{number} blocks; a record's block is drawn at random, independently of all others. "
             "The vote of a block is a function of its own records, so one record changes one vote "
             f"and moves the count of a variable by at most {MOVES}, added, removed or replaced.",
-            f"Variables are picked in {picks(setting.problem)} rounds at scale "
+            f"Variables are picked in {setting.problem.picks} rounds at scale "
             f"{shown_up(self.scale(setting))} votes. Coefficient set and ridge play no part.",
         ]
 
 
-def picks(problem: Problem) -> int:
-    """How many variables are picked: those always included are not."""
-    return problem.k - len(problem.always_include)
-
-
-def tally(votes: Sequence[Vote], problem: Problem) -> tuple[list[int], list[int]]:
+def tally(votes: Sequence[Vote], problem: Problem) -> tuple[tuple[int, ...], list[int]]:
     """The variables to pick from, and how many votes contain each."""
-    free = [j for j in range(problem.p) if j not in problem.always_include]
+    free = problem.free
     counts = np.zeros(problem.p, dtype=np.int64)
     for vote in votes:
         counts[list(vote)] += 1
-    return free, counts[free].tolist()
+    return free, counts[list(free)].tolist()
 
 
 def log_top(counts: Sequence[int], m: int, weight: Fraction) -> dict[frozenset[int], float]:

@@ -21,7 +21,6 @@ from ..exact import float_up
 from ..privacy.guarantee import RELATIONS, Cost, Guarantee, shown_up
 from ..privacy.noise import discrete_laplace, float_scale
 from ..privacy.random.draws import exp_interval
-from .sample_aggregate import picks
 from .shared.base import Outcome, Setting
 from .shared.lasso_votes import Floats, LassoVotes, Vote
 
@@ -85,11 +84,11 @@ class Stability(LassoVotes):
 
     def choose(self, votes: Sequence[Vote], setting: Setting) -> Outcome:
         """The winner, if the noisy gap passes."""
-        winner, gap = leader(votes, picks(setting.problem))
+        winner, gap = leader(votes, setting.problem.picks)
         (noisy,) = discrete_laplace([gap], self.scale(setting))
         if winner is None or noisy <= self.threshold(setting):
             return None
-        return tuple(sorted([*setting.problem.always_include, *winner]))
+        return setting.problem.support(winner)
 
     def listed(self, setting: Setting) -> list[Outcome]:
         """All supports, and nothing."""
@@ -97,7 +96,7 @@ class Stability(LassoVotes):
 
     def log_probabilities(self, votes: Sequence[Vote], setting: Setting) -> Floats:
         """The winner passes, or nothing does."""
-        winner, gap = leader(votes, picks(setting.problem))
+        winner, gap = leader(votes, setting.problem.picks)
         needed = self.threshold(setting) + 1 - gap
         scale = self.scale(setting)
         listed = self.listed(setting)
@@ -105,7 +104,7 @@ class Stability(LassoVotes):
         if winner is None:
             logs[-1] = 0.0
             return logs
-        support = tuple(sorted([*setting.problem.always_include, *winner]))
+        support = setting.problem.support(winner)
         logs[listed.index(support)] = log_tail(scale, needed)
         logs[-1] = log_tail(scale, 1 - needed)
         return logs

@@ -82,7 +82,7 @@ class TopR(ScoreMechanism):
     def check(self, setting: Setting) -> None:
         """A finite T needs a public n."""
         super().check(setting)
-        if self.T is not None and setting.problem.neighbours != "replace-one":
+        if self.T is not None and not setting.problem.n_is_public:
             raise ArgumentError(
                 "a finite T costs an epsilon that depends on the number of rows, which is private "
                 "under add-remove: leave T out, or take neighbours='replace-one'"
@@ -90,7 +90,7 @@ class TopR(ScoreMechanism):
 
     def count(self, problem: Problem) -> int:
         """R: how many supports keep their own score."""
-        free = problem.k - len(problem.always_include)
+        free = problem.picks
         rule = min(free * (problem.p - problem.k) + 2, _LARGEST_R)
         return min(rule if self.R is None else self.R, problem.supports)
 

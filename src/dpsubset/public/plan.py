@@ -15,13 +15,12 @@ from typing import Any, Literal, Unpack
 
 from ..arguments import seed_number, shortest
 from ..errors import ArgumentError
-from ..losses import LOSSES
 from ..mechanisms import Mechanism, Setting
 from ..mechanisms import mechanism as find_mechanism
 from ..privacy.guarantee import Guarantee
 from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..privacy.sensitivity import Sensitivity
-from ..table.sealed import SealedTable, check_records
+from ..table.sealed import SealedTable
 from .schema import Schema
 from .stated import ProblemArguments, Stated, state
 
@@ -54,11 +53,21 @@ class Plan:
         """Where the noise comes from."""
         return Randomness(SystemSource() if self.seed is None else SeededSource(self.seed))
 
+    @property
+    def records_for(self) -> str | None:
+        """Who needs the records themselves; None if moments are enough."""
+        return self.mechanism.name if self.mechanism.needs_records else self.stated.records_for
+
     def with_rows(self, n: int | None) -> Plan:
         """The same for a table of n rows, where their number is public."""
-        if self.setting.problem.neighbours != "replace-one":
+        if not self.setting.problem.n_is_public:
             return self
         return replace(self, setting=replace(self.setting, n=n))
+
+    @property
+    def priced(self) -> bool:
+        """Whether all is known that the price depends on, which may be the number of rows."""
+        return self.setting.n is not None or not self.mechanism.priced_by_rows(self.setting)
 
     def price(self) -> Guarantee:
         """What a release costs, computed from the constants that its draw uses."""
@@ -93,9 +102,7 @@ def plan(
         )
     settled = state(data, schema, k=k, **stated)
     problem = settled.problem
-    check_records(data, chosen.name, chosen.needs_records)
-    check_records(data, f"the {problem.loss} loss", LOSSES[problem.loss].needs_records)
-    chosen = chosen.named(settled.position)
+    chosen = chosen.named(settled.design.position)
     setting = Setting(problem, Sensitivity.of(problem, sensitivity), budget, chance)
     chosen.check(setting)
     return Plan(settled, chosen, setting, seed)
@@ -103,7 +110,7 @@ def plan(
 
 def seal(plan: Plan, data: Any, y: Any = None) -> SealedTable:
     """The table of a plan: names and types of its columns have been looked at."""
-    return SealedTable(data, plan.stated.schema, y)
+    return SealedTable(data, plan.stated.schema, y, records_for=plan.records_for)
 
 
 def exact_epsilon(value: Any) -> Fraction:

@@ -131,10 +131,29 @@ class Problem:
         return self.coefficients.reach(self.k)
 
     @property
+    def free(self) -> tuple[int, ...]:
+        """The variables that are not part of every support, in order."""
+        always = set(self.always_include)
+        return tuple(j for j in range(self.p) if j not in always)
+
+    @property
+    def picks(self) -> int:
+        """How many of the free variables a support has."""
+        return self.k - len(self.always_include)
+
+    def support(self, picked: Iterable[int]) -> tuple[int, ...]:
+        """Of variables picked from the free ones: with those that are always part of it."""
+        return tuple(sorted([*self.always_include, *picked]))
+
+    @property
     def supports(self) -> int:
         """How many supports there are to choose from."""
-        free = self.p - len(self.always_include)
-        return math.comb(free, self.k - len(self.always_include))
+        return math.comb(self.p - len(self.always_include), self.picks)
+
+    @property
+    def n_is_public(self) -> bool:
+        """Whether neighbours have the same number of rows, so that it may be known."""
+        return self.neighbours == "replace-one"
 
 
 def _threshold(value: Any, loss: str, has_one: bool) -> float | None:

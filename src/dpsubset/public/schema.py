@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..arguments import approximate
 from ..errors import SchemaError, did_you_mean
@@ -280,21 +279,6 @@ class Schema:
     def feature_names(self) -> tuple[str, ...]:
         """Names of the p variables."""
         return tuple(c.name for c in self.features)
-
-    @property
-    def always_include(self) -> tuple[int, ...]:
-        """Positions of the variables that are part of every support."""
-        return tuple(j for j, c in enumerate(self.features) if c.role == "always")
-
-    @property
-    def lows(self) -> NDArray[np.float64]:
-        """Lower bounds of the p variables and, last, of the response."""
-        return np.array([c.span[0] for c in (*self.features, self.response)], dtype=np.float64)
-
-    @property
-    def highs(self) -> NDArray[np.float64]:
-        """Upper bounds of the p variables and, last, of the response."""
-        return np.array([c.span[1] for c in (*self.features, self.response)], dtype=np.float64)
 
     def fingerprint(self) -> str:
         """SHA-256 of the public facts: the same for equal schemas, whatever file they came from."""

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ParamSpec, TypedDict, TypeVar
 
-from ..arguments import whole
 from ..constraints import Name as Constraint
-from ..errors import ArgumentError, TableError, did_you_mean
-from ..losses import CLASSIFICATION, REGRESSION
+from ..errors import ArgumentError, TableError
+from ..losses import CLASSIFICATION, LOSSES, REGRESSION
 from ..losses import Name as Loss
 from ..search.engine import Limits
 from ..table.moments import Moments
 from ..table.sources import read_schema
+from .design import Design
 from .problem import Neighbours, Problem
 from .schema import Bounds, Schema, declared_width
 
@@ -53,12 +53,15 @@ class Stated:
     """A problem, the description of the table it is about, and how long a search may take."""
 
     schema: Schema
+    design: Design
     problem: Problem
     limits: Limits
 
-    def position(self, name: int | str, what: str = "options") -> int:
-        """Of a feature, by its name or its position."""
-        return _position(name, self.schema, what)
+    @property
+    def records_for(self) -> str | None:
+        """Who needs the records themselves; None if moments are enough."""
+        loss = self.problem.loss
+        return f"the {loss} loss" if LOSSES[loss].needs_records else None
 
 
 def state(
@@ -86,15 +89,15 @@ def state(
     if not isinstance(always_include, Iterable) or getattr(always_include, "ndim", 1) != 1:
         raise ArgumentError("always_include must list names or positions of columns")
     settled = _settle_schema(data, y, schema, bounds)
-    given = (_position(name, settled, "always_include") for name in always_include)
-    always = {*settled.always_include, *given}
+    design = Design.of(settled)
+    always = {*design.always, *(design.position(j, "always_include") for j in always_include)}
     usual = REGRESSION if settled.response.labels is None else CLASSIFICATION
     problem = Problem.state(
-        len(settled.features), k, always_include=always, loss=usual if loss is None else loss,
+        len(design.choices), k, always_include=always, loss=usual if loss is None else loss,
         threshold=threshold,
         constraint=constraint, reach=reach, radius=radius, ridge=ridge, neighbours=neighbours,
     )  # fmt: skip
-    return Stated(settled, problem, limits)
+    return Stated(settled, design, problem, limits)
 
 
 def declared_columns(schema: Any, bounds: Any) -> int | None:
@@ -190,12 +193,3 @@ def _schema_of_bounds(data: Any, y: Any, bounds: Bounds) -> Schema:
     if not width:
         raise TableError("X has no columns: there is nothing to select from")
     return bounds.schema([f"x{j}" for j in range(width)])
-
-
-def _position(name: int | str, schema: Schema, what: str) -> int:
-    if isinstance(name, str):
-        if name not in schema.feature_names:
-            hint = did_you_mean(name, schema.feature_names)
-            raise ArgumentError(f"{what}: the schema declares no feature {name!r}{hint}")
-        return schema.feature_names.index(name)
-    return whole(name, what)

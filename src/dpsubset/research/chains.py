@@ -181,7 +181,7 @@ def mixing_steps(
 
 
 def _positions(names: Iterable[int | str], stated: Stated, what: str) -> tuple[int, ...]:
-    found = tuple(sorted({stated.position(name) for name in names}))
+    found = tuple(sorted({stated.design.position(name) for name in names}))
     if not found or found[0] < 0 or found[-1] >= stated.problem.p:
         raise ArgumentError(f"{what} lists columns, by name or by position from 0")
     return found

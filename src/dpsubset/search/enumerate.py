@@ -59,10 +59,8 @@ def check_size(problem: Problem) -> None:
 def list_supports(problem: Problem) -> NDArray[np.int64]:
     """Every support, sorted within and among themselves."""
     check_size(problem)
-    always = problem.always_include
-    free = [j for j in range(problem.p) if j not in always]
-    m = problem.k - len(always)
-    flat = itertools.chain.from_iterable(itertools.combinations(free, m))
+    always, m = problem.always_include, problem.picks
+    flat = itertools.chain.from_iterable(itertools.combinations(problem.free, m))
     chosen = np.fromiter(flat, dtype=np.int64, count=problem.supports * m)
     chosen = chosen.reshape(problem.supports, m)
     if always:

@@ -33,7 +33,7 @@ class Cones:
     def __init__(self, digest: Digest, problem: Problem) -> None:
         self._problem = problem
         digest.fetch(range(digest.p))
-        g = digest.columns[digest.slot][:, : digest.p] / float(STEPS) ** 2
+        g = digest.product_rows() / float(STEPS) ** 2
         c, yy = digest.c / float(STEPS) ** 2, digest.yy / STEPS**2
         self.scale = power_of_two(yy)
         self.g = g / self.scale

@@ -133,7 +133,7 @@ class Cuts(Planes):
 
     def _columns(self, features: NDArray[np.int64]) -> NDArray[np.int64]:
         self._digest.fetch(features.tolist())
-        return self._digest.columns[self._digest.slot[features], : self._digest.p]
+        return self._digest.product_rows(features)
 
     def _coefficients(self, features: NDArray[np.int64], z: Floats) -> tuple[Floats, float]:
         """The b of c(z) on its support, nearly, and the ball's multiplier."""
@@ -220,9 +220,9 @@ def planes(digest: Digest, problem: Problem) -> Planes:
 
 def _least_eigenvalue(digest: Digest) -> int:
     """No more than the least eigenvalue of X'X, in units of its entries; 0 if not all is there."""
-    if digest.slot.min() < 0:
+    if not digest.whole:
         return 0
-    g = digest.columns[digest.slot, : digest.p].astype(np.float64)
+    g = digest.product_rows().astype(np.float64)
     # What float64 may be off by grows with p and with the size of the matrix.
     margin = 8.0 * digest.p * 2.0**-52 * float(np.linalg.norm(g))
     return max(0, math.floor(smallest_eigenvalue(g) - margin))

@@ -85,6 +85,10 @@ class Digest:
         """X'X on some features."""
         return products.block(self.products, features)
 
+    def product_rows(self, features: Ints | Sequence[int] | slice = slice(None)) -> Ints:
+        """Rows of X'X, whole, of features that are at hand: of all of them, by default."""
+        return self.columns[self.slot[features], : self.p]
+
     def __repr__(self) -> str:
         return f"Digest(p={self.p}, private values hidden)"
 

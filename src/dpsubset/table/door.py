@@ -15,6 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from ..public.design import Design
 from ..public.schema import Schema
 
 #: Scaled values are q / STEPS with integer |q| <= STEPS: 15 bits and a sign.
@@ -25,8 +26,9 @@ class Door:
     """Quantiser for the p variables and the response (last column) of a schema."""
 
     def __init__(self, schema: Schema) -> None:
-        self.width = len(schema.features) + 1
-        lo, hi = schema.lows, schema.highs
+        design = Design.of(schema)
+        self.width = len(design.columns) + 1
+        lo, hi = design.lows, design.highs
         self._lo, self._hi = lo, hi
         self._centre = lo / 2 + hi / 2
         self._scale = STEPS / (hi / 2 - lo / 2)

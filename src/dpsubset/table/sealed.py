@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from ..errors import ArgumentError, TableError
-from ..losses import LOSSES
 from ..public.problem import Problem
 from ..public.schema import Schema
 from .digest import Digest
@@ -32,13 +31,23 @@ class SealedTable:
         What it is compared with: names, types and numbers of columns, never values.
     y : array, optional
         The response where it stands beside.
+    records_for : str, optional
+        Who needs the records themselves. Moments are then refused.
     """
 
-    def __init__(self, data: Any, schema: Schema, y: Any = None) -> None:
+    def __init__(
+        self, data: Any, schema: Schema, y: Any = None, *, records_for: str | None = None
+    ) -> None:
         self._schema = schema
+        self._records = records_for is not None
         self._moments: Moments | None = None
         self._table: Table | None = None
         if isinstance(data, Moments):
+            if self._records:
+                raise ArgumentError(
+                    f"{records_for} needs the records: moments are not enough. They are for "
+                    "loss='least-squares'"
+                )
             self._moments = _of_schema(data, schema)
         else:
             self._table = open_table(data, schema, y)
@@ -57,27 +66,19 @@ class SealedTable:
             return held.rows
         return None if self._moments is None else self._moments.n
 
-    def read(
-        self, problem: Problem, progress: Progress | None = None, *, records: bool = False
-    ) -> Digest:
-        """Send the values through the door; with ``records``, or for such a loss, keep them."""
+    def read(self, problem: Problem, progress: Progress | None = None) -> Digest:
+        """Send the values through the door. Records are kept for who needs them, or if p is large
+        and their number is known beforehand.
+        """
         if self._table is None:
             assert self._moments is not None
             return Digest.from_moments(self._moments)
         rows, p = self._table.rows, problem.p
         blocks = self._table.blocks(progress)
         wide = p > _MANY_VARIABLES and rows is not None and 2 * rows * (p + 1) <= _RECORD_BYTES
-        if records or wide or LOSSES[problem.loss].needs_records:
+        if self._records or wide:
             return Digest.from_records(self._schema, blocks)
         return Digest.from_moments(Moments.from_blocks(self._schema, blocks))
-
-
-def check_records(data: Any, who: str, needed: bool) -> None:
-    """Refuse moments where records are needed."""
-    if needed and isinstance(data, Moments):
-        raise ArgumentError(
-            f"{who} needs the records: moments are not enough. They are for loss='least-squares'"
-        )
 
 
 def _of_schema(moments: Moments, schema: Schema) -> Moments:

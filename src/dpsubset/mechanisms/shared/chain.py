@@ -68,9 +68,8 @@ class Chain:
         self.weight = eta * unit
         self._digest, self._unit = digest, unit
         self._scorer = Scorer(digest, problem, unit)
-        always = set(problem.always_include)
-        self._free = np.array([j for j in range(problem.p) if j not in always], dtype=np.int64)
-        self._members = problem.k - len(always)
+        self._free = np.array(problem.free, dtype=np.int64)
+        self._members = problem.picks
         pairs = self._members * (len(self._free) - self._members)
         #: Pairs of a member and an outsider, twice as many if half of them stand for staying.
         self._pairs = pairs * (2 if lazy else 1)

@@ -57,7 +57,7 @@ class Gradient:
         """X'X m."""
         digest, columns, weights = self._digest, list(m), list(m.values())
         digest.fetch(columns)
-        rows = digest.columns[digest.slot[columns], : digest.p]
+        rows = digest.product_rows(columns)
         # Where no partial sum can pass int64 it is quick; otherwise Python's integers do it.
         fits = digest.n * STEPS**2 * sum(map(abs, weights)) < 2**63
         kind = np.int64 if fits else object

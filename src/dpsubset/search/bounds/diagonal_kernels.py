@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ...kernels.arrays import Array, Ints, put
 from ...kernels.triangles import factor, forward
+from ...table.products import Products
 from .kernels import OUT
 
 
@@ -63,12 +64,12 @@ def raise_diagonal(inverse: Array, d: Array, free: NDArray[np.bool_], share: flo
 
 
 @numba.njit(cache=True)
-def crowds(columns: Ints, slot: Ints, p: int, most: int) -> tuple[Ints, Ints]:
+def crowds(x: Products, p: int, most: int) -> tuple[Ints, Ints]:
     """Row j: the features l with the largest |G_jl|, l other than j, and these, largest first."""
     near = np.full((p, most), -1, dtype=np.int64)
     size = np.zeros((p, most), dtype=np.int64)
     for j in range(p):
-        row, who, how = columns[slot[j]], near[j], size[j]
+        row, who, how = x.columns[x.slot[j]], near[j], size[j]
         for other in range(p):
             here = abs(row[other])
             if other == j or here <= how[most - 1]:
@@ -83,7 +84,7 @@ def crowds(columns: Ints, slot: Ints, p: int, most: int) -> tuple[Ints, Ints]:
 
 @numba.njit(cache=True)
 def sparse_diagonal(
-    columns: Ints, slot: Ints, scale: float, diagonal: Ints, near: Ints, size: Ints, others: int,
+    x: Products, scale: float, near: Ints, size: Ints, others: int,
     status: NDArray[np.int8], core: Ints, nudge: float, d: Array,
 ) -> bool:  # fmt: skip
     """A diagonal d such that G - diag(d) is semidefinite on the core and a few ``others``.
@@ -95,12 +96,12 @@ def sparse_diagonal(
     m, p = core.shape[0], status.shape[0]
     least = np.inf
     for j in core:
-        least = min(least, diagonal[j] / scale)
+        least = min(least, x.diagonal[j] / scale)
     # A little on the core too, if it can be had: gains are steep where d is 0.
     share = 0.01 * least if m else 0.0
     block = np.empty((m, m))
     for i in range(m):
-        row = columns[slot[core[i]]]
+        row = x.columns[x.slot[core[i]]]
         for j in range(m):
             block[i, j] = row[core[j]] / scale
         block[i, i] -= share + 2.0 * nudge
@@ -116,7 +117,7 @@ def sparse_diagonal(
     z = np.empty((m, p))
     square = np.zeros(p)
     for i in range(m):
-        row = columns[slot[core[i]]]
+        row = x.columns[x.slot[core[i]]]
         here = z[i]
         for j in range(p):
             here[j] = row[j] / scale
@@ -149,7 +150,7 @@ def sparse_diagonal(
         # Those that are not listed are no larger than the last that is.
         crowd += left * size[j, near.shape[1] - 1]
         crowd = crowd / scale + max(others - 1, 0) * np.sqrt(square[j]) * longest
-        d[j] = (diagonal[j] / scale - square[j] - crowd) * (1.0 - 1e-9) - 4.0 * nudge
+        d[j] = (x.diagonal[j] / scale - square[j] - crowd) * (1.0 - 1e-9) - 4.0 * nudge
     for j in core:
         d[j] = share
     return True

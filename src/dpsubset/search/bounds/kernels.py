@@ -16,7 +16,8 @@ whose gradient is 2Q(b - pi v), pi the inclusion probabilities of the envelope a
 b moves towards pi v, where only the features with the largest pi take part: any b is valid, so a
 shortcut costs tightness and nothing else. u and b'Qb are updated along with b.
 
-Columns of G = X'X are rows of an int64 matrix, ``columns[slot[j]]`` (the whole matrix, or a cache).
+Column j of G = X'X is a row of an int64 matrix, ``x.columns[x.slot[j]]`` (the whole matrix, or a
+cache).
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from ...constraints.base import Constraint, coefficient, extra, gain, settle
 from ...kernels.arrays import ROUNDING, Array, Ints, put
 from ...kernels.triangles import factor, solve
 from ...kernels.values import either
+from ...table.products import Products
 
 #: Status of a feature in a region: forced out, forced in, free in the first or the second pool.
 OUT, IN, FREE = 0, 1, 2
@@ -264,7 +266,7 @@ def likely(members: Ints, found: int, core: NDArray[np.bool_], work: Work) -> in
 
 @numba.njit(cache=True)
 def _together(
-    constraint: Constraint, columns: Ints, slot: Ints, scale: float, c: Array, u: Array,
+    constraint: Constraint, x: Products, scale: float, c: Array, u: Array,
     ridge: float, d: Array, mu: float, nu: float, chosen: Ints, v: Array,
 ) -> int:  # fmt: skip
     """The point b = pi * v(b) for fixed pi, mu and nu, on the chosen features with |w| > nu.
@@ -280,7 +282,7 @@ def _together(
             m += 1
     up = np.empty((m, m))
     for i in range(m):
-        row = columns[slot[chosen[i]]]
+        row = x.columns[x.slot[chosen[i]]]
         weight = d[chosen[i]]
         for j in range(i, m):
             up[i, j] = row[chosen[j]] / scale
@@ -295,7 +297,7 @@ def _together(
 
 @numba.njit(cache=True)
 def _one_by_one(
-    constraint: Constraint, columns: Ints, slot: Ints, scale: float, c: Array, u: Array,
+    constraint: Constraint, x: Products, scale: float, c: Array, u: Array,
     ridge: float, d: Array, mu: float, nu: float, chosen: Ints, v: Array,
 ) -> int:  # fmt: skip
     """The point pi * v, each v at its own gain."""
@@ -312,7 +314,7 @@ _toward = either("is_joint", _together, _one_by_one)
 
 @numba.njit(cache=True)
 def improve(
-    columns: Ints, slot: Ints, scale: float, c: Array, region: Picks, constraint: Constraint,
+    x: Products, scale: float, c: Array, region: Picks, constraint: Constraint,
     ridge: float, d: Array, eta: float, rounds: int, tolerance: float, size: float,
     core: NDArray[np.bool_], b: Array, u: Array, point: np.record,
 ) -> int:  # fmt: skip
@@ -332,14 +334,14 @@ def improve(
     for _ in range(rounds):
         count = likely(region.members, found, core, work)
         for i in range(count):
-            if slot[work.chosen[i]] < 0:
+            if x.slot[work.chosen[i]] < 0:
                 return work.chosen[i]
-        count = _toward(constraint, columns, slot, scale, c, u, ridge, d, point.mu, point.nu,
+        count = _toward(constraint, x, scale, c, u, ridge, d, point.mu, point.nu,
                         work.chosen[:count], work.v)  # fmt: skip
         chosen, v = work.chosen[:count], work.v[:count]
         move[:] = 0.0
         for i in range(count):
-            row = columns[slot[chosen[i]]]
+            row = x.columns[x.slot[chosen[i]]]
             weight = v[i] / scale
             for j in range(p):
                 move[j] += weight * row[j]

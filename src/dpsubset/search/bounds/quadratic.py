@@ -110,7 +110,7 @@ class QuadraticBounder(Bounder):
             features = np.flatnonzero(core)
             size = float(digest.diagonal[features].sum() + digest.diagonal.max()) / self._scale
             if len(features) > _LARGEST_CORE or not diagonals.sparse_diagonal(
-                digest.columns, digest.slot, self._scale, digest.diagonal, *self._crowds, others,
+                digest.products, self._scale, *self._crowds, others,
                 region.status, features, 64 * (len(features) + 4) * ROUNDING * size, d,
             ):  # fmt: skip
                 return False
@@ -141,7 +141,7 @@ class QuadraticBounder(Bounder):
             self._crowds = self._find_crowds()
         if not self.constraint.is_joint() or self.problem.p > self._digest.n:
             return
-        block = self._digest.columns[:p, :p] / self._scale
+        block = self._digest.product_rows() / self._scale
         nudge = _nudge(block, self.problem.ridge)
         block[np.diag_indices_from(block)] += self.problem.ridge + nudge
         d = np.full(p, max(0.0, smallest_eigenvalue(block) - 4 * nudge))
@@ -161,7 +161,7 @@ class QuadraticBounder(Bounder):
     def _find_crowds(self) -> tuple[Ints, Ints]:
         """Which features are most alike, and how much."""
         most = min(self.problem.k + _NEIGHBOURS, max(self.problem.p - 1, 1))
-        return diagonals.crowds(self._digest.columns, self._digest.slot, self.problem.p, most)
+        return diagonals.crowds(self._digest.products, self.problem.p, most)
 
     def _extract(self, bound: Bound, sweeps: tuple[float, ...]) -> None:
         """Take as much of H out as a diagonal d as the region's own features allow.
@@ -172,7 +172,7 @@ class QuadraticBounder(Bounder):
         outside = bound.region.status == kernels.OUT
         features = np.flatnonzero(~outside)
         free = bound.region.status[features] != kernels.IN
-        block = self._digest.columns[np.ix_(features, features)] / self._scale
+        block = self._digest.product_rows(features)[:, features] / self._scale
         nudge = _nudge(block, self.problem.ridge)
         block[np.diag_indices_from(block)] += self.problem.ridge + nudge
         d = np.where(free, bound.d[features], 0.0)
@@ -194,14 +194,10 @@ class QuadraticBounder(Bounder):
 
     def _exchange(self, bound: Bound, d: Array) -> None:
         """Another diagonal for the same b: u and b'Qb anew."""
-        p = self.problem.p
         bound.d = d
         used = np.flatnonzero(bound.b)
         weights = bound.b[used] / self._scale
-        bound.u[:] = (
-            weights @ self._digest.columns[self._digest.slot[used], :p]
-            + (self.problem.ridge - d) * bound.b
-        )
+        bound.u[:] = weights @ self._digest.product_rows(used) + (self.problem.ridge - d) * bound.b
         norm = float(np.abs(bound.b).sum()) * (1 + 1e-9)
         error = 4 * (len(used) + 16) * ROUNDING * self._largest
         point = bound.point
@@ -214,7 +210,7 @@ class QuadraticBounder(Bounder):
         # An improvement of 2 % of 1/eta in the exponent is worth another round.
         while True:
             missing = kernels.improve(
-                self._digest.columns, self._digest.slot, self._scale, bound.c, region.view,
+                self._digest.products, self._scale, bound.c, region.view,
                 self.constraint, self.problem.ridge, bound.d, self.eta, rounds, 0.02 / self.eta,
                 self._largest, bound.core, bound.b, bound.u, bound.point,
             )  # fmt: skip

@@ -44,7 +44,8 @@ def select(
 def read(x: np.ndarray, y: np.ndarray, k: int, **setting: Any) -> tuple[Digest, Problem]:
     """What select makes of its arguments, and of the table."""
     stated = state(x, y=y, bounds=BOUNDS, k=k, **setting)
-    return SealedTable(x, stated.schema, y).read(stated.problem), stated.problem
+    table = SealedTable(x, stated.schema, y, records_for=stated.records_for)
+    return table.read(stated.problem), stated.problem
 
 
 def sampler(

@@ -78,7 +78,8 @@ class _Peeler(Sampler):
     def draw(self, rng: Randomness) -> Outcome:
         problem = self._problem
         picks = self._rounds.pick(self._scores, problem.picks, self._change)
-        return problem.support(problem.free[i] for i in picks)
+        free = problem.free
+        return problem.support(free[i] for i in picks)
 
 
 def log_supports(

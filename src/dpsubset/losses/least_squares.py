@@ -37,8 +37,8 @@ LEAST_SQUARES = Loss(
     name="least-squares",
     ranges={
         "sharp": _sharp,
-        # (b_y + b_x r sqrt(s))^2 in scaled units: Prastakos, Behdin and Mazumder 2025; Roy, Wang and
-        # Tewari 2024.
+        # (b_y + b_x r sqrt(s))^2 in scaled units: Prastakos, Behdin and Mazumder 2025; Roy, Wang
+        # and Tewari 2024.
         "published": lambda reach: (1 + reach) ** 2,
         # 2 b_y^2 + 2 b_x^2 r^2 s in scaled units: Lemma 2 of Behdin, Prastakos and Mazumder 2024.
         "lemma-2": lambda reach: 2 + 2 * reach**2,

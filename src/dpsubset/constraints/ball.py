@@ -12,13 +12,14 @@ import numba
 import numpy as np
 
 from ..exact import ball, sqrt_up
-from ..kernels.arrays import ROUNDING, Array, dot, put
+from ..kernels.arrays import Array, dot, put
 from ..kernels.triangles import solve
 from .base import Vector, scaled
 from .interior import Sphere
 from .joint import coefficient as joint_coefficient
 from .joint import gain as joint_gain
 from .joint import gain_error as joint_error
+from .joint import scale_into
 from .nudge import nudge_of, nudged_factor
 
 
@@ -101,18 +102,12 @@ class Ball(NamedTuple):
     @numba.njit(cache=True)
     def shrink(ball: Ball, b: Array) -> bool:
         """Scale b by its norm."""
-        k = b.shape[0]
         size = 0.0
-        for j in range(k):
+        for j in range(b.shape[0]):
             if not np.isfinite(b[j]):
                 return False
             size += b[j] * b[j]
-        size = np.sqrt(size)
-        slack = 1.0 - (k + 8) * ROUNDING
-        if size > ball.radius * slack:
-            factor = ball.radius * slack / size * slack
-            for j in range(k):
-                b[j] *= factor
+        scale_into(b, np.sqrt(size), ball.radius)
         return True
 
     @staticmethod

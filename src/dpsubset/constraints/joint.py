@@ -1,4 +1,4 @@
-"""What constraints share that bound all coefficients together: multipliers mu and nu.
+"""What constraints share that are balls of a norm: scaling, and multipliers mu and nu.
 
 For every b in C, |b|^2 <= r^2 and |b|_1 <= l, so that for mu, nu >= 0
 
@@ -13,6 +13,18 @@ import math
 
 import numba
 import numpy as np
+
+from ..kernels.arrays import ROUNDING, Array
+
+
+@numba.njit(cache=True)
+def scale_into(b: Array, size: float, radius: float) -> None:
+    """Scale b to the radius if its norm, as computed, may be larger: rounding included."""
+    slack = 1.0 - (b.shape[0] + 8) * ROUNDING
+    if size > radius * slack:
+        factor = radius * slack / size * slack
+        for j in range(b.shape[0]):
+            b[j] *= factor
 
 
 @numba.njit(cache=True)

@@ -11,13 +11,14 @@ import numba
 import numpy as np
 
 from ..exact import ball
-from ..kernels.arrays import ROUNDING, Array
+from ..kernels.arrays import Array
 from ..kernels.triangles import solve
 from .base import Vector, scaled
 from .interior import Polyhedron
 from .joint import coefficient as joint_coefficient
 from .joint import gain as joint_gain
 from .joint import gain_error as joint_error
+from .joint import scale_into
 from .nudge import nudge_of, nudged_factor
 
 
@@ -106,17 +107,12 @@ class L1(NamedTuple):
     @numba.njit(cache=True)
     def shrink(l1: L1, b: Array) -> bool:
         """Scale b by its norm."""
-        k = b.shape[0]
         size = 0.0
-        for j in range(k):
+        for j in range(b.shape[0]):
             if not np.isfinite(b[j]):
                 return False
             size += abs(b[j])
-        slack = 1.0 - (k + 8) * ROUNDING
-        if size > l1.radius * slack:
-            factor = l1.radius * slack / size * slack
-            for j in range(k):
-                b[j] *= factor
+        scale_into(b, size, l1.radius)
         return True
 
     @staticmethod

@@ -1,0 +1,195 @@
+"""The privacy statement: what was released, what it costs and what that rests on, in Markdown.
+
+For the person who signs. Made of the release and public facts, nothing else.
+"""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from ..losses import loss_of
+from ..privacy.guarantee import Guarantee, shown_cost, shown_parts, shown_up
+from ..public.labels import shown
+from ..public.problem import Problem
+from ..public.schema import Column, Schema
+from ..text import code, markdown
+
+if TYPE_CHECKING:
+    from .release import Release
+
+_PACKAGES = ("dpsubset", "numpy", "scipy", "numba", "python-flint", "scikit-learn", "opendp")
+
+SEEDED_WARNING = (
+    "This draw was made with a fixed seed. Whoever knows the seed can repeat the noise, so the "
+    "release is NOT PRIVATE. Seeds are for tests and simulation only."
+)
+
+UNPROVEN_WARNING = (
+    "This mechanism has NO PRIVACY GUARANTEE: whoever sees the release may learn about single rows."
+)
+
+
+def statement(release: Release) -> str:
+    """Of a release."""
+    g, problem, schema = release.guarantee, release.problem, release.schema
+    always = [code(schema.feature_names[j]) for j in problem.always_include]
+    labels = [] if schema.response.labels is None else ["the labels of the response"]
+    public = ["column names and bounds", *labels, "k"] + (
+        ["the number of rows"] if g.neighbours == "replace-one" else []
+    )
+    lines = [
+        "# Privacy statement",
+        "",
+        *(line for warning in warnings(g) for line in (f"> **{warning}**", "")),
+        _released(release),
+        "",
+        "## Guarantee",
+        "",
+        *_guarantee_lines(g, schema.unit),
+        "",
+        "## Mechanism",
+        "",
+        f"- `{release.mechanism}`. {release.mechanism_summary}",
+        *(f"- {sentence}" for sentence in release.details),
+        *(
+            ["- Options: " + ", ".join(f"{name} = {value}" for name, value in stated) + "."]
+            if (stated := [(n, v) for n, v in release.options.items() if v is not None])
+            else []
+        ),
+        f"- {release.randomness}"
+        if not g.seeded
+        else "- Noise was drawn from a seeded, reproducible stream.",
+        *([f"- In every candidate set by declaration: {', '.join(always)}."] if always else []),
+        "",
+        "## Pre-processing",
+        "",
+        "- Bounds were declared in the schema, not read from the data; values outside are clipped.",
+        f"- Missing and unreadable cells count as the {schema.bad_cells} of their bounds.",
+        *_label_lines(schema, problem),
+        "- Values are scaled to [-1, 1] and rounded to multiples of 1/32767.",
+        "",
+        "| variable | low | high |",
+        "|---|---|---|",
+        *(_bounds_row(column) for column in (*_shown(schema), schema.response)),
+        "",
+        "## Not protected",
+        "",
+        f"- {', '.join(public)}.",
+        "- The running time, memory use and power draw of the computation depend on the data. An "
+        "attacker who can observe them learns something this guarantee does not cover.",
+        "- So does the chance of passing a node or time limit, where one was set. A search that "
+        "passes it ends without a release; its epsilon counts as spent all the same.",
+        "- Other releases from the same table: their epsilons add up.",
+        "",
+        "## Provenance",
+        "",
+        f"- Schema SHA-256: `{schema.fingerprint()}`",
+        "- Versions: " + ", ".join(f"{name} {number}" for name, number in versions().items()),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _released(release: Release) -> str:
+    problem, response = release.problem, code(release.schema.response.name)
+    if release.support is None:
+        return (
+            f"Released: that no {problem.k} of {problem.p} variables to explain {response} could "
+            "be named with this mechanism at this price."
+        )
+    names = ", ".join(map(code, release.features)) or "none of them"
+    return (
+        f"Released: the names of {len(release.features)} of {problem.p} variables, chosen to "
+        f"explain {response}: {names}."
+    )
+
+
+def _guarantee_lines(g: Guarantee, protected: str) -> list[str]:
+    if not g.proven:
+        return [
+            "- None. This mechanism is known not to keep the epsilon it was run with; it exists to "
+            "reproduce published figures on data that are not sensitive."
+        ]
+    relation = {
+        "replace-one": "one row is replaced by any other (the number of rows is public)",
+        "add-remove": "one row is added or removed (the number of rows is private)",
+    }[g.neighbours]
+    cost, other = g.costs[g.neighbours], [shown_cost(c) + f" under {r}" for r, c in g.costs.items()]
+    kind, rest = ("Approximate", "") if cost.delta else ("Pure", ", delta = 0")
+    return [
+        f"- {kind} differential privacy, {shown_cost(cost)}{rest}.",
+        *([f"- It is the total of {markdown(shown_parts(g))}."] if g.parts else []),
+        *_rho_lines(g),
+        f"- Unit of privacy: {markdown(protected)}. Whoever contributes m rows is protected at m "
+        "times epsilon" + (" (and a larger delta)." if cost.delta else "."),
+        f"- Neighbours: {g.neighbours}: two tables are neighbours if {relation}.",
+        f"- The same release costs {' and '.join(other)}."
+        if len(other) > 1
+        else "- Under other neighbours nothing is promised: what was done depends on the number of "
+        "rows.",
+        f"- It holds only if {g.assumes}. Nobody has checked that, and it may be false; without it "
+        "there is no guarantee."
+        if g.assumes
+        else "- It holds for any two neighbouring tables and whatever else is known to an "
+        "attacker; it assumes nothing about the data.",
+    ]
+
+
+def _rho_lines(g: Guarantee) -> list[str]:
+    rhos = [(cost.rho, relation) for relation, cost in g.costs.items() if cost.rho is not None]
+    shown = " and ".join(f"rho = {shown_up(rho)} under {relation}" for rho, relation in rhos)
+    return [f"- It is zero-concentrated differential privacy too, {shown}."] if shown else []
+
+
+def _label_lines(schema: Schema, problem: Problem) -> list[str]:
+    """For the statement: the same, and what becomes of cells with another label."""
+    response = schema.response
+    if response.labels is None:
+        return []
+    takes_labels = loss_of(problem).labels  # the sign of the response, 1 for 0
+    rest = {
+        "low": f"as {response.labels[0]}",
+        "high": f"as {response.labels[1]}",
+        "middle": f"as {response.labels[1]}" if takes_labels else "as 0",
+    }[schema.bad_cells]
+    return [
+        f"- The labels of {code(response.name)} were declared, not read from the data: "
+        f"{markdown(shown(response.labels))}; a cell with neither counts {markdown(rest)}."
+    ]
+
+
+def _bounds_row(column: Column) -> str:
+    low, high = column.span if column.labels is None else column.labels
+    texts = [f"{x:g}" if isinstance(x, float) else str(x) for x in (low, high)]
+    return f"| {' | '.join(map(markdown, (column.name, *texts)))} |"
+
+
+def _shown(schema: Schema) -> tuple[Any, ...]:
+    # A statement is read by people: long tables are found by the schema's fingerprint instead.
+    return schema.features[:50]
+
+
+def warnings(g: Guarantee) -> list[str]:
+    """What must be said first."""
+    found = [SEEDED_WARNING] if g.seeded else []
+    if not g.proven:
+        found.append(UNPROVEN_WARNING)
+    if g.assumes:
+        found.append(
+            f"The guarantee holds only if {g.assumes}. Nobody has checked that, and it may be "
+            "false."
+        )
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Of what a release was made with."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed as a package"
+    return found

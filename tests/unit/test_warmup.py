@@ -22,6 +22,13 @@ def run(folder: Path, *arguments: str) -> str:
     return result.stderr
 
 
+def test_warmup_refuses_what_there_is_not(tmp_path: Path) -> None:
+    for option, name in (("--loss", "ols"), ("--constraint", "cube")):
+        with pytest.raises(subprocess.CalledProcessError) as error:
+            run(tmp_path, "warmup", option, name)
+        assert f"{option[2:]} must be one of" in error.value.stderr
+
+
 @pytest.mark.statistical  # it compiles for minutes
 def test_warmup_compiles_all_that_a_selection_needs(tmp_path: Path) -> None:
     x = np.random.default_rng(0).uniform(0, 1, (50, 31))
@@ -33,7 +40,9 @@ def test_warmup_compiles_all_that_a_selection_needs(tmp_path: Path) -> None:
     assert "Compiling, once" in run(tmp_path, *asked)
     assert "Compiling" not in run(tmp_path, *asked)
     assert "Compiling, once" in run(tmp_path, *asked, "--loss", "hinge")
-    run(tmp_path, "warmup")
+    assert "Compiling, once" in run(tmp_path, *asked, "--constraint", "l1")
+    run(tmp_path, "warmup", "--loss", "logistic", "--loss", "huber", "--constraint", "box")
     for loss in ("logistic", "huber"):
         assert "Compiling" not in run(tmp_path, *asked, "--loss", loss)
+    assert "Compiling, once" in run(tmp_path, *asked, "--loss", "huber", "--constraint", "ball")
     assert "Compiling" not in run(tmp_path, *asked, "--quiet")

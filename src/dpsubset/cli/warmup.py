@@ -5,15 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
 from .shared import guarded, trouble
 
-#: What every selection calls, or every one of a loss of records, whatever its table holds: that one
-#: of these is compiled says nothing about it.
-_ALWAYS = {("dpsubset.table.door", "_quantise"), ("dpsubset.losses.row_kernels", "minimise")}
+#: What every selection calls, or every one of a loss and a constraint, whatever its table holds:
+#: that one of these is compiled says nothing about it.
+_ALWAYS = {
+    ("dpsubset.table.door", "_quantise"),
+    ("dpsubset.losses.quadratic_kernels", "score_all"),
+    ("dpsubset.losses.row_kernels", "score_all"),
+}
 
 _NOTE = "Compiling, once: this may take half a minute. Later runs start at once.\n"
 
@@ -42,23 +46,37 @@ def telling_of_compilation(quiet: bool) -> Iterator[None]:
         yield
 
 
-def warmup_command() -> None:
+def warmup_command(
+    loss: Annotated[
+        list[str] | None, typer.Option(help="For this loss; may be repeated. All by default.")
+    ] = None,
+    constraint: Annotated[
+        list[str] | None,
+        typer.Option(help="For this constraint; may be repeated. All by default."),
+    ] = None,
+) -> None:
     """Compile what selections use, for every loss and constraint. Reads no table."""
     with guarded():
         import numpy as np
 
+        from ..arguments import choice
         from ..constraints import CONSTRAINTS
         from ..losses import LOSSES
         from ..public.schema import Bounds
         from ..selection import select
 
+        losses = [choice(name, LOSSES, "loss") for name in loss or LOSSES]
+        constraints = [
+            choice(name, CONSTRAINTS, "constraint") for name in constraint or CONSTRAINTS
+        ]
+
         rng = np.random.default_rng(0)
         x = rng.uniform(-1, 1, (200, 40))
         y = np.where(x[:, 0] + x[:, 1] > 0, 1.0, -1.0)
-        for loss in LOSSES:
-            typer.echo(f"{loss} ...")
-            for constraint in CONSTRAINTS:
-                asked: dict[str, Any] = {"loss": loss, "constraint": constraint}
+        for name in losses:
+            for form in forms:
+                typer.echo(f"{name}, {form} ...")
+                asked: dict[str, Any] = {"loss": name, "constraint": form}
                 # A small budget and a large one: searches take other ways for each.
                 for epsilon in (1, 100):
                     select(x, y=y, bounds=Bounds(x=1, y=1), k=3, epsilon=epsilon, **asked)

@@ -66,9 +66,7 @@ def warmup_command(
         from ..selection import select
 
         losses = [choice(name, LOSSES, "loss") for name in loss or LOSSES]
-        constraints = [
-            choice(name, CONSTRAINTS, "constraint") for name in constraint or CONSTRAINTS
-        ]
+        forms = [choice(name, CONSTRAINTS, "constraint") for name in constraint or CONSTRAINTS]
 
         rng = np.random.default_rng(0)
         x = rng.uniform(-1, 1, (200, 40))

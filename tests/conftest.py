@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import pytest
 from hypothesis import HealthCheck, settings
+
+import dpsubset
+from dpsubset.kernels.compiled import SOURCES
 
 settings.register_profile(
     "dpsubset", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
@@ -10,3 +17,13 @@ settings.register_profile(
 # pytest --hypothesis-profile=thorough, when a module has changed a lot.
 settings.register_profile("thorough", settings.get_profile("dpsubset"), max_examples=1500)
 settings.load_profile("dpsubset")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Throw away what was compiled from sources that are not there any more: it adds up."""
+    if hasattr(session.config, "workerinput"):  # the main process has done it
+        return
+    for path in Path(dpsubset.__file__).parent.rglob("__pycache__/*.nb[ic]"):
+        key = re.search(r"-([0-9a-f]{12})-", path.name)
+        if key is None or key.group(1) != SOURCES:
+            path.unlink(missing_ok=True)

@@ -13,6 +13,9 @@ from fractions import Fraction
 
 import flint
 
+#: Ends of balls are multiples of 2**-_FINEST.
+_FINEST = 2**14
+
 
 def ball(x: Fraction) -> flint.arb:
     """A ball that holds x, at the working precision of the moment."""
@@ -31,12 +34,12 @@ def midpoint(x: flint.arb) -> Fraction:
 
 def lower(x: flint.arb) -> Fraction:
     """A rational not above anything in a ball: its lower end, rounded down."""
-    return _value(x.lower())
+    return _grid(x.lower(), up=False)
 
 
 def upper(x: flint.arb) -> Fraction:
     """A rational not below anything in a ball: its upper end, rounded up."""
-    return _value(x.upper())
+    return _grid(x.upper(), up=True)
 
 
 def float_up(x: Fraction) -> float:
@@ -63,6 +66,16 @@ def sqrt_up_relative(square: Fraction) -> Fraction:
     small = (square.denominator // square.numerator).bit_length()
     # At most 2**-bits is added. A root is at least 2**((large - 1) / 2), or 2**(-small / 2).
     return sqrt_up(square, max(0, 128 - large) + max(128, small))
+
+
+def _grid(x: flint.arb, up: bool) -> Fraction:
+    """Of a ball without radius; rounded to the grid if it is next to nothing."""
+    mantissa, exponent = (int(part) for part in x.man_exp())
+    if exponent < -_FINEST:
+        # exp(-10**9) has a denominator of a billion bits.
+        shift = -_FINEST - exponent
+        mantissa, exponent = -(-mantissa >> shift) if up else mantissa >> shift, -_FINEST
+    return Fraction(mantissa) * Fraction(2) ** exponent
 
 
 def _value(x: flint.arb) -> Fraction:

@@ -37,9 +37,6 @@ Records = NDArray[np.int64]
 #: Rounding granted to the float64 evaluation of a log ratio.
 SLACK = 1e-9
 
-#: Losses of y = 1 that fall with every larger prediction; those of all others do so up to 1.
-_NEVER_ENOUGH = {"logistic"}
-
 #: Tables with more records than this are kept as their moments only.
 _MANY_RECORDS = 5000
 
@@ -225,7 +222,7 @@ def contrary_pairs(problem: Problem, copies: int = 20_000) -> Iterator[Pair]:
     blind = np.append(np.where(contrary, 0, shaded), STEPS)
     costly = np.append(np.where(contrary, full, shaded), STEPS)
     mirror = np.append(np.where(contrary, -shaded, -full), STEPS)
-    for weight in (0, copies // 50, copies // 10):
+    for weight in _blind(copies):
         rest, times = np.array([agree, blind]), np.array([copies, weight])
         label = f"contrary, {weight} blind records"
         yield neighbours_of(problem, rest, times, costly, mirror, label)
@@ -245,7 +242,7 @@ def label_pairs(problem: Problem, copies: int = 20_000) -> Iterator[Pair]:
     shaded = shade(problem)
     agree = np.append(np.where(contrary, -shaded, shaded), STEPS)
     blind = np.append(np.where(contrary, 0, shaded), STEPS)
-    for weight in (0, copies // 50, copies // 10):
+    for weight in _blind(copies):
         rest, times = np.array([agree, blind]), np.array([copies, weight])
         for y, other in ((STEPS, -STEPS), (-1, 0)):
             one, two = (np.append(np.full(problem.p, STEPS), value) for value in (y, other))
@@ -253,13 +250,18 @@ def label_pairs(problem: Problem, copies: int = 20_000) -> Iterator[Pair]:
             yield neighbours_of(problem, rest, times, one, two, label)
 
 
+def _blind(copies: int) -> tuple[int, ...]:
+    """How many records say nothing of the contrary variables: many where the range is large."""
+    return 0, copies // 50, copies // 10, 3 * copies // 5
+
+
 def shade(problem: Problem) -> int:
     """The quantised x at which the border of C predicts what is best for y = 1.
 
-    At x = 1 it predicts B. If B > 1 that is too much, but for a loss which never has enough.
+    At x = 1 it predicts B, which may be more than that.
     """
-    reach = float(problem.reach)
-    return STEPS if reach <= 1 or problem.loss in _NEVER_ENOUGH else round(STEPS / reach)
+    reach, best = float(problem.reach), loss_of(problem).best
+    return STEPS if reach <= best else round(STEPS * best / reach)
 
 
 def _records(p: int, n: int, rng: np.random.Generator, *, corners: bool) -> Records:

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import flint
-import numba
 import numpy as np
 
 from ..exact import ball, sqrt_up
 from ..kernels.arrays import Array, dot, put
+from ..kernels.compiled import kernel
 from ..kernels.triangles import solve
 from .base import Vector, scaled
 from .interior import Sphere
@@ -99,7 +99,7 @@ class Ball(NamedTuple):
     # -- kernels ---------------------------------------------------------------------------------
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def shrink(ball: Ball, b: Array) -> bool:
         """Scale b by its norm."""
         size = 0.0
@@ -111,7 +111,7 @@ class Ball(NamedTuple):
         return True
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def solve(ball: Ball, h: Array, c: Array, target: float) -> Array:
         """(H + mu I) b = c with mu >= 0 such that |b| <= radius: Newton on the secular equation."""
         k, radius = c.shape[0], ball.radius
@@ -143,37 +143,37 @@ class Ball(NamedTuple):
         return b
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def pull(ball: Ball, g: Array) -> float:
         """Against g."""
         return np.sqrt(dot(g, g))
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def length(ball: Ball, k: int) -> float:
         """Where all entries are equal."""
         return ball.radius * np.sqrt(k)
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def gain(ball: Ball, w: float, d: float, mu: float, nu: float) -> float:
         """See `joint`; nu is 0."""
         return joint_gain(w, d, mu, nu)
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def coefficient(ball: Ball, w: float, d: float, mu: float, nu: float) -> float:
         """The v of `gain`."""
         return joint_coefficient(w, d, mu, nu)
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def extra(ball: Ball, mu: float, nu: float) -> float:
         """See `joint`."""
         return mu * ball.radius * ball.radius
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def settle(ball: Ball, w: Array, share: Array, d: Array) -> tuple[float, float]:
         """The bound falls in mu while sum share w^2 / (d + mu)^2 > r^2: the root of that.
 

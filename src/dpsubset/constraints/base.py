@@ -1,7 +1,9 @@
 """What a constraint must say of itself.
 
 A constraint with its radius is a value: a NamedTuple with the field ``radius`` that stands for a
-convex set C of coefficient vectors, 0 among them and none with an entry above the radius in size.
+convex set C of coefficient vectors, none with an entry above the radius in size. With b it holds -b
+and every vector whose entries are nearer to 0: mechanisms that look at variables one by one count
+on it, and so do the neighbours of the audits.
 
 Its methods are about exact numbers: the reach, how a point is moved into C, the largest product of
 a vector with a point of C, a barrier. Its static methods are kernels in float64, which numba

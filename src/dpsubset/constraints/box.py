@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import flint
-import numba
 import numpy as np
 
 from ..exact import ball
 from ..kernels.arrays import Array
+from ..kernels.compiled import kernel
 from .base import Vector, scaled
 from .interior import Polyhedron
 from .nudge import nudge_of, nudged_solve
@@ -88,7 +88,7 @@ class Box(NamedTuple):
     # -- kernels ---------------------------------------------------------------------------------
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def shrink(box: Box, b: Array) -> bool:
         """Cut off what is outside."""
         for j in range(b.shape[0]):
@@ -98,7 +98,7 @@ class Box(NamedTuple):
         return True
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def solve(box: Box, h: Array, c: Array, target: float) -> Array:
         """Coordinate descent, then Newton steps on the coordinates that are off their bounds.
 
@@ -147,7 +147,7 @@ class Box(NamedTuple):
         return b
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def pull(box: Box, g: Array) -> float:
         """At a corner."""
         total = 0.0
@@ -156,13 +156,13 @@ class Box(NamedTuple):
         return total
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def length(box: Box, k: int) -> float:
         """At a corner."""
         return box.radius * k
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def gain(box: Box, w: float, d: float, mu: float, nu: float) -> float:
         """The largest 2 w v - d v^2 over |v| <= radius."""
         w = abs(w)
@@ -171,19 +171,19 @@ class Box(NamedTuple):
         return box.radius * (2.0 * w - d * box.radius)
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def coefficient(box: Box, w: float, d: float, mu: float, nu: float) -> float:
         """The v of `gain`."""
         return w / d if abs(w) < d * box.radius else np.copysign(box.radius, w)
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def extra(box: Box, mu: float, nu: float) -> float:
         """Every feature carries its own bound."""
         return 0.0
 
 
-@numba.njit(cache=True)
+@kernel
 def gap(box: Box, h: Array, c: Array, b: Array) -> float:
     """Duality gap as computed: tells the solver when to stop, proves nothing."""
     total = 0.0

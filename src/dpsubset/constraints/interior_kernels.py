@@ -9,10 +9,10 @@ order of operations: the same problem has the same answer. ``h`` is twice H thro
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ..kernels.arrays import Array
+from ..kernels.compiled import kernel
 from ..kernels.triangles import factor, solve
 
 #: Added to the diagonal, relative to its largest entry and for every column: more than a
@@ -25,7 +25,7 @@ _SHARE = 0.99
 _BLURRED = 2.0**-40
 
 
-@numba.njit(cache=True)
+@kernel
 def sphere(h: Array, g: Array, z: Array, room: float, push: float, d: Array) -> float:
     """Over the ball: d in place, and the multiplier that it ends with. room = 1 - |z|^2.
 
@@ -63,7 +63,7 @@ def sphere(h: Array, g: Array, z: Array, room: float, push: float, d: Array) -> 
     return push
 
 
-@numba.njit(cache=True)
+@kernel
 def descend(
     h: Array, g: Array, z: Array, plus: Array, minus: Array, room: float, up: Array, down: Array,
     over: float, lifted: bool, target: float, d: Array, e: Array,
@@ -139,7 +139,7 @@ def descend(
     return over
 
 
-@numba.njit(cache=True)
+@kernel
 def _direction(
     m: Array, g: Array, tp: Array, tm: Array, s: float, up: Array, down: Array, over: float,
     wp: Array, wm: Array, ws: float, lifted: bool, work: Array, step: Array, lift: Array,
@@ -183,7 +183,7 @@ def _direction(
     return change, drop
 
 
-@numba.njit(cache=True)
+@kernel
 def _length(
     tp: Array, tm: Array, s: float, up: Array, down: Array, over: float, step: Array, lift: Array,
     drop: float, more: Array, less: Array, change: float, lifted: bool,
@@ -198,7 +198,7 @@ def _length(
     return _SHARE / worst
 
 
-@numba.njit(cache=True)
+@kernel
 def _gap(g: Array, z: Array, tp: Array, tm: Array, s: float, lifted: bool) -> float:
     """The duality gap as a sum of terms that are not negative."""
     largest, gap = 0.0, 0.0
@@ -212,7 +212,7 @@ def _gap(g: Array, z: Array, tp: Array, tm: Array, s: float, lifted: bool) -> fl
     return gap + largest * s if lifted else gap
 
 
-@numba.njit(cache=True)
+@kernel
 def _nudge(h: Array) -> float:
     largest = 0.0
     for j in range(h.shape[0]):
@@ -220,7 +220,7 @@ def _nudge(h: Array) -> float:
     return largest * _NUDGE * (h.shape[0] + 16)
 
 
-@numba.njit(cache=True)
+@kernel
 def _copy(h: Array, m: Array) -> None:
     for i in range(h.shape[0]):
         for j in range(i, h.shape[0]):

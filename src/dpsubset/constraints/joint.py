@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
 from ..kernels.arrays import ROUNDING, Array
+from ..kernels.compiled import kernel
 
 
-@numba.njit(cache=True)
+@kernel
 def scale_into(b: Array, size: float, radius: float) -> None:
     """Scale b to the radius if its norm, as computed, may be larger: rounding included."""
     slack = 1.0 - (b.shape[0] + 8) * ROUNDING
@@ -27,14 +27,14 @@ def scale_into(b: Array, size: float, radius: float) -> None:
             b[j] *= factor
 
 
-@numba.njit(cache=True)
+@kernel
 def gain(w: float, d: float, mu: float, nu: float) -> float:
     """The largest 2 w v - (d + mu) v^2 - 2 nu |v|."""
     w = max(abs(w) - nu, 0.0)
     return w * w / (d + mu)
 
 
-@numba.njit(cache=True)
+@kernel
 def coefficient(w: float, d: float, mu: float, nu: float) -> float:
     """The v of `gain`."""
     return np.copysign(max(abs(w) - nu, 0.0) / (d + mu), w)

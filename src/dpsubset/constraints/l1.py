@@ -7,11 +7,11 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import flint
-import numba
 import numpy as np
 
 from ..exact import ball
 from ..kernels.arrays import Array
+from ..kernels.compiled import kernel
 from ..kernels.triangles import solve
 from .base import Vector, scaled
 from .interior import Polyhedron
@@ -104,7 +104,7 @@ class L1(NamedTuple):
     # -- kernels ---------------------------------------------------------------------------------
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def shrink(l1: L1, b: Array) -> bool:
         """Scale b by its norm."""
         size = 0.0
@@ -116,7 +116,7 @@ class L1(NamedTuple):
         return True
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def solve(l1: L1, h: Array, c: Array, target: float) -> Array:
         """Active-set descent over the faces of the l1 ball.
 
@@ -181,7 +181,7 @@ class L1(NamedTuple):
         return b
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def pull(l1: L1, g: Array) -> float:
         """At the largest entry."""
         largest = 0.0
@@ -190,31 +190,31 @@ class L1(NamedTuple):
         return largest
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def length(l1: L1, k: int) -> float:
         """By definition."""
         return l1.radius
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def gain(l1: L1, w: float, d: float, mu: float, nu: float) -> float:
         """See `joint`."""
         return joint_gain(w, d, mu, nu)
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def coefficient(l1: L1, w: float, d: float, mu: float, nu: float) -> float:
         """The v of `gain`."""
         return joint_coefficient(w, d, mu, nu)
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def extra(l1: L1, mu: float, nu: float) -> float:
         """See `joint`: |b| <= |b|_1."""
         return mu * l1.radius * l1.radius + 2.0 * nu * l1.radius
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def settle(l1: L1, w: Array, share: Array, d: Array) -> tuple[float, float]:
         """nu does what it can: sum share (|w| - nu)_+ / (d + mu) falls to the radius.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from ..kernels.arrays import Array, Ints
+from ..kernels.compiled import kernel
 from ..kernels.triangles import factor, solve
 
 #: Relative to the largest entry of the diagonal: keeps every factorisation well posed, and moves
@@ -13,7 +13,7 @@ from ..kernels.triangles import factor, solve
 _NUDGE = 2.0**-46
 
 
-@numba.njit(cache=True)
+@kernel
 def nudge_of(h: Array) -> float:
     """What is added to the diagonal of H."""
     largest = 0.0
@@ -23,7 +23,7 @@ def nudge_of(h: Array) -> float:
     return largest * _NUDGE if largest > 0.0 else 1.0
 
 
-@numba.njit(cache=True)
+@kernel
 def nudged_factor(h: Array, nudge: float, index: Ints) -> Array:
     """The factor of H + nudge I on the rows and columns ``index``."""
     m = index.shape[0]
@@ -38,7 +38,7 @@ def nudged_factor(h: Array, nudge: float, index: Ints) -> Array:
     return up
 
 
-@numba.njit(cache=True)
+@kernel
 def nudged_solve(h: Array, nudge: float, index: Ints, x: Array) -> None:
     """x becomes (H + nudge I)^-1 x on the rows and columns ``index``."""
     solve(nudged_factor(h, nudge, index), x)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from .compiled import kernel
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -17,14 +18,14 @@ Cells = NDArray[np.int16]
 ROUNDING = 2.0**-53
 
 
-@numba.njit(cache=True)
+@kernel
 def put(target: NDArray[Any], source: NDArray[Any]) -> None:
     """target[:] = source, which with numba takes seconds to compile: it has a text for errors."""
     for i in range(target.shape[0]):
         target[i] = source[i]
 
 
-@numba.njit(cache=True)
+@kernel
 def dot(u: Array, v: Array) -> float:
     """Not np.dot: that is BLAS, which may order its sums by alignment."""
     total = 0.0

@@ -5,13 +5,13 @@ M = U'U, U in the place of the upper triangle of m. What is below the diagonal i
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from .arrays import Array
+from .compiled import kernel
 
 
-@numba.njit(cache=True)
+@kernel
 def factor(m: Array, least: float) -> bool:
     """U in place of m; a pivot below ``least`` becomes that. False at one that is not above 0.
 
@@ -48,7 +48,7 @@ def factor(m: Array, least: float) -> bool:
     return True
 
 
-@numba.njit(cache=True)
+@kernel
 def forward(m: Array, x: Array) -> None:
     """x becomes U'^-1 x."""
     k = m.shape[0]
@@ -60,7 +60,7 @@ def forward(m: Array, x: Array) -> None:
             x[i] -= f * row[i]
 
 
-@numba.njit(cache=True)
+@kernel
 def backward(m: Array, x: Array) -> None:
     """x becomes U^-1 x."""
     k = m.shape[0]
@@ -72,7 +72,7 @@ def backward(m: Array, x: Array) -> None:
         x[j] = total / row[j]
 
 
-@numba.njit(cache=True)
+@kernel
 def solve(m: Array, x: Array) -> None:
     """x becomes M^-1 x."""
     forward(m, x)

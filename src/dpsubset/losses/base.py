@@ -69,6 +69,13 @@ class RowLoss(Smoothed, Protocol):
         """The table that `conjugate` takes; empty if it needs none."""
 
     @abstractmethod
+    def largest(self) -> float:
+        """At least 1, half of `steepest`, and the size of any -l* of a row.
+
+        Roundings of sums over the rows are granted in proportion to it.
+        """
+
+    @abstractmethod
     def parabola(self, reach: Fraction) -> tuple[float, Ints] | None:
         """A curvature omega to take out, and the table of conjugates of what is left.
 
@@ -84,21 +91,24 @@ class RowLoss(Smoothed, Protocol):
 # -- kernels: each is the static method of this name, its first argument is the loss -------------
 
 #: (L, width, o, t) -> the loss, its slope and its curvature in t, a kink rounded off to this width.
-#: For proposals: it proves nothing, and may lend curvature where there is none.
+#: For proposals: it proves nothing, and may lend curvature where there is none. Without a kink only
+#: the curvature may depend on the width.
 smooth = own("smooth")
 #: (L, o, t) -> l(o, t) - l(o, 0), the slope of a line below the loss, and how far below it is at t.
-#: In terms that vanish with t: small predictions have small errors. Losses with a kink find the
-#: slope in ``o``, with opposite sign, where `minimise` has put it.
+#: In terms that vanish with t: the value is off by at most 21 roundings of `steepest` times |t|,
+#: and 2**-98 (proofs/losses.md). Losses with a kink find the slope in ``o``, with opposite sign,
+#: where `minimise` has put it.
 line = own("line")
 #: (L) -> the largest slope within the reach, in size.
 steepest = own("steepest")
-#: (L) -> how far a slope from `line` may be off beyond three roundings, in roundings.
+#: (L) -> how far a slope from `line` may be off beyond one rounding of itself, in units of 2**-53.
 slope_error = own("slope_error")
 #: (L, c, z, o, ridge, target) -> value, width: min F - F(0) over C lies within width of value.
 minimise = own("minimise")
 #: (L, share, y, table) -> two integers whose sums over the records give the sum of -l*, the
 #: conjugates, at slopes that are ``share`` / SLOPES of the steepest. For labels it has the sign
-#: turned around: from 0 to SLOPES.
+#: turned around: from 0 to SLOPES. At most 2**30 in size. The table is that of `conjugates`, or
+#: that of `parabola` where there is one.
 conjugate = own("conjugate")
 #: (L, total, square, scale) -> that sum.
 conjugate_sum = own("conjugate_sum")
@@ -123,6 +133,8 @@ class Loss:
         For a loss that has one: the same loss with another threshold.
     reach : float
         B where none is asked for. docs/losses.md has the measurements that chose it.
+    best : float
+        The prediction at which the loss of y = 1 is least; infinite if more is always better.
     """
 
     name: str
@@ -131,6 +143,7 @@ class Loss:
     labels: bool = False
     of_threshold: Callable[[Fraction], Loss] | None = None
     reach: float = 1.0
+    best: float = 1.0
 
     @property
     def needs_records(self) -> bool:

@@ -18,7 +18,7 @@ import flint
 
 from ..constraints import Constraint
 from ..constraints.base import Vector
-from ..exact import ball, midpoint, nearest
+from ..exact import ball, lower, midpoint, nearest, upper
 from .barrier import newton, room
 from .base import RowLoss
 
@@ -75,7 +75,7 @@ def bracket(
     gap = excess + c.farthest_ball([-u for u in g])
     for x, u in zip(point, g, strict=True):
         gap += x * u
-    return midpoint((value - gap).lower()), midpoint(value.upper())
+    return lower(value - gap), upper(value)
 
 
 def _barrier(

@@ -6,11 +6,11 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import flint
-import numba
 import numpy as np
 
 from ..constraints import Constraint
 from ..kernels.arrays import Array, Cells, Ints, put
+from ..kernels.compiled import kernel
 from .base import SLOPES, Loss
 from .hinge_kernels import Lines, quickly, slopes_at, straight
 from .row_kernels import certify, descend
@@ -63,6 +63,10 @@ class Hinge(NamedTuple):
         """Slopes are their own conjugates."""
         return np.empty(0, dtype=np.int64)
 
+    def largest(self) -> float:
+        """No loss and no conjugate of a row is larger at t = 0."""
+        return 1.0
+
     def parabola(self, reach: Fraction) -> tuple[float, Ints] | None:
         """There is no curvature."""
         return None
@@ -75,7 +79,7 @@ class Hinge(NamedTuple):
     # -- kernels ---------------------------------------------------------------------------------
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def smooth(hinge: Hinge, width: float, o: float, t: float) -> tuple[float, float, float]:
         """A hyperbola."""
         m = 1.0 - t
@@ -83,7 +87,7 @@ class Hinge(NamedTuple):
         return 0.5 * (m + root), -0.5 * (1.0 + m / root), 2.0 * width * width / root**3
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def line(hinge: Hinge, o: float, t: float) -> tuple[float, float, float]:
         """With the slope -o, o clipped to [0, 1]."""
         share = min(max(o, 0.0), 1.0)
@@ -93,19 +97,19 @@ class Hinge(NamedTuple):
         return -1.0, -share, -share * m
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def steepest(hinge: Hinge) -> float:
         """Below the margin."""
         return 1.0
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def slope_error(hinge: Hinge) -> float:
         """Slopes are numbers that somebody chose: they have no error."""
         return 0.0
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def minimise(
         hinge: Hinge, c: Constraint, z: Array, o: Array, ridge: float, target: float
     ) -> tuple[float, float]:
@@ -162,13 +166,13 @@ class Hinge(NamedTuple):
         return value, width
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def conjugate(hinge: Hinge, share: int, y: int, table: Ints) -> tuple[int, int]:
         """max(0, 1 - t) >= a (1 - t) for a in [0, 1]."""
         return share, 0
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def conjugate_sum(hinge: Hinge, total: int, square: int, scale: float) -> float:
         """In units of a slope."""
         return total / SLOPES

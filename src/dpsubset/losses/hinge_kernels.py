@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ..constraints.base import Constraint, shrink, solve
 from ..kernels.arrays import Array
+from ..kernels.compiled import kernel
 from ..kernels.values import either
 from .base import Smoothed, smooth
 from .quadratic_kernels import duality_gap, newton_point
@@ -42,7 +42,7 @@ class Lines(NamedTuple):
     labels: bool = True
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def smooth(lines: Lines, width: float, o: float, t: float) -> tuple[float, float, float]:
         """The loss, its slope, its curvature."""
         m = 1.0 - t
@@ -54,7 +54,7 @@ class Lines(NamedTuple):
         return share * m - 0.5 * width * (share - o) ** 2, -share, curvature
 
 
-@numba.njit(cache=True)
+@kernel
 def straight(c: Constraint, z: Array, o: Array, ridge: float, target: float) -> Array:
     """The minimum if no margin is passed, where the hinge is linear; slopes of -1."""
     k = z.shape[1]
@@ -71,7 +71,7 @@ def straight(c: Constraint, z: Array, o: Array, ridge: float, target: float) -> 
     return b
 
 
-@numba.njit(cache=True)
+@kernel
 def slopes_at(loss: Smoothed, z: Array, o: Array, smoothing: float, b: Array) -> int:
     """Minus the slopes of the smoothed hinge at b, into o; how many rows are at the kink."""
     near = 0
@@ -85,7 +85,7 @@ def slopes_at(loss: Smoothed, z: Array, o: Array, smoothing: float, b: Array) ->
     return near
 
 
-@numba.njit(cache=True)
+@kernel
 def settle(c: Constraint, z: Array, o: Array, ridge: float, target: float, b: Array) -> bool:
     """Better b, in place, and into ``o`` minus the slopes that go with it. It has been tried."""
     width = _WIDEST
@@ -103,12 +103,12 @@ def settle(c: Constraint, z: Array, o: Array, ridge: float, target: float, b: Ar
     return True
 
 
-@numba.njit(cache=True)
+@kernel
 def _not_tried(c: Constraint, z: Array, o: Array, ridge: float, target: float, b: Array) -> bool:
     return False
 
 
-@numba.njit(cache=True)
+@kernel
 def _round_off(
     c: Constraint, z: Array, width: float, ridge: float, target: float, b: Array
 ) -> float:
@@ -154,7 +154,7 @@ def _round_off(
     return np.inf
 
 
-@numba.njit(cache=True)
+@kernel
 def _parabolas(
     z: Array, width: float, ridge: float, b: Array, g: Array, h: Array, m: Array
 ) -> float:
@@ -187,7 +187,7 @@ def _parabolas(
     return excess
 
 
-@numba.njit(cache=True)
+@kernel
 def _slope_at(
     m: Array, d: Array, width: float, linear: float, curvature: float, step: float
 ) -> float:

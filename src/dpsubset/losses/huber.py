@@ -10,12 +10,12 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import flint
-import numba
 import numpy as np
 
 from ..constraints import Constraint
 from ..exact import ball
 from ..kernels.arrays import Array, Cells, Ints
+from ..kernels.compiled import kernel
 from ..public.problem import DEFAULT_THRESHOLD
 from ..table.door import STEPS
 from .base import SLOPES, Loss
@@ -74,6 +74,10 @@ class Huber(NamedTuple):
         """Two sums are enough."""
         return np.empty(0, dtype=np.int64)
 
+    def largest(self) -> float:
+        """No loss and no conjugate of a row is larger at t = 0."""
+        return 1.0
+
     def parabola(self, reach: Fraction) -> tuple[float, Ints] | None:
         """None beyond the threshold."""
         return None
@@ -86,7 +90,7 @@ class Huber(NamedTuple):
     # -- kernels ---------------------------------------------------------------------------------
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def smooth(huber: Huber, width: float, o: float, t: float) -> tuple[float, float, float]:
         """Beyond the threshold ``width`` is the share of curvature on loan."""
         r, d = o - t, huber.threshold
@@ -95,7 +99,7 @@ class Huber(NamedTuple):
         return d * (2.0 * abs(r) - d), -2.0 * np.copysign(d, r), 2.0 * width * d / abs(r)
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def line(huber: Huber, o: float, t: float) -> tuple[float, float, float]:
         """The tangent."""
         d = huber.threshold
@@ -104,19 +108,19 @@ class Huber(NamedTuple):
         return (c - at_zero) * (2.0 * o - c - at_zero) - 2.0 * c * t, -2.0 * c, 0.0
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def steepest(huber: Huber) -> float:
         """Beyond the threshold."""
         return 2.0 * huber.threshold
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def slope_error(huber: Huber) -> float:
         """None."""
         return 0.0
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def minimise(
         huber: Huber, c: Constraint, z: Array, o: Array, ridge: float, target: float
     ) -> tuple[float, float]:
@@ -124,13 +128,13 @@ class Huber(NamedTuple):
         return newton(huber, c, z, o, ridge, target, _LOANS)
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def conjugate(huber: Huber, share: int, y: int, table: Ints) -> tuple[int, int]:
         """h(r) >= a r - a^2 / 4 for |a| <= 2 d, here with a = -2 d share / SLOPES."""
         return -share * y, share * share
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def conjugate_sum(huber: Huber, total: int, square: int, scale: float) -> float:
         """The sums in their units."""
         step = 2.0 * huber.threshold / SLOPES

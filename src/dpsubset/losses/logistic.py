@@ -8,12 +8,12 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import flint
-import numba
 import numpy as np
 from scipy.special import expit
 
 from ..constraints import Constraint
 from ..kernels.arrays import Array, Cells, Ints
+from ..kernels.compiled import kernel
 from .base import ENTROPIES, SLOPES, Loss
 from .row_kernels import newton
 
@@ -59,6 +59,10 @@ class Logistic(NamedTuple):
         """Entropies."""
         return entropies()
 
+    def largest(self) -> float:
+        """No loss and no conjugate of a row is larger at t = 0."""
+        return 1.0
+
     def parabola(self, reach: Fraction) -> tuple[float, Ints] | None:
         """Within the reach the loss has curvature."""
         return parabola(math.nextafter(float(reach), math.inf)) if reach <= _CURVED_REACH else None
@@ -71,7 +75,7 @@ class Logistic(NamedTuple):
     # -- kernels ---------------------------------------------------------------------------------
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def smooth(logistic: Logistic, width: float, o: float, t: float) -> tuple[
         float, float, float
     ]:  # fmt: skip
@@ -82,7 +86,7 @@ class Logistic(NamedTuple):
         return value, slope, small / (1.0 + small) ** 2
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def line(logistic: Logistic, o: float, t: float) -> tuple[float, float, float]:
         """The tangent."""
         beyond = np.expm1(-abs(t))
@@ -90,19 +94,19 @@ class Logistic(NamedTuple):
         return value, -(1.0 if t < 0.0 else 1.0 + beyond) / (2.0 + beyond), 0.0
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def steepest(logistic: Logistic) -> float:
         """Far to the left."""
         return 1.0
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def slope_error(logistic: Logistic) -> float:
         """Of expm1, generously."""
         return 16.0
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def minimise(
         logistic: Logistic, c: Constraint, z: Array, o: Array, ridge: float, target: float
     ) -> tuple[float, float]:
@@ -110,13 +114,13 @@ class Logistic(NamedTuple):
         return newton(logistic, c, z, o, ridge, target, (0.0,))
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def conjugate(logistic: Logistic, share: int, y: int, table: Ints) -> tuple[int, int]:
         """From the table."""
         return table[share], 0
 
     @staticmethod
-    @numba.njit(cache=True)
+    @kernel
     def conjugate_sum(logistic: Logistic, total: int, square: int, scale: float) -> float:
         """The table's unit."""
         return total / ENTROPIES
@@ -128,6 +132,7 @@ LOGISTIC = Loss(
     ranges={"sharp": lambda reach: reach},
     rows=lambda reach: Logistic(),
     labels=True,
+    best=math.inf,
     # Up to reach 1 it is nearly a line, and blind to what a joint fit gains.
     reach=2.0,
 )

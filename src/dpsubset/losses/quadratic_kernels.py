@@ -10,16 +10,16 @@ duplicate columns are ordinary input; the certificate is about H itself.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from ..constraints.base import Constraint, pull, shrink, solve
 from ..kernels.arrays import ROUNDING, Array, Ints
+from ..kernels.compiled import kernel
 from ..table.products import Products, entry
 
 
-@numba.njit(cache=True)
+@kernel
 def score_all(
     x: Products, xy: Ints, y_square: int, supports: Ints, c: Constraint, ridge: float,
     scale: float, unit: float, scores: Ints,
@@ -35,7 +35,7 @@ def score_all(
     return certified
 
 
-@numba.njit(cache=True)
+@kernel
 def score_one(
     x: Products, xy: Ints, y_square: int, support: Ints, c: Constraint, ridge: float,
     scale: float, unit: float, h: Array, linear: Array,
@@ -58,7 +58,7 @@ def score_one(
     return certified, np.int64(np.rint(value / unit)) if certified else np.int64(0)
 
 
-@numba.njit(cache=True)
+@kernel
 def certify(h: Array, linear: Array, yy: float, c: Constraint, b: Array) -> tuple[float, float]:
     """q(b) as computed, and a bound on its distance from the minimum of q over C.
 
@@ -95,7 +95,7 @@ def certify(h: Array, linear: Array, yy: float, c: Constraint, b: Array) -> tupl
     return value, width * (1.0 + 8.0 * ROUNDING)
 
 
-@numba.njit(cache=True)
+@kernel
 def newton_point(g: Array, h: Array, b: Array, c: Constraint, target: float) -> Array:
     """Where the model with gradient g and half Hessian h at b is near its least value over C."""
     linear = np.empty(b.shape[0])
@@ -106,7 +106,7 @@ def newton_point(g: Array, h: Array, b: Array, c: Constraint, target: float) -> 
     return solve(c, h, linear, target / 16)
 
 
-@numba.njit(cache=True)
+@kernel
 def duality_gap(g: Array, b: Array, c: Constraint) -> float:
     """Duality gap as computed: tells a solver when to stop, proves nothing."""
     slope = 0.0

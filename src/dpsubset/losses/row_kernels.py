@@ -20,12 +20,12 @@ whose errors vanish with the reach; F(0) does not depend on the support and is k
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from ..constraints.base import Constraint, length, pull, shrink
 from ..kernels.arrays import ROUNDING, Array, Cells, Ints, put
+from ..kernels.compiled import kernel
 from ..kernels.values import either
 from .base import RowLoss, Smoothed, line, minimise, slope_error, smooth, steepest
 from .quadratic_kernels import duality_gap, newton_point
@@ -35,7 +35,7 @@ from .quadratic_kernels import duality_gap, newton_point
 _SHARE = 0.499
 
 
-@numba.njit(cache=True)
+@kernel
 def gather(
     records: Cells, response: Cells, support: Ints, labels: bool, scale: float, z: Array, o: Array
 ) -> None:
@@ -49,7 +49,7 @@ def gather(
         o[i] = response[i] / scale
 
 
-@numba.njit(cache=True)
+@kernel
 def score_all(
     records: Cells, response: Cells, supports: Ints, loss: RowLoss, c: Constraint, ridge: float,
     scale: float, unit: float, zero: int, rest: float, scores: Ints,
@@ -71,7 +71,7 @@ def score_all(
     return certified
 
 
-@numba.njit(cache=True)
+@kernel
 def newton(
     loss: RowLoss, c: Constraint, z: Array, o: Array, ridge: float, target: float,
     widths: tuple[float, ...],
@@ -90,7 +90,7 @@ def newton(
     return value, width
 
 
-@numba.njit(cache=True)
+@kernel
 def descend(
     loss: Smoothed, c: Constraint, z: Array, o: Array, smoothing: float, ridge: float,
     target: float, b: Array,
@@ -131,7 +131,7 @@ def descend(
         put(h.ravel(), trial_h.ravel())
 
 
-@numba.njit(cache=True)
+@kernel
 def _model(
     loss: Smoothed, z: Array, o: Array, smoothing: float, ridge: float, b: Array, g: Array, h: Array
 ) -> float:
@@ -162,7 +162,7 @@ def _model(
     return total
 
 
-@numba.njit(cache=True)
+@kernel
 def _add(sums: Array, lost: Array, at: int, x: float) -> None:
     """Add x to a sum and keep what rounding took from it."""
     total = sums[at] + x
@@ -171,12 +171,12 @@ def _add(sums: Array, lost: Array, at: int, x: float) -> None:
     sums[at] = total
 
 
-@numba.njit(cache=True)
+@kernel
 def _excess(loss: RowLoss, sums: Array, lost: Array, x: float) -> None:
     _add(sums, lost, 1, x)
 
 
-@numba.njit(cache=True)
+@kernel
 def _no_excess(loss: RowLoss, sums: Array, lost: Array, x: float) -> None:
     pass
 
@@ -185,7 +185,7 @@ def _no_excess(loss: RowLoss, sums: Array, lost: Array, x: float) -> None:
 _add_excess = either("is_kinked", _excess, _no_excess)
 
 
-@numba.njit(cache=True)
+@kernel
 def certify(
     loss: RowLoss, c: Constraint, z: Array, o: Array, ridge: float, b: Array
 ) -> tuple[float, float]:

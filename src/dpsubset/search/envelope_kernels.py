@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.arrays import Array, Ints
+from ..kernels.compiled import kernel
 from .bounds.kernels import FREE
 
 
-@numba.njit(cache=True)
+@kernel
 def integer_weights(
     g: Array, status: NDArray[np.int8], pool: int, eta: float, high: float, bits: int, out: Ints
 ) -> int:
@@ -29,7 +29,7 @@ def integer_weights(
     return total
 
 
-@numba.njit(cache=True)
+@kernel
 def likely_supports(g: Array, m: int, need: float, out: Ints) -> int:
     """All m-subsets of positions of the descending g whose sum is at least ``need``.
 

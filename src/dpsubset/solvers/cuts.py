@@ -189,7 +189,8 @@ class RowCuts(Planes):
             # What makes the plane highest at z.
             mu = max(0.0, math.sqrt(float(z @ (w * w))) / r - self._ridge)
         # The constant is off by less than this, see `search.bounds.row_kernels.improve`.
-        base = const - 2.0**-48 * (n + 1.0) - mu * r * r * _UP
+        most = n * source.row_loss.largest()
+        base = const - 2.0**-48 * (most + 1.0) - mu * r * r * _UP
         return base - 2.0**-50 * abs(base), self._gains(w, mu)
 
     def _predictions(self, z: Floats) -> Floats:

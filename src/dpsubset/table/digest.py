@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.compiled import kernel
 from ..public.schema import Schema
 from . import products
 from .door import Door
@@ -183,7 +183,7 @@ def _exact(left: NDArray[np.int16], right: NDArray[np.int16]) -> Ints:
     return total
 
 
-@numba.njit(cache=True)
+@kernel
 def _against_response(
     records: NDArray[np.int16], response: NDArray[np.int16], c: Ints, diagonal: Ints
 ) -> np.int64:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from ..kernels.compiled import kernel
 from ..public.design import Design
 from ..public.schema import Schema
 
@@ -56,7 +56,7 @@ class Door:
         )
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _quantise(
     values: NDArray[np.float64],
     lo: NDArray[np.float64],

@@ -17,13 +17,13 @@ from typing import Any
 from zipfile import BadZipFile
 
 import flint
-import numba
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
 from ..arguments import whole
 from ..errors import ArgumentError, TableError
+from ..kernels.compiled import kernel
 from ..public.schema import Schema
 from .door import STEPS, Door
 
@@ -279,7 +279,7 @@ def check_n(n: int) -> None:
         raise TableError(f"tables of more than {LARGEST_N} rows are not supported")
 
 
-@numba.njit(cache=True)
+@kernel
 def _mirror(lower: NDArray[np.int64]) -> None:
     """Copy the lower triangle to the upper one, tile by tile."""
     width, tile = lower.shape[0], 64

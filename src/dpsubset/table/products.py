@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from ..kernels.arrays import Cells, Ints
+from ..kernels.compiled import kernel
 
 
 class Products(NamedTuple):
@@ -18,8 +18,11 @@ class Products(NamedTuple):
     diagonal: Ints
     records: Cells
 
+    def __repr__(self) -> str:
+        return "Products(private values hidden)"
 
-@numba.njit(cache=True)
+
+@kernel
 def entry(x: Products, i: int, j: int) -> np.int64:
     """X'X at (i, j): from a column at hand, or multiplied out from the records."""
     if i == j:
@@ -34,7 +37,7 @@ def entry(x: Products, i: int, j: int) -> np.int64:
     return total
 
 
-@numba.njit(cache=True)
+@kernel
 def block(x: Products, support: Ints) -> Ints:
     """X'X on the columns of a support."""
     k = support.shape[0]

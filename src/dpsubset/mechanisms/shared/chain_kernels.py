@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from ...constraints import Constraint
 from ...kernels.arrays import Ints, put
+from ...kernels.compiled import kernel
 from ...losses.quadratic_kernels import score_one
 from ...table.products import Products
 
@@ -37,7 +37,7 @@ SCORE, USED, LEFT, MEMBER, OUTSIDER, DIFFERENCE, ACCEPTED, SCORED = range(8)
 _EXP_ERROR = 2.0**-45
 
 
-@numba.njit(cache=True)
+@kernel
 def walk(
     x: Products,
     xy: Ints,
@@ -128,7 +128,7 @@ def walk(
     return DONE
 
 
-@numba.njit(cache=True)
+@kernel
 def move(
     inside: Ints,
     outside: Ints,
@@ -146,7 +146,7 @@ def move(
     state[ACCEPTED] += 1
 
 
-@numba.njit(cache=True)
+@kernel
 def below(word: np.uint64, bits: int, exponent: float) -> int:
     """Whether U < exp(-x): 1 or 0, and -1 where float64 is not sure.
 
@@ -163,7 +163,7 @@ def below(word: np.uint64, bits: int, exponent: float) -> int:
     return -1
 
 
-@numba.njit(cache=True)
+@kernel
 def exchange(support: Ints, leaves: int, enters: int, trial: Ints) -> None:
     """The sorted support with one member exchanged, still sorted."""
     k = support.shape[0]
@@ -183,7 +183,7 @@ def exchange(support: Ints, leaves: int, enters: int, trial: Ints) -> None:
         trial[at] = enters
 
 
-@numba.njit(cache=True)
+@kernel
 def place(support: Ints, rows: int) -> np.int64:
     """The row of a support in a table with a power of two of them."""
     mixed = np.uint64(0)
@@ -193,7 +193,7 @@ def place(support: Ints, rows: int) -> np.int64:
     return np.int64(mixed & np.uint64(rows - 1))
 
 
-@numba.njit(cache=True)
+@kernel
 def same(known: Ints, row: np.int64, support: Ints) -> bool:
     """Whether the table has this support in this row."""
     different = 0

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...kernels.arrays import Array, Ints
-from ...losses.base import SLOPES
+from ...losses.base import SLOPES, steepest
 from ...losses.rows import FromRecords
 from ...public.problem import Problem
 from ...table.digest import Digest
@@ -73,5 +73,7 @@ class CurvedBounder(QuadraticBounder):
         source, q, c = self._from, np.empty(len(t), dtype=np.int16), np.empty(self.problem.p)
         yy = row_kernels.slopes(t, source.response, source.row_loss, float(STEPS), 0.0,
                                 self._omega, self._table, q)  # fmt: skip
-        row_kernels.gradient(source.records, region.status, q, -0.5 / (STEPS * SLOPES), c)
-        return c, yy, yy + float(q @ t) / SLOPES
+        loss = source.row_loss
+        half = row_kernels.half_slope(loss, float(STEPS))
+        row_kernels.gradient(source.records, region.status, q, -half, c)
+        return c, yy, yy + steepest(loss) * float(q @ t) / SLOPES

@@ -7,17 +7,17 @@ semidefinite on S together with the features of b: see `sparse_diagonal`.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from ...kernels.arrays import Array, Ints, put
+from ...kernels.compiled import kernel
 from ...kernels.triangles import factor, forward
 from ...table.products import Products
 from .kernels import OUT
 
 
-@numba.njit(cache=True)
+@kernel
 def positive_inverse(matrix: Array, out: Array) -> bool:
     """Inverse of a positive definite matrix by Cholesky; False if it is not one.
 
@@ -42,7 +42,7 @@ def positive_inverse(matrix: Array, out: Array) -> bool:
     return True
 
 
-@numba.njit(cache=True)
+@kernel
 def raise_diagonal(inverse: Array, d: Array, free: NDArray[np.bool_], share: float) -> None:
     """One sweep of coordinate ascent on d, keeping H - diag(d) positive definite.
 
@@ -63,7 +63,7 @@ def raise_diagonal(inverse: Array, d: Array, free: NDArray[np.bool_], share: flo
                 inverse[a, b] += scaled * column[b]
 
 
-@numba.njit(cache=True)
+@kernel
 def crowds(x: Products, p: int, most: int) -> tuple[Ints, Ints]:
     """Row j: the features l with the largest |G_jl|, l other than j, and these, largest first."""
     near = np.full((p, most), -1, dtype=np.int64)
@@ -82,7 +82,7 @@ def crowds(x: Products, p: int, most: int) -> tuple[Ints, Ints]:
     return near, size
 
 
-@numba.njit(cache=True)
+@kernel
 def sparse_diagonal(
     x: Products, scale: float, near: Ints, size: Ints, others: int,
     status: NDArray[np.int8], core: Ints, nudge: float, d: Array,

@@ -24,12 +24,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from ...constraints.base import Constraint, coefficient, extra, gain, settle
 from ...kernels.arrays import ROUNDING, Array, Ints, put
+from ...kernels.compiled import kernel
 from ...kernels.triangles import factor, solve
 from ...kernels.values import either
 from ...table.products import Products
@@ -60,6 +60,9 @@ class Picks(NamedTuple):
     members: Ints
     picks: Ints
 
+    def __repr__(self) -> str:
+        return "Picks(private values hidden)"
+
 
 class Work(NamedTuple):
     """Working space of an ascent: the leading features, and what it computes of them.
@@ -79,7 +82,7 @@ class Work(NamedTuple):
     g: Array
 
 
-@numba.njit(cache=True)
+@kernel
 def workspace(region: Picks) -> Work:
     """For a region."""
     width = 3 * (region.picks[0] + region.picks[1]) + 16
@@ -91,7 +94,7 @@ def workspace(region: Picks) -> Work:
     )  # fmt: skip
 
 
-@numba.njit(cache=True)
+@kernel
 def gains(
     c: Array, u: Array, status: NDArray[np.int8], constraint: Constraint, d: Array, mu: float,
     nu: float, g: Array,
@@ -101,7 +104,7 @@ def gains(
         g[j] = 0.0 if status[j] == OUT else gain(constraint, c[j] - u[j], d[j], mu, nu)
 
 
-@numba.njit(cache=True)
+@kernel
 def largest(g: Array, status: NDArray[np.int8], pool: int, count: int, top: Ints) -> int:
     """The free features of a pool with the largest g, best first, ties to the lower index."""
     found = 0
@@ -122,7 +125,7 @@ def largest(g: Array, status: NDArray[np.int8], pool: int, count: int, top: Ints
     return found
 
 
-@numba.njit(cache=True)
+@kernel
 def log_symmetric(
     g: Array, status: NDArray[np.int8], pool: int, eta: float, m: int, top: Ints, pi: Array
 ) -> float:
@@ -172,7 +175,7 @@ def log_symmetric(
     return m * high + np.log(total) / eta
 
 
-@numba.njit(cache=True)
+@kernel
 def survey(region: Picks, eta: float, work: Work) -> tuple[int, float]:
     """Leading features of both pools with their inclusion probabilities; sum of log envelopes."""
     found, total = 0, 0.0
@@ -189,7 +192,7 @@ def survey(region: Picks, eta: float, work: Work) -> tuple[int, float]:
     return found, total
 
 
-@numba.njit(cache=True)
+@kernel
 def _settled(
     constraint: Constraint, c: Array, u: Array, region: Picks, found: int, d: Array, work: Work
 ) -> tuple[float, float]:
@@ -202,7 +205,7 @@ def _settled(
     return settle(constraint, work.w[:size], work.share[:size], work.d[:size])
 
 
-@numba.njit(cache=True)
+@kernel
 def _first(
     constraint: Constraint, c: Array, u: Array, region: Picks, d: Array, work: Work
 ) -> tuple[float, float]:
@@ -212,14 +215,14 @@ def _first(
     return _settled(constraint, c, u, region, found, d, work)
 
 
-@numba.njit(cache=True)
+@kernel
 def _no_multipliers(
     constraint: Constraint, c: Array, u: Array, region: Picks, d: Array, work: Work
 ) -> tuple[float, float]:
     return 0.0, 0.0
 
 
-@numba.njit(cache=True)
+@kernel
 def _none_settled(
     constraint: Constraint, c: Array, u: Array, region: Picks, found: int, d: Array, work: Work
 ) -> tuple[float, float]:
@@ -233,7 +236,7 @@ settled = either("is_joint", _settled, _none_settled)
 first_multipliers = either("is_joint", _first, _no_multipliers)
 
 
-@numba.njit(cache=True)
+@kernel
 def envelope(
     c: Array, u: Array, region: Picks, constraint: Constraint, d: Array, mu: float, nu: float,
     eta: float, carried: float, work: Work,
@@ -247,7 +250,7 @@ def envelope(
     return found, total
 
 
-@numba.njit(cache=True)
+@kernel
 def likely(members: Ints, found: int, core: NDArray[np.bool_], work: Work) -> int:
     """The members and the likely features into ``chosen``, their inclusion probabilities in ``v``.
 
@@ -264,7 +267,7 @@ def likely(members: Ints, found: int, core: NDArray[np.bool_], work: Work) -> in
     return count
 
 
-@numba.njit(cache=True)
+@kernel
 def _together(
     constraint: Constraint, x: Products, scale: float, c: Array, u: Array,
     ridge: float, d: Array, mu: float, nu: float, chosen: Ints, v: Array,
@@ -295,7 +298,7 @@ def _together(
     return m
 
 
-@numba.njit(cache=True)
+@kernel
 def _one_by_one(
     constraint: Constraint, x: Products, scale: float, c: Array, u: Array,
     ridge: float, d: Array, mu: float, nu: float, chosen: Ints, v: Array,
@@ -312,7 +315,7 @@ def _one_by_one(
 _toward = either("is_joint", _together, _one_by_one)
 
 
-@numba.njit(cache=True)
+@kernel
 def improve(
     x: Products, scale: float, c: Array, region: Picks, constraint: Constraint,
     ridge: float, d: Array, eta: float, rounds: int, tolerance: float, size: float,

@@ -161,7 +161,8 @@ class QuadraticBounder(Bounder):
     def _find_crowds(self) -> tuple[Ints, Ints]:
         """Which features are most alike, and how much."""
         most = min(self.problem.k + _NEIGHBOURS, max(self.problem.p - 1, 1))
-        return diagonals.crowds(self._digest.products, self.problem.p, most)
+        found: tuple[Ints, Ints] = diagonals.crowds(self._digest.products, self.problem.p, most)
+        return found
 
     def _extract(self, bound: Bound, sweeps: tuple[float, ...]) -> None:
         """Take as much of H out as a diagonal d as the region's own features allow.

@@ -15,17 +15,17 @@ squares: towards the point that the envelope's inclusion probabilities name.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from ...constraints.base import Constraint, coefficient
 from ...kernels.arrays import Array, Cells, Ints, put
+from ...kernels.compiled import kernel
 from ...losses.base import SLOPES, RowLoss, conjugate, conjugate_sum, smooth, steepest
 from .kernels import OUT, Picks, envelope, first_multipliers, likely, settled, workspace
 
 
-@numba.njit(cache=True)
+@kernel
 def slopes(
     t: Array, response: Cells, loss: RowLoss, scale: float, width: float, omega: float,
     table: Ints, q: Cells,
@@ -55,13 +55,13 @@ def slopes(
     return conjugate_sum(loss, total, square, scale)
 
 
-@numba.njit(cache=True)
+@kernel
 def half_slope(loss: RowLoss, scale: float) -> float:
     """Half of a slope's unit, per unit of a quantised cell."""
     return 0.5 / (scale * SLOPES) * steepest(loss)
 
 
-@numba.njit(cache=True)
+@kernel
 def predictions(records: Cells, b: Array, scale: float) -> Array:
     """X b, where b has few entries that are not 0."""
     t = np.zeros(records.shape[1])
@@ -73,7 +73,7 @@ def predictions(records: Cells, b: Array, scale: float) -> Array:
     return t
 
 
-@numba.njit(cache=True)
+@kernel
 def gradient(
     records: Cells, status: NDArray[np.int8], q: Cells, factor: float,
     u: Array,
@@ -90,7 +90,7 @@ def gradient(
         u[j] = total * factor
 
 
-@numba.njit(cache=True)
+@kernel
 def improve(
     records: Cells, response: Cells, loss: RowLoss, scale: float, smoothing: float, table: Ints,
     most: float, region: Picks, constraint: Constraint, d: Array, eta: float, rounds: int,

@@ -1,7 +1,7 @@
 """Certified modular lower bounds for losses that are summed over records.
 
 Everything but the dual points is as for least squares, with n in the place of y'y: no score is
-above it, because no loss at t = 0 is above 1.
+above it, because no loss at t = 0 is above 1. (More than n, for a loss with larger conjugates.)
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class RowBounder(Bounder):
     def __init__(
         self, digest: Digest, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning
     ) -> None:
-        n = float(scorer.records.shape[1])
-        # w is all that there is of c - u; it is at most n in size.
-        super().__init__(problem, scorer, tuning, c=np.zeros(problem.p), yy=n, largest=n,
-                         eta=min(eta, 250.0 / n) if n else 1.0)  # fmt: skip
+        # w is all that there is of c - u; it is at most this in size, and so is const.
+        most = scorer.records.shape[1] * scorer.row_loss.largest()
+        super().__init__(problem, scorer, tuning, c=np.zeros(problem.p), yy=most, largest=most,
+                         eta=min(eta, 250.0 / most) if most else 1.0)  # fmt: skip
         # A score takes a pass or more over the records.
         self.most_closed = min(tuning.last_pick, tuning.last_pick_records)
         self.most_listed = tuning.listable_records

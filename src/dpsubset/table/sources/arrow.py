@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ...kernels.compiled import kernel
 from .cells import LONGEST_TEXT, NUMBERS, Reader
 
 #: Bytes of text that are read at a time.
@@ -90,7 +90,7 @@ def packed(
     return pa.Array.from_buffers(pa.large_binary(), len(starts), buffers)
 
 
-@numba.njit(cache=True)
+@kernel
 def _pack(
     data: NDArray[np.uint8],
     starts: NDArray[np.int64],

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...errors import TableError
+from ...kernels.compiled import kernel
 from ...public.schema import Schema
 from ..moments import Block
 from . import Progress, batch_rows
@@ -154,7 +154,7 @@ def _read(stream: Any, size: int, path: Path) -> bytes:
         raise TableError(f"{path.name} cannot be decompressed") from None
 
 
-@numba.njit(cache=True)
+@kernel
 def _split(
     data: NDArray[np.uint8],
     at: int,

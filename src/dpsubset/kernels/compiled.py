@@ -33,6 +33,15 @@ SOURCES = _fingerprint()
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function when it is first called, and keep it. It lets other threads run."""
+    """Compile a function when it is first called, and keep it."""
+    return _compiled(function, nogil=False)
+
+
+def threaded_kernel(function: Callable[..., Any]) -> Any:
+    """The same for functions that take long: other threads run meanwhile."""
+    return _compiled(function, nogil=True)
+
+
+def _compiled(function: Callable[..., Any], nogil: bool) -> Any:
     function.__qualname__ += f"-{SOURCES}"
-    return numba.njit(cache=True, nogil=True)(function)
+    return numba.njit(cache=True, nogil=nogil)(function)

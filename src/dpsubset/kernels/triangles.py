@@ -49,10 +49,10 @@ def factor(m: Array, least: float) -> bool:
 
 
 @kernel
-def forward(m: Array, x: Array) -> None:
-    """x becomes U'^-1 x."""
+def forward(m: Array, x: Array, first: int) -> None:
+    """x becomes U'^-1 x, where the entries before the first are 0."""
     k = m.shape[0]
-    for j in range(k):
+    for j in range(first, k):
         row = m[j]
         x[j] /= row[j]
         f = x[j]
@@ -75,5 +75,5 @@ def backward(m: Array, x: Array) -> None:
 @kernel
 def solve(m: Array, x: Array) -> None:
     """x becomes M^-1 x."""
-    forward(m, x)
+    forward(m, x, 0)
     backward(m, x)

@@ -36,26 +36,27 @@ class Design:
     ----------
     columns : tuple of Column
         What the p columns of the model are made of, in the order of the model.
-    choices : tuple of Choice
-        What supports list the positions of.
-    always : tuple of int
-        Choices that are part of every support.
     response : Column
         What is explained.
     """
 
     columns: tuple[Column, ...]
-    choices: tuple[Choice, ...]
-    always: tuple[int, ...]
     response: Column
 
     @classmethod
     def of(cls, schema: Schema) -> Design:
-        """One choice a feature, one column a choice."""
-        features = schema.features
-        choices = tuple(Choice(column.name, (j,)) for j, column in enumerate(features))
-        always = tuple(j for j, column in enumerate(features) if column.role == "always")
-        return cls(features, choices, always, schema.response)
+        """One column a feature."""
+        return cls(schema.features, schema.response)
+
+    @cached_property
+    def choices(self) -> tuple[Choice, ...]:
+        """What supports list the positions of: one a column."""
+        return tuple(Choice(column.name, (j,)) for j, column in enumerate(self.columns))
+
+    @cached_property
+    def always(self) -> tuple[int, ...]:
+        """Choices that are part of every support."""
+        return tuple(j for j, column in enumerate(self.columns) if column.role == "always")
 
     @cached_property
     def _positions(self) -> dict[str, int]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..privacy.random import Randomness
 from ..public.problem import Problem
-from .bounds.kernels import FREE, IN, OUT, POOLS, Picks
+from .bounds.kernels import FREE, IN, OUT, POOLS
 
 
 @dataclass(repr=False)  # which regions there are depends on the data
@@ -73,9 +73,9 @@ class Region:
         return cls(status, forced, picks, sizes)  # type: ignore[arg-type]
 
     @property
-    def view(self) -> Picks:
-        """As kernels take it."""
-        return Picks(self.status, self.members, np.array(self.picks))
+    def arrays(self) -> tuple[NDArray[np.int8], NDArray[np.int64], NDArray[np.int64]]:
+        """Status, members and picks, as kernels take them."""
+        return self.status, self.members, np.array(self.picks)
 
     @property
     def size(self) -> int:

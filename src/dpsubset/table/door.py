@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.compiled import kernel
+from ..kernels.compiled import threaded_kernel
 from ..public.design import Design
 from ..public.schema import Schema
 
@@ -56,7 +56,7 @@ class Door:
         )
 
 
-@kernel
+@threaded_kernel
 def _quantise(
     values: NDArray[np.float64],
     lo: NDArray[np.float64],

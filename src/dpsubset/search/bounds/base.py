@@ -21,6 +21,7 @@ from ...public.problem import Problem
 from ..region import Region
 from ..tuning import Tuning
 from . import kernels
+from .kernels import CARRIED, CARRIED_ERROR, MU, NU, U_ERROR
 
 _EVERYWHERE = np.empty(0, dtype=np.bool_)
 
@@ -48,8 +49,9 @@ class Bound:
     )  # fmt: skip
 
     def __init__(
-        self, region: Region, c: Array, yy: float, d: Array, b: Array, u: Array, point: np.record
-    ) -> None:
+        self, region: Region, c: Array, yy: float, d: Array, b: Array, u: Array,
+        point: Array,
+    ) -> None:  # fmt: skip
         self.region = region
         self.c, self.yy = c, yy
         self.d, self.b, self.u, self.point = d, b, u, point
@@ -64,7 +66,7 @@ class Bound:
     @classmethod
     def fresh(cls, region: Region, c: Array, yy: float, d: Array, size: int) -> Bound:
         """With the dual point 0, of ``size`` numbers."""
-        point = np.zeros(1, dtype=kernels.POINT).view(np.recarray)[0]
+        point = np.zeros(kernels.PLACES)
         return cls(region, c, yy, d, np.zeros(size), np.zeros(len(c)), point)
 
     def inherited(self, region: Region) -> Bound:
@@ -136,7 +138,7 @@ class Bounder(ABC):
             return bound.fixed
         g = np.empty(self.problem.p)
         kernels.gains(bound.c, bound.u, bound.region.status, self.constraint, bound.d,
-                      bound.point.mu, bound.point.nu, g)  # fmt: skip
+                      bound.point[MU], bound.point[NU], g)  # fmt: skip
         return g
 
     def _settle(self, bound: Bound, rounds: int) -> Bound:
@@ -150,7 +152,9 @@ class Bounder(ABC):
             self._improve(bound, rounds)
             g = self.gains(bound)
             forced = float(g[region.members].sum())
-            carried = point.carried + extra(self.constraint, point.mu, point.nu)
+            carried = float(point[CARRIED])
+            if self.constraint.is_joint():  # else there is nothing extra
+                carried += extra(self.constraint, point[MU], point[NU])
             bound.base = bound.yy + penalty - carried - forced
             bound.base -= self._margin(bound, carried, g, penalty)
         bound.leaders = self._leaders(region, g)
@@ -191,13 +195,15 @@ class Bounder(ABC):
     def _margin(self, bound: Bound, carried: float, g: Array, penalty: float) -> float:
         """Everything rounding can have done to the bound, and the numerical error of the score."""
         k, point = self.problem.k, bound.point
-        w_error = point.u_error + 4 * ROUNDING * (float(np.abs(bound.c).max()) + self._largest)
+        w_error = float(point[U_ERROR]) + 4 * ROUNDING * (
+            float(np.abs(bound.c).max()) + self._largest
+        )
         highest = float(g.max())
 
         def stiffness() -> float:
-            return float(bound.d[bound.region.status != kernels.OUT].min() + point.mu)
+            return float(bound.d[bound.region.status != kernels.OUT].min() + point[MU])
 
         gain_error = self.constraint.gain_error(k, highest, w_error, stiffness)
         size = self.yy + abs(bound.yy) + penalty + abs(carried) + k * highest
         rounding = (4 * k + 64) * ROUNDING * size
-        return float(gain_error + point.carried_error + rounding + 2 * self._scorer.unit_float)
+        return float(gain_error + point[CARRIED_ERROR] + rounding + 2 * self._scorer.unit_float)

@@ -31,7 +31,7 @@ def positive_inverse(matrix: Array, out: Array) -> bool:
     up = np.zeros((p, p))
     for j in range(p):
         up[j, j] = 1.0
-        forward(triangle[j:, j:], up[j, j:])
+        forward(triangle, up[j], j)
     for i in range(p):
         for j in range(i + 1):
             total = 0.0

@@ -16,8 +16,7 @@ whose gradient is 2Q(b - pi v), pi the inclusion probabilities of the envelope a
 b moves towards pi v, where only the features with the largest pi take part: any b is valid, so a
 shortcut costs tightness and nothing else. u and b'Qb are updated along with b.
 
-Column j of G = X'X is a row of an int64 matrix, ``x.columns[x.slot[j]]`` (the whole matrix, or a
-cache).
+Columns of G = X'X are rows of an int64 matrix, ``columns[slot[j]]`` (the whole matrix, or a cache).
 """
 
 from __future__ import annotations
@@ -32,25 +31,18 @@ from ...kernels.arrays import ROUNDING, Array, Ints, put
 from ...kernels.compiled import kernel
 from ...kernels.triangles import factor, solve
 from ...kernels.values import either
-from ...table.products import Products
 
 #: Status of a feature in a region: forced out, forced in, free in the first or the second pool.
 OUT, IN, FREE = 0, 1, 2
 POOLS = 2
 
 
-#: What is kept of a dual point b beside u = Qb, as one record:
-#: carried       b'Qb, or for losses of records what takes its place
-#: mu, nu        the multipliers of the constraint
-#: length        the l1 norm of b, rounded up
-#: u_error       what rounding did to an entry of u, at most
-#: carried_error what it did to ``carried``
-#: started       whether there is a point at all: losses of records have none before the first pass
-POINT = np.dtype(
-    [(name, np.float64) for name in ("carried", "mu", "nu", "length", "u_error", "carried_error")]
-    + [("started", np.bool_)],
-    align=True,
-)
+#: Places in the array that keeps what there is to know of a dual point b beside u = Qb: b'Qb, or
+#: for losses of records what takes its place; the multipliers of the constraint; the l1 norm of b,
+#: rounded up; what rounding did to an entry of u, and to b'Qb, at most; and whether there is a
+#: point at all, since losses of records have none before the first pass.
+CARRIED, MU, NU, LENGTH, U_ERROR, CARRIED_ERROR, STARTED = range(7)
+PLACES = 7
 
 
 class Picks(NamedTuple):
@@ -178,16 +170,15 @@ def log_symmetric(
 @kernel
 def survey(region: Picks, eta: float, work: Work) -> tuple[int, float]:
     """Leading features of both pools with their inclusion probabilities; sum of log envelopes."""
+    g, status, top, pi = work.g, region.status, work.top, work.pi
     found, total = 0, 0.0
     for pool in range(POOLS):
         m = region.picks[pool]
         if m == 0:
             continue
-        count = largest(work.g, region.status, pool, 3 * m + 8, work.top[found:])
-        total += log_symmetric(
-            work.g, region.status, pool, eta, m, work.top[found : found + count],
-            work.pi[found : found + count],
-        )  # fmt: skip
+        count = largest(g, status, pool, 3 * m + 8, top[found:])
+        part = slice(found, found + count)
+        total += log_symmetric(g, status, pool, eta, m, top[part], pi[part])
         found += count
     return found, total
 
@@ -196,21 +187,24 @@ def survey(region: Picks, eta: float, work: Work) -> tuple[int, float]:
 def _settled(
     constraint: Constraint, c: Array, u: Array, region: Picks, found: int, d: Array, work: Work
 ) -> tuple[float, float]:
-    members = region.members.shape[0]
-    for i in range(members + found):
-        j = region.members[i] if i < members else work.top[i - members]
-        work.share[i] = 1.0 if i < members else work.pi[i - members]
-        work.w[i], work.d[i] = c[j] - u[j], d[j]
+    forced, top, pi = region.members, work.top, work.pi
+    members = forced.shape[0]
     size = members + found
-    return settle(constraint, work.w[:size], work.share[:size], work.d[:size])
+    w, share, stiff = work.w[:size], work.share[:size], work.d[:size]
+    for i in range(size):
+        j = forced[i] if i < members else top[i - members]
+        share[i] = 1.0 if i < members else pi[i - members]
+        w[i], stiff[i] = c[j] - u[j], d[j]
+    return settle(constraint, w, share, stiff)
 
 
 @kernel
 def _first(
     constraint: Constraint, c: Array, u: Array, region: Picks, d: Array, work: Work
 ) -> tuple[float, float]:
+    g = work.g
     for j in range(c.shape[0]):
-        work.g[j] = abs(c[j] - u[j])
+        g[j] = abs(c[j] - u[j])
     found, _ = survey(region, 1e300, work)
     return _settled(constraint, c, u, region, found, d, work)
 
@@ -242,11 +236,12 @@ def envelope(
     eta: float, carried: float, work: Work,
 ) -> tuple[int, float]:  # fmt: skip
     """How many features lead, and Phi at a dual point."""
-    gains(c, u, region.status, constraint, d, mu, nu, work.g)
+    g = work.g
+    gains(c, u, region.status, constraint, d, mu, nu, g)
     found, total = survey(region, eta, work)
     total += carried + extra(constraint, mu, nu)
     for j in region.members:
-        total += work.g[j]
+        total += g[j]
     return found, total
 
 
@@ -256,20 +251,21 @@ def likely(members: Ints, found: int, core: NDArray[np.bool_], work: Work) -> in
 
     Returned: how many.
     """
+    chosen, v, top, pi = work.chosen, work.v, work.top, work.pi
     count = 0
     for j in members:
-        work.chosen[count], work.v[count] = j, 1.0
+        chosen[count], v[count] = j, 1.0
         count += 1
     for i in range(found):
-        if work.pi[i] > 0.01 and (not core.shape[0] or core[work.top[i]]):
-            work.chosen[count], work.v[count] = work.top[i], work.pi[i]
+        if pi[i] > 0.01 and (not core.shape[0] or core[top[i]]):
+            chosen[count], v[count] = top[i], pi[i]
             count += 1
     return count
 
 
 @kernel
 def _together(
-    constraint: Constraint, x: Products, scale: float, c: Array, u: Array,
+    constraint: Constraint, columns: Ints, slot: Ints, scale: float, c: Array, u: Array,
     ridge: float, d: Array, mu: float, nu: float, chosen: Ints, v: Array,
 ) -> int:  # fmt: skip
     """The point b = pi * v(b) for fixed pi, mu and nu, on the chosen features with |w| > nu.
@@ -285,7 +281,7 @@ def _together(
             m += 1
     up = np.empty((m, m))
     for i in range(m):
-        row = x.columns[x.slot[chosen[i]]]
+        row = columns[slot[chosen[i]]]
         weight = d[chosen[i]]
         for j in range(i, m):
             up[i, j] = row[chosen[j]] / scale
@@ -300,7 +296,7 @@ def _together(
 
 @kernel
 def _one_by_one(
-    constraint: Constraint, x: Products, scale: float, c: Array, u: Array,
+    constraint: Constraint, columns: Ints, slot: Ints, scale: float, c: Array, u: Array,
     ridge: float, d: Array, mu: float, nu: float, chosen: Ints, v: Array,
 ) -> int:  # fmt: skip
     """The point pi * v, each v at its own gain."""
@@ -317,9 +313,9 @@ _toward = either("is_joint", _together, _one_by_one)
 
 @kernel
 def improve(
-    x: Products, scale: float, c: Array, region: Picks, constraint: Constraint,
-    ridge: float, d: Array, eta: float, rounds: int, tolerance: float, size: float,
-    core: NDArray[np.bool_], b: Array, u: Array, point: np.record,
+    columns: Ints, slot: Ints, scale: float, c: Array, status: NDArray[np.int8], members: Ints,
+    picks: Ints, constraint: Constraint, ridge: float, d: Array, eta: float, rounds: int,
+    tolerance: float, size: float, core: NDArray[np.bool_], b: Array, u: Array, point: Array,
 ) -> int:  # fmt: skip
     """Improve the dual point in place; returns a feature whose column is missing, or -1.
 
@@ -328,23 +324,26 @@ def improve(
     within the core, unless that is empty.
     """
     p = c.shape[0]
+    region = Picks(status, members, picks)
     work = workspace(region)
     move, trial = np.empty(p), np.empty(p)
-    if point.mu == 0.0:
-        point.mu, point.nu = first_multipliers(constraint, c, u, region, d, work)
-    found, phi = envelope(c, u, region, constraint, d, point.mu, point.nu, eta, point.carried, work)
+    if point[MU] == 0.0:
+        point[MU], point[NU] = first_multipliers(constraint, c, u, region, d, work)
+    found, phi = envelope(
+        c, u, region, constraint, d, point[MU], point[NU], eta, point[CARRIED], work
+    )
     step = 0.5
     for _ in range(rounds):
         count = likely(region.members, found, core, work)
         for i in range(count):
-            if x.slot[work.chosen[i]] < 0:
+            if slot[work.chosen[i]] < 0:
                 return work.chosen[i]
-        count = _toward(constraint, x, scale, c, u, ridge, d, point.mu, point.nu,
+        count = _toward(constraint, columns, slot, scale, c, u, ridge, d, point[MU], point[NU],
                         work.chosen[:count], work.v)  # fmt: skip
         chosen, v = work.chosen[:count], work.v[:count]
         move[:] = 0.0
         for i in range(count):
-            row = x.columns[x.slot[chosen[i]]]
+            row = columns[slot[chosen[i]]]
             weight = v[i] / scale
             for j in range(p):
                 move[j] += weight * row[j]
@@ -354,7 +353,7 @@ def improve(
         for i in range(count):
             vqv += v[i] * move[chosen[i]]
             vu += v[i] * u[chosen[i]]
-        curvature = vqv - 2.0 * vu + point.carried
+        curvature = vqv - 2.0 * vu + point[CARRIED]
         if not curvature > 0.0:
             break
         # Backtracking along the segment: at a full step Phi falls by about the curvature.
@@ -363,7 +362,7 @@ def improve(
         for _half in range(10):
             for j in range(p):
                 trial[j] = u[j] + step * (move[j] - u[j])
-            bqb = (1.0 - step) ** 2 * point.carried
+            bqb = (1.0 - step) ** 2 * point[CARRIED]
             bqb += step * (2.0 * (1.0 - step) * vu + step * vqv)
             mu, nu = settled(constraint, c, trial, region, found, d, work)
             found, value = envelope(c, trial, region, constraint, d, mu, nu, eta, bqb, work)
@@ -381,16 +380,16 @@ def improve(
                 b[j] *= 1.0 - step
             for i in range(count):
                 b[chosen[i]] += step * v[i]
-        point.carried, point.mu, point.nu = bqb, mu, nu
+        point[CARRIED], point[MU], point[NU] = bqb, mu, nu
         norm = 0.0
         for i in range(count):
             norm += abs(v[i])
         # Each entry of the move has count + 4 roundings a term, the step a few more.
         error = (count + 16) * ROUNDING * size * norm
-        point.carried_error += 2.0 * step * norm * (point.u_error + error)
-        point.carried_error += (count + 16) * 2.0 * ROUNDING * size * (norm + point.length) ** 2
-        point.u_error += step * error + 2.0**-50 * size * (norm + point.length)
-        point.length = (1.0 - step) * point.length + step * norm * (1.0 + 2.0**-40)
+        point[CARRIED_ERROR] += 2.0 * step * norm * (point[U_ERROR] + error)
+        point[CARRIED_ERROR] += (count + 16) * 2.0 * ROUNDING * size * (norm + point[LENGTH]) ** 2
+        point[U_ERROR] += step * error + 2.0**-50 * size * (norm + point[LENGTH])
+        point[LENGTH] = (1.0 - step) * point[LENGTH] + step * norm * (1.0 + 2.0**-40)
         if gained < tolerance:
             break
     return -1

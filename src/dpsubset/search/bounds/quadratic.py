@@ -23,6 +23,7 @@ from ..tuning import Tuning
 from . import diagonal_kernels as diagonals
 from . import kernels
 from .base import Bound, Bounder
+from .kernels import CARRIED, CARRIED_ERROR, LENGTH, U_ERROR
 
 _SCALE = float(STEPS) ** 2
 
@@ -173,7 +174,7 @@ class QuadraticBounder(Bounder):
         outside = bound.region.status == kernels.OUT
         features = np.flatnonzero(~outside)
         free = bound.region.status[features] != kernels.IN
-        block = self._digest.product_rows(features)[:, features] / self._scale
+        block = self._digest.block(features) / self._scale
         nudge = _nudge(block, self.problem.ridge)
         block[np.diag_indices_from(block)] += self.problem.ridge + nudge
         d = np.where(free, bound.d[features], 0.0)
@@ -202,8 +203,8 @@ class QuadraticBounder(Bounder):
         norm = float(np.abs(bound.b).sum()) * (1 + 1e-9)
         error = 4 * (len(used) + 16) * ROUNDING * self._largest
         point = bound.point
-        point.carried, point.length = bound.b @ bound.u, norm
-        point.u_error, point.carried_error = error * norm, error * norm * norm
+        point[CARRIED], point[LENGTH] = bound.b @ bound.u, norm
+        point[U_ERROR], point[CARRIED_ERROR] = error * norm, error * norm * norm
 
     def _improve(self, bound: Bound, rounds: int) -> None:
         """A better dual point for the region."""
@@ -211,7 +212,7 @@ class QuadraticBounder(Bounder):
         # An improvement of 2 % of 1/eta in the exponent is worth another round.
         while True:
             missing = kernels.improve(
-                self._digest.products, self._scale, bound.c, region.view,
+                self._digest.columns, self._digest.slot, self._scale, bound.c, *region.arrays,
                 self.constraint, self.problem.ridge, bound.d, self.eta, rounds, 0.02 / self.eta,
                 self._largest, bound.core, bound.b, bound.u, bound.point,
             )  # fmt: skip

@@ -22,7 +22,20 @@ from ...constraints.base import Constraint, coefficient
 from ...kernels.arrays import Array, Cells, Ints, put
 from ...kernels.compiled import kernel
 from ...losses.base import SLOPES, RowLoss, conjugate, conjugate_sum, smooth, steepest
-from .kernels import OUT, Picks, envelope, first_multipliers, likely, settled, workspace
+from .kernels import (
+    CARRIED,
+    CARRIED_ERROR,
+    MU,
+    NU,
+    OUT,
+    STARTED,
+    Picks,
+    envelope,
+    first_multipliers,
+    likely,
+    settled,
+    workspace,
+)
 
 
 @kernel
@@ -93,27 +106,28 @@ def gradient(
 @kernel
 def improve(
     records: Cells, response: Cells, loss: RowLoss, scale: float, smoothing: float, table: Ints,
-    most: float, region: Picks, constraint: Constraint, d: Array, eta: float, rounds: int,
-    tolerance: float, t: Array, u: Array, point: np.record,
+    most: float, status: NDArray[np.int8], members: Ints, picks: Ints, constraint: Constraint,
+    d: Array, eta: float, rounds: int, tolerance: float, t: Array, u: Array, point: Array,
 ) -> None:  # fmt: skip
     """Improve the dual point in place, or make a first one where there is none.
 
     ``point`` is as in `kernels.improve`; ``most`` - const is what is carried.
     """
     n, p = t.shape[0], u.shape[0]
+    region = Picks(status, members, picks)
     work = workspace(region)
     zero = np.zeros(p)
     everywhere = np.empty(0, dtype=np.bool_)
     q = np.empty(n, dtype=np.int16)
     half = half_slope(loss, scale)
-    if not point.started:
+    if point[STARTED] == 0.0:
         const = slopes(t, response, loss, scale, smoothing, 0.0, table, q)
         gradient(records, region.status, q, half, u)
-        point.carried, point.carried_error = most - const, 2.0**-48 * (most + 1.0)
-        point.started = True
-    if point.mu == 0.0:
-        point.mu, point.nu = first_multipliers(constraint, zero, u, region, d, work)
-    found, phi = envelope(zero, u, region, constraint, d, point.mu, point.nu, eta, point.carried,
+        point[CARRIED], point[CARRIED_ERROR] = most - const, 2.0**-48 * (most + 1.0)
+        point[STARTED] = 1.0
+    if point[MU] == 0.0:
+        point[MU], point[NU] = first_multipliers(constraint, zero, u, region, d, work)
+    found, phi = envelope(zero, u, region, constraint, d, point[MU], point[NU], eta, point[CARRIED],
                           work)  # fmt: skip
     move, trial, new_u = np.empty(n), np.empty(n), np.empty(p)
     step = 1.0
@@ -122,7 +136,7 @@ def improve(
         move[:] = 0.0
         for i in range(count):
             j = work.chosen[i]
-            size = coefficient(constraint, -u[j], d[j], point.mu, point.nu)
+            size = coefficient(constraint, -u[j], d[j], point[MU], point[NU])
             by = size * work.v[i] / scale
             column = records[j]
             for r in range(n):
@@ -147,6 +161,6 @@ def improve(
         phi = value
         put(t, trial)
         put(u, new_u)
-        point.carried, point.mu, point.nu = most - const, mu, nu
+        point[CARRIED], point[MU], point[NU] = most - const, mu, nu
         if gained < tolerance:
             return

@@ -70,6 +70,6 @@ class RowBounder(Bounder):
         source = self._from
         row_kernels.improve(
             source.records, source.response, source.row_loss, float(STEPS), self._smoothing,
-            self._table, self.yy, bound.region.view, self.constraint, bound.d, self.eta, rounds,
+            self._table, self.yy, *bound.region.arrays, self.constraint, bound.d, self.eta, rounds,
             0.02 / self.eta, bound.b, bound.u, bound.point,
         )  # fmt: skip

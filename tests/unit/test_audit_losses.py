@@ -81,7 +81,7 @@ def test_a_label_alone_uses_up_epsilon(loss: str, neighbours: str) -> None:
         problem = state(loss, reach, 5, 2, neighbours=neighbours)
         for start in (f"a response of {STEPS} for {-STEPS}", "a response of -1 for 0"):
             pairs = [pair for pair in label_pairs(problem, 4000) if pair.label.startswith(start)]
-            assert len(pairs) == 3
+            assert len(pairs) == 4
             found = audit_exact(PLAIN["exponential"](), problem, Fraction(1), pairs)
             assert 0.98 < found.worst <= 1
 

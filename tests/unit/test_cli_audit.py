@@ -98,7 +98,7 @@ def test_a_sound_mechanism() -> None:
 def test_the_budget_is_the_one_asked_for() -> None:
     result = run("exponential", "--epsilon", "0.25", "--runs", "400")
     assert "nothing found that contradicts epsilon = 0.25" in result.stdout
-    assert "largest log ratio 0.2499" in result.stdout
+    assert "largest log ratio 0.2500" in result.stdout
 
 
 def test_a_broken_twin_in_the_table_ends_with_1(table: Callable[..., None], tmp_path: Path) -> None:

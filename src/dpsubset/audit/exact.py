@@ -222,8 +222,8 @@ def contrary_pairs(problem: Problem, copies: int = 20_000) -> Iterator[Pair]:
     blind = np.append(np.where(contrary, 0, shaded), STEPS)
     costly = np.append(np.where(contrary, full, shaded), STEPS)
     mirror = np.append(np.where(contrary, -shaded, -full), STEPS)
-    for weight in _blind(copies):
-        rest, times = np.array([agree, blind]), np.array([copies, weight])
+    for agreeing, weight in _mixtures(copies):
+        rest, times = np.array([agree, blind]), np.array([agreeing, weight])
         label = f"contrary, {weight} blind records"
         yield neighbours_of(problem, rest, times, costly, mirror, label)
         yield neighbours_of(problem, rest, times, mirror, costly, label + ", mirrored")
@@ -242,17 +242,21 @@ def label_pairs(problem: Problem, copies: int = 20_000) -> Iterator[Pair]:
     shaded = shade(problem)
     agree = np.append(np.where(contrary, -shaded, shaded), STEPS)
     blind = np.append(np.where(contrary, 0, shaded), STEPS)
-    for weight in _blind(copies):
-        rest, times = np.array([agree, blind]), np.array([copies, weight])
+    for agreeing, weight in _mixtures(copies):
+        rest, times = np.array([agree, blind]), np.array([agreeing, weight])
         for y, other in ((STEPS, -STEPS), (-1, 0)):
             one, two = (np.append(np.full(problem.p, STEPS), value) for value in (y, other))
             label = f"a response of {y} for {other}, {weight} blind records"
             yield neighbours_of(problem, rest, times, one, two, label)
 
 
-def _blind(copies: int) -> tuple[int, ...]:
-    """How many records say nothing of the contrary variables: many where the range is large."""
-    return 0, copies // 50, copies // 10, 3 * copies // 5
+def _mixtures(copies: int) -> tuple[tuple[int, int], ...]:
+    """How many records agree, and how many say nothing of the contrary variables.
+
+    Where the range is large it takes many of these. No mixture has many more than ``copies``.
+    """
+    few = ((copies, copies // share if share else 0) for share in (0, 50, 10))
+    return *few, (3 * copies // 4, 19 * copies // 40)
 
 
 def shade(problem: Problem) -> int:

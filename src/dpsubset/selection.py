@@ -7,6 +7,8 @@ table's columns; only then are values read. From there on nothing fails because 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -14,8 +16,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from .arguments import whole
-from .errors import ArgumentError
-from .mechanisms import Data, Outcome, Sampler
+from .errors import ArgumentError, SearchLimitError
+from .mechanisms import Data, Outcome
 from .privacy.guarantee import Guarantee, shown_cost
 from .public.plan import Plan, SelectionArguments, plan, seal
 from .public.schema import Schema
@@ -111,9 +113,11 @@ def select(
     planned = planned.with_rows(table.rows)
     # Before a value is read, unless it takes the number of rows and only reading tells that.
     guarantee = planned.price() if planned.priced else None
-    planned, sampler = _read(planned, table, progress)
+    planned, behind = _read(planned, table, progress)
     guarantee = guarantee or planned.price()
-    outcome = sampler.draw(planned.randomness)
+    with _telling_cost(guarantee):
+        sampler = planned.mechanism.prepare(behind, planned.setting)
+        outcome = sampler.draw(planned.randomness)
     counts = sampler.diagnostics() if diagnostics else {}
     return _release(planned, guarantee, outcome, counts)
 
@@ -138,8 +142,8 @@ def simulate(
     if draws < 1:
         raise ArgumentError("draws must be at least 1")
     planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
-    planned, sampler = _read(planned, seal(planned, data, asked.get("y")), progress)
-    rng = planned.randomness
+    planned, behind = _read(planned, seal(planned, data, asked.get("y")), progress)
+    sampler, rng = planned.mechanism.prepare(behind, planned.setting), planned.randomness
     return Counter(sampler.draw(rng) for _ in range(draws))
 
 
@@ -197,12 +201,22 @@ def price(
     )
 
 
-def _read(planned: Plan, table: SealedTable, progress: Progress | None) -> tuple[Plan, Sampler]:
-    """Read the table and do everything but the draw."""
-    stated, chosen = planned.stated, planned.mechanism
-    digest = table.read(stated.problem, progress)
-    planned = planned.with_rows(digest.n)
-    return planned, chosen.prepare(Data(digest, stated.limits), planned.setting)
+def _read(planned: Plan, table: SealedTable, progress: Progress | None) -> tuple[Plan, Data]:
+    """Send all values through the door; the plan then knows the number of rows, if it is public."""
+    digest = table.read(planned.stated.problem, progress)
+    return planned.with_rows(digest.n), Data(digest, planned.stated.limits)
+
+
+@contextmanager
+def _telling_cost(guarantee: Guarantee) -> Iterator[None]:
+    """Add to the error of a passed limit what it has cost: the event depends on the data."""
+    try:
+        yield
+    except SearchLimitError as error:
+        cost = "as there is no guarantee, no epsilon bounds it"
+        if guarantee.proven:
+            cost = shown_cost(guarantee.costs[guarantee.neighbours])
+        raise SearchLimitError(f"{error}: {cost}") from None
 
 
 def _release(

@@ -105,9 +105,16 @@ def test_a_passed_limit_has_its_own_exit_code_and_says_what_is_spent(
     assert not (folder / "release.json").exists()
 
 
-def test_a_passed_limit_names_the_delta_and_what_is_not_known(folder: Path) -> None:
+def test_a_passed_limit_names_all_that_is_spent(folder: Path) -> None:
+    """Also what a finite T adds, which depends on the number of rows; and in Python as well."""
     limits = ("--mechanism", "top-r", "--option", "T=5", "--node-limit", "1")
-    assert "epsilon = 0.7 and what a finite T adds" in select(*limits, k="4").stderr
+    result = select(*limits, k="4")
+    told = dps.price("table.csv", "schema.yaml", k=4, epsilon=0.7, mechanism="top-r", options={"T": 5})
+    assert told.guarantee is None  # before the rows are counted
+    spent = float(result.stderr.rpartition("epsilon = ")[2])
+    assert 0.7 < spent < 2
+    with pytest.raises(SearchLimitError, match=r"is spent: epsilon = 0\.7$"):
+        dps.select("table.csv", "schema.yaml", k=4, epsilon=0.7, node_limit=1)
     unproven = ("--mechanism", "mistakes", "--option", "anchor=data", "--allow-unproven")
     result = select(*unproven, "--node-limit", "1", k="4")
     assert result.exit_code == 3

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import SearchLimitError
 from ..text import visible
 from . import signals
 from .shared import check_apart, fail, guarded, number, red, trouble
@@ -184,11 +181,7 @@ def select_command(
             typer.echo("\n".join(map(visible, str(price(file, schema, **asked)).splitlines())))
             typer.echo("Nothing was read but the header, and nothing is spent.")
             return
-        with (
-            _telling_cost(budget, chance, mechanism, options),
-            telling_of_compilation(quiet),
-            _progress_bar(quiet) as progress,
-        ):
+        with telling_of_compilation(quiet), _progress_bar(quiet) as progress:
             release = select(file, schema, progress=progress, **asked)
         # From here on the budget is spent: files come first, and what cannot be written is printed.
         with signals.held():
@@ -203,26 +196,6 @@ def select_command(
             lost.insert(0, f"standard output: {unprinted}")
         if lost:
             fail(f"the release was made, but not all of it was written: {'; '.join(lost)}", 1)
-
-
-@contextmanager
-def _telling_cost(
-    epsilon: Decimal, delta: Decimal, name: str, options: Mapping[str, Any]
-) -> Iterator[None]:
-    """Add to the error of a passed limit what it has cost."""
-    try:
-        yield
-    except SearchLimitError as error:
-        from ..mechanisms import mechanism
-        from ..privacy.guarantee import Cost, shown_cost
-
-        cost = shown_cost(Cost(Fraction(epsilon), Fraction(delta)))
-        if options.get("T") is not None:
-            # How much depends on the number of rows, and the guarantee did not come to be.
-            cost += " and what a finite T adds"
-        if not mechanism(name, options).proven:
-            cost = "as there is no guarantee, no epsilon bounds it"
-        raise SearchLimitError(f"{error}: {cost}") from None
 
 
 def _reserve(path: Path | None, force: bool, stack: ExitStack) -> Output | None:

@@ -109,7 +109,8 @@ def test_a_passed_limit_names_all_that_is_spent(folder: Path) -> None:
     """Also what a finite T adds, which depends on the number of rows; and in Python as well."""
     limits = ("--mechanism", "top-r", "--option", "T=5", "--node-limit", "1")
     result = select(*limits, k="4")
-    told = dps.price("table.csv", "schema.yaml", k=4, epsilon=0.7, mechanism="top-r", options={"T": 5})
+    asked = {"mechanism": "top-r", "options": {"T": 5}}
+    told = dps.price("table.csv", "schema.yaml", k=4, epsilon=0.7, **asked)
     assert told.guarantee is None  # before the rows are counted
     spent = float(result.stderr.rpartition("epsilon = ")[2])
     assert 0.7 < spent < 2

@@ -115,7 +115,7 @@ def test_a_passed_limit_names_all_that_is_spent(folder: Path) -> None:
     spent = float(result.stderr.rpartition("epsilon = ")[2])
     assert 0.7 < spent < 2
     with pytest.raises(SearchLimitError, match=r"is spent: epsilon = 0\.7$"):
-        dps.select("table.csv", "schema.yaml", k=4, epsilon=0.7, node_limit=1)
+        dps.select("table.csv", "schema.yaml", k=4, epsilon=0.7, node_limit=1, mechanism="top-r")
     unproven = ("--mechanism", "mistakes", "--option", "anchor=data", "--allow-unproven")
     result = select(*unproven, "--node-limit", "1", k="4")
     assert result.exit_code == 3

@@ -24,7 +24,7 @@ from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
 from dpsubset.public.schema import Schema
-from dpsubset.search.bounds.base import Bound
+from dpsubset.search.bounds.base import Bounded
 from dpsubset.search.chance import Chance, Moment
 from dpsubset.search.engine import Engine, Leaf, Listed, Support
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
@@ -72,7 +72,7 @@ class Story:
 
     scored: ScoredSupports
     unit: float
-    first: Bound
+    first: Bounded
     gains: np.ndarray
     ref: float
     root: Node
@@ -98,7 +98,7 @@ class TalkingRace(Race):
         rows = leaf.supports if isinstance(leaf, Listed) else leaf.region.supports().tolist()
         return Node(label, [name(row) for row in rows], self.share(self._masses._values[place]))
 
-    def replace(self, leaf: Bound, parts: Sequence[Leaf]) -> None:
+    def replace(self, leaf: Bounded, parts: Sequence[Leaf]) -> None:
         super().replace(leaf, parts)
         node = self.nodes[id(leaf)]
         node.split_on = letter = NAMES[leaf.lead]
@@ -142,7 +142,7 @@ def tell() -> Story:
     engine = Engine(moments, problem, unit, float(ETA), tuning=IMPATIENT)
     race = TalkingRace(engine)
     first = race._leaves[0]
-    assert isinstance(first, Bound)
+    assert isinstance(first, Bounded)
     gains = engine.bounder.gains(first)
     winner = race.draw(Randomness(SeededSource(SEED)))
     ref = race._scale.ref * float(unit)

@@ -9,7 +9,7 @@ import numpy as np
 from conformance.recipes import Recipe
 from dpsubset.losses.least_squares import Scorer
 from dpsubset.public.problem import Problem
-from dpsubset.search.bounds.base import Bound
+from dpsubset.search.bounds.base import Bounded
 from dpsubset.search.bounds.choose import bounder
 from dpsubset.search.bounds.kernels import FREE, IN, OUT
 from dpsubset.search.region import Region
@@ -51,7 +51,7 @@ class Walk:
         self.scorer = Scorer(digest, recipe.problem, recipe.sensitivity.unit)
         self.bounder = bounder(digest, recipe.problem, self.scorer, eta, tuning)
 
-    def bounds(self, count: int) -> Iterator[Bound]:
+    def bounds(self, count: int) -> Iterator[Bounded]:
         """Bounds of regions with two supports or more, as the engine would ask for them."""
         rng = self._rng
         while count > 0:

@@ -19,7 +19,7 @@ from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
 from conformance.regions import Walk
 from dpsubset.losses.least_squares import Scorer
 from dpsubset.search.bounds import diagonal_kernels
-from dpsubset.search.bounds.base import Bound, Bounder
+from dpsubset.search.bounds.base import Bounded, Bounder
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.tuning import Tuning
 from dpsubset.table.door import STEPS
@@ -33,14 +33,14 @@ LEAST = 20_000
 SPARSE = Tuning(small=0, anchor=0, last_pick=0)
 
 
-def picks(bound: Bound, supports: np.ndarray) -> np.ndarray:
+def picks(bound: Bounded, supports: np.ndarray) -> np.ndarray:
     """Each support without what the region forces in."""
     region = bound.region
     free = supports[~np.isin(supports, region.members)]
     return free.reshape(len(supports), sum(region.picks))
 
 
-def worst(bound: Bound, bounder: Bounder, scorer: Scorer) -> Fraction:
+def worst(bound: Bounded, bounder: Bounder, scorer: Scorer) -> Fraction:
     """Largest excess of the bound over a score, exact where float64 cannot tell; <= 0 if valid."""
     supports = bound.region.supports()
     f = scorer.scores(supports) * scorer.unit_float  # exact: the unit is a power of two
@@ -82,7 +82,7 @@ def test_no_bound_lies_above_a_score(kind: str, constraint: str) -> None:
     assert seen >= LEAST // 18 + 1
 
 
-def focused(recipe: Recipe, rng: np.random.Generator, count: int) -> Iterator[tuple[Walk, Bound]]:
+def focused(recipe: Recipe, rng: np.random.Generator, count: int) -> Iterator[tuple[Walk, Bounded]]:
     """Bounds with diagonals for the region's supports, whether or not they are the better ones."""
     steps = Walk(recipe, rng, 1.0, lazy=False, tuning=SPARSE)
     steps.bounder.strengthen(sweeps=False)

@@ -17,7 +17,7 @@ from dpsubset.losses.base import ENTROPIES, SLOPES
 from dpsubset.losses.logistic import parabola
 from dpsubset.losses.rows import FromRecords
 from dpsubset.search.best import best_in_bucket, best_supports
-from dpsubset.search.bounds.base import Bound
+from dpsubset.search.bounds.base import Bounded
 from dpsubset.search.bounds.curved import CurvedBounder
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.engine import Engine
@@ -41,7 +41,7 @@ def test_lines_under_what_the_parabola_leaves(reach: float) -> None:
 
 def walks(
     recipe: LossRecipe, rng: np.random.Generator, anchor: int, omega: float | None = None
-) -> Iterator[tuple[CurvedBounder, Bound]]:
+) -> Iterator[tuple[CurvedBounder, Bounded]]:
     oracle = scorer(recipe.digest, recipe.problem, recipe.sensitivity.unit)
     assert isinstance(oracle, FromRecords)
     eta = float(10 ** rng.uniform(-4, 3))
@@ -64,7 +64,7 @@ def walks(
             bound = bounder.child(bound, half, int(rng.integers(0, 9)))
 
 
-def highest(recipe: LossRecipe, bounder: CurvedBounder, bound: Bound) -> float:
+def highest(recipe: LossRecipe, bounder: CurvedBounder, bound: Bounded) -> float:
     """Largest excess over a score, exact where float64 cannot tell."""
     supports = bound.region.supports()
     f = bounder._scorer.scores(supports) * float(recipe.sensitivity.unit)

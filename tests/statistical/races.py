@@ -16,7 +16,7 @@ import pytest
 
 from dpsubset.mechanisms import ScoreMechanism
 from dpsubset.privacy.random import Randomness
-from dpsubset.search.bounds.base import Bound, Bounder
+from dpsubset.search.bounds.base import Bounded, Bounder
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.engine import Engine
 from dpsubset.search.race import Race
@@ -33,11 +33,11 @@ def loosen(monkeypatch: pytest.MonkeyPatch, eta: float) -> None:
     settle, gains = Bounder._settle, Bounder.gains
     noise: dict[int, np.ndarray] = {}
 
-    def loose_gains(self: Bounder, bound: Bound) -> np.ndarray:
+    def loose_gains(self: Bounder, bound: Bounded) -> np.ndarray:
         p = self.problem.p
         return gains(self, bound) + noise.setdefault(p, rng.exponential(1 / eta, p))
 
-    def loose_settle(self: Bounder, bound: Bound, *arguments: Any) -> Bound:
+    def loose_settle(self: Bounder, bound: Bounded, *arguments: Any) -> Bounded:
         settle(self, bound, *arguments)
         down = float(rng.exponential(2 / eta))
         bound.base -= down
@@ -53,15 +53,15 @@ def split_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng()
     settle, waste = Bounder._settle, Race._waste
 
-    def random_lead(self: Bounder, bound: Bound, *arguments: Any) -> Bound:
+    def random_lead(self: Bounder, bound: Bounded, *arguments: Any) -> Bounded:
         settle(self, bound, *arguments)
         bound.lead = int(rng.choice(np.flatnonzero(bound.region.status >= FREE)))
         return bound
 
-    def random_time(self: Race, place: int, chance: float) -> Bound | None:
+    def random_time(self: Race, place: int, chance: float) -> Bounded | None:
         waste(self, place, chance)
         leaf = self._leaves[place]
-        return leaf if isinstance(leaf, Bound) and rng.random() < 0.3 else None
+        return leaf if isinstance(leaf, Bounded) and rng.random() < 0.3 else None
 
     monkeypatch.setattr(Bounder, "_settle", random_lead)
     monkeypatch.setattr(Race, "_waste", random_time)

@@ -19,7 +19,7 @@ from dpsubset.mechanisms import PLAIN
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.public.problem import Problem
 from dpsubset.search import race as race_module
-from dpsubset.search.bounds.base import Bound, Bounder
+from dpsubset.search.bounds.base import Bounded, Bounder
 from dpsubset.search.tuning import Tuning
 from dpsubset.table.door import STEPS
 from statistical.cases import CASES, UNIFORM, Case
@@ -158,7 +158,7 @@ def test_envelopes_that_are_too_low_are_caught(monkeypatch: pytest.MonkeyPatch) 
     settle = Bounder._settle
     up = 1e-5 / float(case.eta(mechanism))
 
-    def high(self: Bounder, bound: Bound, *arguments: Any) -> Bound:
+    def high(self: Bounder, bound: Bounded, *arguments: Any) -> Bounded:
         settle(self, bound, *arguments)
         bound.base += up
         return bound

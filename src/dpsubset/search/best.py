@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from .bounds.base import Bound
+from .bounds.base import Bounded
 from .bounds.kernels import FREE
 from .engine import Engine, Flat, Leaf, Listed, Support
 from .envelope_kernels import likely_supports
@@ -38,7 +38,7 @@ class Best:
         self._wanted = min(count, region.count())
         self._found: list[Ranked] = []
         self._known: set[Support] = set()
-        self._heap: list[tuple[float, int, Bound]] = []
+        self._heap: list[tuple[float, int, Bounded]] = []
         self._left = math.inf  # splits to go
         self._effort = _FIRST_SPLITS
         self._low = -1  # scores are not below -tau
@@ -46,7 +46,7 @@ class Best:
         self._sown: set[Support] = set()  # scored and offered before the search
         root = engine.leaf(region)
         self.start([root])
-        if isinstance(root, Bound) and 1 < self._wanted <= engine.tuning.most_sown:
+        if isinstance(root, Bounded) and 1 < self._wanted <= engine.tuning.most_sown:
             self._sow(root)
 
     def find(self) -> list[Ranked]:
@@ -93,7 +93,7 @@ class Best:
                 self._serial += 1
                 heapq.heappush(self._heap, (leaf.flat, self._serial, leaf))
 
-    def next_leaf(self) -> Bound | None:
+    def next_leaf(self) -> Bounded | None:
         """The leaf with the lowest bound, unless it can be listed or is beaten."""
         while self._heap and self._left:
             flat, _, leaf = self._heap[0]
@@ -108,7 +108,7 @@ class Best:
                 return leaf
         return None
 
-    def replace(self, leaf: Bound, parts: Sequence[Leaf]) -> None:
+    def replace(self, leaf: Bounded, parts: Sequence[Leaf]) -> None:
         """Take in the parts of a leaf."""
         heapq.heappop(self._heap)
         self._left -= 1
@@ -130,7 +130,7 @@ class Best:
         if full:
             self._known.discard(self._found.pop()[1])
 
-    def _trim(self, leaf: Bound) -> None:
+    def _trim(self, leaf: Bounded) -> None:
         """Leave out the features that no support within the cutoff picks."""
         room = self._cutoff() - leaf.flat
         if math.isinf(room):
@@ -147,7 +147,7 @@ class Best:
         if out.any():
             leaf.region = region.without(out)
 
-    def _sow(self, leaf: Bound) -> None:
+    def _sow(self, leaf: Bounded) -> None:
         """Score the R supports that the bound thinks best: a good cutoff from the start."""
         if min(leaf.region.picks) != 0:
             return
@@ -165,7 +165,7 @@ class Best:
         if count > 0:
             self._sown.update(self._score(leaf, free[picked[:count]], math.inf) or ())
 
-    def _list(self, leaf: Bound) -> bool:
+    def _list(self, leaf: Bounded) -> bool:
         """Score every support of the leaf whose own bound does not rule it out, if they are few."""
         cutoff = self._cutoff()
         region = leaf.region
@@ -181,14 +181,14 @@ class Best:
         count = likely_supports(g, max(region.picks), need, picked)
         return count >= 0 and self._score(leaf, free[picked[:count]], most) is not None
 
-    def _ranked(self, leaf: Bound) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _ranked(self, leaf: Bounded) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The free features of the pool that is picked from, and their gains, largest first."""
         free = leaf.region.pool(int(np.argmax(leaf.region.picks)))
         g = self._engine.bounder.gains(leaf)[free]
         order = np.argsort(-g, kind="stable")
         return free[order], g[order]
 
-    def _score(self, leaf: Bound, picks: NDArray[np.int64], most: float) -> list[Support] | None:
+    def _score(self, leaf: Bounded, picks: NDArray[np.int64], most: float) -> list[Support] | None:
         """Score the supports with these picks that were not sown; None if they are too many."""
         members = leaf.region.members
         supports = np.empty((len(picks), leaf.region.size), dtype=np.int64)

@@ -23,7 +23,7 @@ from ..losses import scorer
 from ..public.problem import Problem, positive, whole
 from ..table.digest import Digest
 from ..table.moments import Moments
-from .bounds.base import Bound
+from .bounds.base import Bounded
 from .bounds.choose import bounder
 from .region import Region
 from .tuning import USUAL, Tuning
@@ -105,7 +105,7 @@ class Flat:
             self.search.narrow()
 
 
-Leaf = Bound | Listed | Flat
+Leaf = Bounded | Listed | Flat
 
 
 class Consumer(Protocol):
@@ -114,10 +114,10 @@ class Consumer(Protocol):
     def start(self, leaves: Sequence[Leaf]) -> None:
         """Take in the first partition."""
 
-    def next_leaf(self) -> Bound | None:
+    def next_leaf(self) -> Bounded | None:
         """The leaf to split next, or None when the answer is known."""
 
-    def replace(self, leaf: Bound, parts: Sequence[Leaf]) -> None:
+    def replace(self, leaf: Bounded, parts: Sequence[Leaf]) -> None:
         """A leaf has been split into parts."""
 
 
@@ -167,7 +167,7 @@ class Engine:
         """Scores of the rows, not remembered."""
         return [int(score) for score in self._scorer.scores(supports)]
 
-    def leaf(self, region: Region, parent: Bound | None = None) -> Leaf:
+    def leaf(self, region: Region, parent: Bounded | None = None) -> Leaf:
         """A region as a leaf: listed if it is short, bounded otherwise."""
         if region.count() <= self.tuning.short:
             return self.listed(region)

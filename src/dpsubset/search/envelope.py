@@ -22,7 +22,7 @@ from ..privacy.random import Randomness
 from ..privacy.random.draws import exp_interval
 from . import envelope_kernels
 from .bounds import kernels
-from .bounds.base import Bound, Bounder
+from .bounds.base import Bounded, Bounder
 from .region import Region
 
 #: Weights of features are integers of about this many bits.
@@ -67,7 +67,7 @@ class Scale:
 class OpenEnvelope:
     """Masses over a region by its modular bound."""
 
-    def __init__(self, bounder: Bounder, bound: Bound, scale: Scale) -> None:
+    def __init__(self, bounder: Bounder, bound: Bounded, scale: Scale) -> None:
         region = bound.region
         g = bounder.gains(bound)
         log2 = scale.bits - scale.eta * (bound.base - scale.ref * scale.unit) / math.log(2)

@@ -27,7 +27,7 @@ from fractions import Fraction
 from ..privacy.random import Randomness
 from ..public.problem import Problem
 from .best import Best
-from .bounds.base import Bound
+from .bounds.base import Bounded
 from .chance import Between, Chance, Moment
 from .engine import Engine, Flat, Leaf, Listed, Support
 from .envelope import ClosedEnvelope, FlatEnvelope, OpenEnvelope, Scale
@@ -82,7 +82,7 @@ class Race:
         self._clock = self._ticks = 0
         self._pending: list[_Candidate] = []
         self._winner: Support = ()
-        self._loose: list[Bound] = []  # leaves whose bound is too far off to be given a mass
+        self._loose: list[Bounded] = []  # leaves whose bound is too far off to be given a mass
         self.start(leaves or [engine.leaf(Region.whole(engine.problem))])
 
     def draw(self, rng: Randomness) -> Support:
@@ -111,7 +111,7 @@ class Race:
         if bits is None:
             bits = _first_bits(engine.problem, sum(map(_count, leaves)))
         self._scale = Scale(self._eta, engine.unit, ref, bits)
-        loose = [leaf for leaf in leaves if isinstance(leaf, Bound) and self._is_loose(leaf)]
+        loose = [leaf for leaf in leaves if isinstance(leaf, Bounded) and self._is_loose(leaf)]
         if loose:
             # A guess may be far from the best: weights relative to it could be of any length.
             ref = min(ref, *(Best(engine, leaf.region).find()[0][0] for leaf in loose))
@@ -127,13 +127,13 @@ class Race:
             return leaf.scores
         return [self._engine.score(leaf.guess())]
 
-    def next_leaf(self) -> Bound | None:
+    def next_leaf(self) -> Bounded | None:
         """Propose until a support is accepted (None) or a leaf has wasted too many proposals."""
         if self._loose:
             return self._loose[-1]
         return self._flip() if self._clocked else self._reject()
 
-    def replace(self, leaf: Bound, parts: Sequence[Leaf]) -> None:
+    def replace(self, leaf: Bounded, parts: Sequence[Leaf]) -> None:
         """Put the parts where the leaf was."""
         place = self._at.pop(id(leaf))
         if self._loose and self._loose[-1] is leaf:
@@ -163,7 +163,7 @@ class Race:
             self._leaves[place], self._envelopes[place] = leaf, envelope
         self._masses.set(place, envelope.total, envelope.peak)
 
-    def _is_loose(self, leaf: Bound) -> bool:
+    def _is_loose(self, leaf: Bounded) -> bool:
         scale = self._scale
         below = scale.eta * (scale.ref * scale.unit - leaf.flat)
         steep = scale.eta * (leaf.base - leaf.flat)
@@ -171,7 +171,7 @@ class Race:
 
     # -- the exponential mechanism --------------------------------------------------------------
 
-    def _reject(self) -> Bound | None:
+    def _reject(self) -> Bounded | None:
         rng = self._rng
         while True:
             place = self._masses.find(rng.below(self._masses.total))
@@ -206,10 +206,10 @@ class Race:
         if isinstance(leaf, Flat) and leaf.search is not None:
             self._put(leaf, place)
 
-    def _waste(self, place: int, chance: float) -> Bound | None:
+    def _waste(self, place: int, chance: float) -> Bounded | None:
         """Count a rejected proposal; the leaf, once it is worth splitting."""
         leaf = self._leaves[place]
-        if not isinstance(leaf, Bound):
+        if not isinstance(leaf, Bounded):
             return None
         # A hopeless proposal says more than one that was rejected by bad luck.
         leaf.waste += 1.0 - chance + 0.5 * min(-math.log(max(chance, 1e-8)), 16.0)
@@ -217,7 +217,7 @@ class Race:
 
     # -- permute-and-flip -----------------------------------------------------------------------
 
-    def _flip(self) -> Bound | None:
+    def _flip(self) -> Bounded | None:
         rng = self._rng
         while True:
             tired, touched = None, [candidate.place for candidate in self._pending]
@@ -238,7 +238,7 @@ class Race:
             if self._clock * self._masses.peak >> (self._scale.bits + self._ticks - 1):
                 # The clock is past half of some leaf's time: only a split can lower its peak.
                 leaf = self._leaves[self._masses.highest()]
-                if isinstance(leaf, Bound):
+                if isinstance(leaf, Bounded):
                     return leaf
                 if isinstance(leaf, Flat) and leaf.open:
                     leaf.narrow()

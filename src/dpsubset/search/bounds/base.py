@@ -26,7 +26,7 @@ from .kernels import CARRIED, CARRIED_ERROR, MU, NU, U_ERROR
 _EVERYWHERE = np.empty(0, dtype=np.bool_)
 
 
-class Bound:
+class Bounded:
     """A region with a dual point b and the modular bound that follows from it.
 
     Attributes
@@ -64,14 +64,14 @@ class Bound:
         self.waste = 0.0
 
     @classmethod
-    def fresh(cls, region: Region, c: Array, yy: float, d: Array, size: int) -> Bound:
+    def fresh(cls, region: Region, c: Array, yy: float, d: Array, size: int) -> Bounded:
         """With the dual point 0, of ``size`` numbers."""
         point = np.zeros(kernels.PLACES)
         return cls(region, c, yy, d, np.zeros(size), np.zeros(len(c)), point)
 
-    def inherited(self, region: Region) -> Bound:
+    def inherited(self, region: Region) -> Bounded:
         """A part of the region, with a copy of this dual point, which is valid there too."""
-        bound = Bound(region, self.c, self.yy, self.d, self.b.copy(), self.u.copy(),
+        bound = Bounded(region, self.c, self.yy, self.d, self.b.copy(), self.u.copy(),
                       self.point.copy())  # fmt: skip
         bound.core = self.core
         return bound
@@ -111,10 +111,10 @@ class Bounder(ABC):
         self._d = np.full(problem.p, problem.ridge)
 
     @abstractmethod
-    def root(self, region: Region, rounds: int = 40) -> Bound:
+    def root(self, region: Region, rounds: int = 40) -> Bounded:
         """A bound from scratch."""
 
-    def child(self, parent: Bound, region: Region, rounds: int = 8) -> Bound:
+    def child(self, parent: Bounded, region: Region, rounds: int = 8) -> Bounded:
         """A bound that starts from the parent's dual point, which is valid here too."""
         bound = parent.inherited(region)
         if parent.fixed is not None:
@@ -129,10 +129,10 @@ class Bounder(ABC):
         """
 
     @abstractmethod
-    def _improve(self, bound: Bound, rounds: int) -> None:
+    def _improve(self, bound: Bounded, rounds: int) -> None:
         """A better dual point for the region."""
 
-    def gains(self, bound: Bound) -> Array:
+    def gains(self, bound: Bounded) -> Array:
         """g_j of every feature of the region."""
         if bound.fixed is not None:
             return bound.fixed
@@ -141,7 +141,7 @@ class Bounder(ABC):
                       bound.point[MU], bound.point[NU], g)  # fmt: skip
         return g
 
-    def _settle(self, bound: Bound, rounds: int) -> Bound:
+    def _settle(self, bound: Bounded, rounds: int) -> Bounded:
         region, point = bound.region, bound.point
         penalty = self._scorer.penalty * self._scorer.unit_float * region.size
         if bound.fixed is None and sum(region.picks) == 1 and self._can_close(region):
@@ -166,7 +166,7 @@ class Bounder(ABC):
     def _can_close(self, region: Region) -> bool:
         return sum(region.sizes) <= self.most_closed
 
-    def _score_last_pick(self, bound: Bound) -> None:
+    def _score_last_pick(self, bound: Bounded) -> None:
         """With one pick left every function of it is modular: take the scores themselves."""
         region = bound.region
         free = np.flatnonzero(region.status >= kernels.FREE)
@@ -192,7 +192,7 @@ class Bounder(ABC):
                 leaders += top.tolist()
         return leaders
 
-    def _margin(self, bound: Bound, carried: float, g: Array, penalty: float) -> float:
+    def _margin(self, bound: Bounded, carried: float, g: Array, penalty: float) -> float:
         """Everything rounding can have done to the bound, and the numerical error of the score."""
         k, point = self.problem.k, bound.point
         w_error = float(point[U_ERROR]) + 4 * ROUNDING * (

@@ -25,7 +25,7 @@ from ...table.door import STEPS
 from ..region import Region
 from ..tuning import Tuning
 from . import row_kernels
-from .base import Bound
+from .base import Bounded
 from .quadratic import QuadraticBounder
 
 #: How often slopes are settled anew, at most.
@@ -50,14 +50,14 @@ class CurvedBounder(QuadraticBounder):
         self._keeps_b = True
         self._crowds = self._find_crowds()
 
-    def root(self, region: Region, rounds: int = 8) -> Bound:
+    def root(self, region: Region, rounds: int = 8) -> Bounded:
         """A bound from scratch: all predictions are 0."""
         c, yy, _ = self._lines(region, np.zeros(self._digest.n))
-        bound = Bound.fresh(region, c, yy, self._d, self.problem.p)
+        bound = Bounded.fresh(region, c, yy, self._d, self.problem.p)
         self._focus(bound)
         return self._settle(bound, rounds)
 
-    def _improve(self, bound: Bound, rounds: int) -> None:
+    def _improve(self, bound: Bounded, rounds: int) -> None:
         super()._improve(bound, rounds)
         for _ in range(_TIMES):
             t = row_kernels.predictions(self._from.records, bound.b, float(STEPS))

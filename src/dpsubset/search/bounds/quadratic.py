@@ -22,7 +22,7 @@ from ..region import Region
 from ..tuning import Tuning
 from . import diagonal_kernels as diagonals
 from . import kernels
-from .base import Bound, Bounder
+from .base import Bounded, Bounder
 from .kernels import CARRIED, CARRIED_ERROR, LENGTH, U_ERROR
 
 _SCALE = float(STEPS) ** 2
@@ -53,15 +53,15 @@ class QuadraticBounder(Bounder):
         self._hard = self._local = False
         self._crowds: tuple[Ints, Ints] | None = None
 
-    def root(self, region: Region, rounds: int = 40) -> Bound:
+    def root(self, region: Region, rounds: int = 40) -> Bounded:
         """A bound from scratch."""
         size = self.problem.p if self._keeps_b else 0
-        bound = Bound.fresh(region, self.c, self.yy, self._d, size)
+        bound = Bounded.fresh(region, self.c, self.yy, self._d, size)
         if self._local and self._hard:
             self._extract(bound, _FIRST_SWEEPS)
         return self._settle(bound, rounds)
 
-    def child(self, parent: Bound, region: Region, rounds: int = 8) -> Bound:
+    def child(self, parent: Bounded, region: Region, rounds: int = 8) -> Bounded:
         """A bound that starts from the parent's dual point, which is valid here too."""
         bound = parent.inherited(region)
         if parent.fixed is not None:
@@ -89,7 +89,7 @@ class QuadraticBounder(Bounder):
             self._exchange(bound, self._d)
         return self._settle(bound, rounds)
 
-    def _focus(self, bound: Bound) -> bool:
+    def _focus(self, bound: Bounded) -> bool:
         """Take as much of H out as a diagonal d as the supports of the region allow.
 
         b keeps to a core: the members, and the anchor's features in a mistake bucket. This is good
@@ -165,7 +165,7 @@ class QuadraticBounder(Bounder):
         found: tuple[Ints, Ints] = diagonals.crowds(self._digest.products, self.problem.p, most)
         return found
 
-    def _extract(self, bound: Bound, sweeps: tuple[float, ...]) -> None:
+    def _extract(self, bound: Bounded, sweeps: tuple[float, ...]) -> None:
         """Take as much of H out as a diagonal d as the region's own features allow.
 
         H - diag(d) must stay positive semidefinite on the features that are not out. Features
@@ -194,7 +194,7 @@ class QuadraticBounder(Bounder):
         bound.b[outside] = 0.0
         self._exchange(bound, whole)
 
-    def _exchange(self, bound: Bound, d: Array) -> None:
+    def _exchange(self, bound: Bounded, d: Array) -> None:
         """Another diagonal for the same b: u and b'Qb anew."""
         bound.d = d
         used = np.flatnonzero(bound.b)
@@ -206,7 +206,7 @@ class QuadraticBounder(Bounder):
         point[CARRIED], point[LENGTH] = bound.b @ bound.u, norm
         point[U_ERROR], point[CARRIED_ERROR] = error * norm, error * norm * norm
 
-    def _improve(self, bound: Bound, rounds: int) -> None:
+    def _improve(self, bound: Bounded, rounds: int) -> None:
         """A better dual point for the region."""
         region = bound.region
         # An improvement of 2 % of 1/eta in the exponent is worth another round.
@@ -220,7 +220,7 @@ class QuadraticBounder(Bounder):
                 break
             self._fetch(bound, missing)
 
-    def _fetch(self, bound: Bound, missing: int) -> None:
+    def _fetch(self, bound: Bounded, missing: int) -> None:
         """Get the column that the dual ascent wants next, and those it is likely to want."""
         region = bound.region
         wanted = [missing, *region.members.tolist()]

@@ -15,7 +15,7 @@ from ...table.door import STEPS
 from ..region import Region
 from ..tuning import Tuning
 from . import row_kernels
-from .base import Bound, Bounder
+from .base import Bounded, Bounder
 from .curved import CurvedBounder
 
 
@@ -38,18 +38,18 @@ class RowBounder(Bounder):
         self._table = scorer.row_loss.conjugates()
         self._smoothing = scorer.row_loss.smoothing(problem.reach)
 
-    def root(self, region: Region, rounds: int = 40) -> Bound:
+    def root(self, region: Region, rounds: int = 40) -> Bounded:
         """A bound from scratch: all predictions are 0."""
-        bound = Bound.fresh(region, self.c, self.yy, self._d, self._from.records.shape[1])
+        bound = Bounded.fresh(region, self.c, self.yy, self._d, self._from.records.shape[1])
         return self._or_curved(self._settle(bound, rounds))
 
-    def child(self, parent: Bound, region: Region, rounds: int = 8) -> Bound:
+    def child(self, parent: Bounded, region: Region, rounds: int = 8) -> Bounded:
         """A bound that starts from the parent's dual point, of whichever kind that is."""
         if self._curved is not None and parent.c is not self.c:
             return self._curved.child(parent, region, rounds)
         return self._or_curved(super().child(parent, region, rounds))
 
-    def _or_curved(self, bound: Bound) -> Bound:
+    def _or_curved(self, bound: Bounded) -> Bounded:
         if self._curved is None or bound.fixed is not None:
             return bound
         other = self._curved.root(bound.region)
@@ -66,7 +66,7 @@ class RowBounder(Bounder):
             self._curved = CurvedBounder(self._digest, self.problem, self._from, self.eta,
                                          self.tuning, parabola)  # fmt: skip
 
-    def _improve(self, bound: Bound, rounds: int) -> None:
+    def _improve(self, bound: Bounded, rounds: int) -> None:
         source = self._from
         row_kernels.improve(
             source.records, source.response, source.row_loss, float(STEPS), self._smoothing,

@@ -515,6 +515,7 @@ def test_nothing_private_is_shown() -> None:
         lambda: ScaleRule.quartiles(-1),
         lambda: ScaleRule.median("wide"),
         lambda: ScaleRule.median().weight(Fraction(0), "replace-one"),
+        lambda: ScaleRule.median().weight(EPSILON, "replace_one"),  # type: ignore[arg-type]
         lambda: log_probabilities(np.zeros(4, dtype=np.int64), HALF, Fraction(1)),
         lambda: log_probabilities(np.zeros(5), HALF, Fraction(1)),
         lambda: log_probabilities(np.zeros((5, 1), dtype=np.int64), HALF, Fraction(1)),

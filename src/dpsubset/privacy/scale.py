@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import rational
+from ..arguments import choice, rational
 from ..errors import ArgumentError
 from ..public.problem import Neighbours
 from .guarantee import RELATIONS, Cost, Guarantee
@@ -191,7 +191,8 @@ def spread(shares: Sequence[Fraction], neighbours: Neighbours) -> Fraction:
 
     In records: rank errors, which count multiples of 1 / (a + b), move (a + b) times as far.
     """
-    if neighbours == "replace-one":
+    # A word that is neither must not be taken for the relation that costs less.
+    if choice(neighbours, RELATIONS, "neighbours") == "replace-one":
         return Fraction(2 * len(shares))
     up = sum((max(p, 1 - p) for p in shares), Fraction(0))
     # A record below all quantiles, or above all of them. Between them it does less.

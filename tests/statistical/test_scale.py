@@ -56,11 +56,10 @@ def test_draws_agree_with_the_closed_form_and_no_other(
     assert g_test(drawn, values, right) >= LEVEL
     for factor in WRONG:
         wrong = np.exp(log_probabilities(counts, share, factor * weight))
-        if miss(right, wrong, DRAWS) < LEVEL:
-            assert g_test(drawn, values, wrong) < LEVEL
-    # Errors of 20 and more tell a wrong weight from the right one.
-    if name == "many":
-        assert miss(right, wrong, DRAWS) < LEVEL
+        seen = miss(right, wrong, DRAWS) < LEVEL
+        # Errors of 20 and more tell a wrong weight from the right one; small tables may not.
+        assert seen or name != "many"
+        assert not seen or g_test(drawn, values, wrong) < LEVEL
 
 
 def test_the_whole_grid_agrees_with_the_closed_form() -> None:

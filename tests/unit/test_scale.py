@@ -205,16 +205,15 @@ def test_two_quartiles_cost_less_than_one_and_one_if_a_record_is_added() -> None
 
 
 def test_two_quantiles_attain_the_guarantee_if_a_record_is_replaced() -> None:
-    """The upper end of the gap is above the lower quartile and below the upper one."""
+    """Values in either gap lie above one quartile, until a record goes from one end to the other."""
     steps = 2000
     counts = np.zeros(2 * steps + 1, dtype=np.int64)
-    # A gap above the lower quartile, and one above the upper quartile.
     counts[[0, 2, steps, -2]] = 1, 12, 24, 11
     pair = counts, added(counts, (0, -1), (-1, 1))
     rate = EPSILON / spread(QUARTILES, "replace-one")
     logs = [[log_probabilities(c, share, rate) for share in QUARTILES] for c in pair]
-    found = sum(float(np.abs(a - b).max()) for a, b in zip(*logs, strict=True))
-    assert 0.9 * float(EPSILON) < found <= float(EPSILON) + SLACK
+    found = sum(float((a - b).max()) for a, b in zip(*logs, strict=True))
+    assert 0.99 * float(EPSILON) < found <= float(EPSILON) + SLACK
 
 
 @each_relation

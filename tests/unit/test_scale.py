@@ -205,7 +205,7 @@ def test_two_quartiles_cost_less_than_one_and_one_if_a_record_is_added() -> None
 
 
 def test_two_quantiles_attain_the_guarantee_if_a_record_is_replaced() -> None:
-    """Values in either gap lie above one quartile, until a record goes from one end to the other."""
+    """Values of either gap lie above one quartile, until a record goes to the other end."""
     steps = 2000
     counts = np.zeros(2 * steps + 1, dtype=np.int64)
     counts[[0, 2, steps, -2]] = 1, 12, 24, 11

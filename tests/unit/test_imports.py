@@ -47,6 +47,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "privacy.noise": {"exact"},
     "privacy.accounting": {"exact"},
     "privacy.guarantee": {"public.problem", "privacy.sensitivity", "privacy.accounting"},
+    "privacy.scale": {"arguments", "public.problem", "privacy.guarantee", "privacy.random"},
     "search": BASE | MODEL | {"privacy.random"},
     "mechanisms": BASE
     | MODEL

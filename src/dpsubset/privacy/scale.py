@@ -21,11 +21,11 @@ add-remove     sum of max(p, 1 - p) + max(sum of p, sum of (1 - p))
 The sums are over all quantiles that are released together. A release costs weight * spread.
 `proofs/scale.md` has the proofs.
 
-*Why not permute-and-flip.* It is never worse, but here it is hardly better: its gain is largest
-where one value is right and all others are not, and is worth log 2 in weight * s there, where
-log 65535 is what it takes to be right at all. Among many values of nearly the same rank the two
-agree. What the exponential mechanism has is this: its draw needs one pass over the values, whatever
-they are (`_Shells`), with a proof of a few lines.
+*Why not permute-and-flip.* It is never worse, and better where one value holds much of the data:
+up to half the rank error there. Its gain is worth log 2 in weight * s at most, where log 65535 is
+what it takes to be right at all; among many values of nearly the same rank the two agree. What the
+exponential mechanism has is this: its draw needs one pass over the values, whatever they are
+(`_Shells`), with a proof of a few lines.
 """
 
 from __future__ import annotations

@@ -83,13 +83,13 @@ def peeling(table: Loaded, asked: Asked) -> Drawn:
 
 def noisy_moments(table: Loaded, asked: Asked) -> Drawn:
     """Gaussian noise on all moments, then the best subset."""
-    return _timed(lambda rng: peers.noisy_moments(table, asked.k, asked.epsilon, rng), asked)
+    return _timed(lambda seed: peers.noisy_moments(table, asked.k, asked.epsilon, seed), asked)
 
 
 def linear_model(table: Loaded, asked: Asked) -> Drawn:
     """The largest coefficients of a private linear model."""
     return _timed(
-        lambda rng: tuple(peers.largest_coefficients(table, asked.epsilon, rng)[: asked.k]), asked
+        lambda seed: tuple(peers.largest_coefficients(table, asked.epsilon, seed)[: asked.k]), asked
     )
 
 
@@ -133,12 +133,12 @@ def _simulated(
     return drawn
 
 
-def _timed(one: Callable[[np.random.Generator], Set], asked: Asked) -> Drawn:
+def _timed(one: Callable[[int], Set], asked: Asked) -> Drawn:
     """Draws of a peer, with a seed: what is compared with should stand still."""
     drawn, seconds = Drawn(), []
     for seed in range(asked.count):
         start = time.perf_counter()
-        drawn.sets.append(one(np.random.default_rng(seed)))
+        drawn.sets.append(one(seed))
         seconds.append(time.perf_counter() - start)
     drawn.first, drawn.mean = seconds[0], float(np.mean(seconds))
     return drawn

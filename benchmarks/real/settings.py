@@ -128,8 +128,9 @@ def _simulated(
         elif asked.count > 1:
             drawn.mean = draw(asked.count - 1) / (asked.count - 1)
     except dps.SearchLimitError:
-        drawn.note = f"not done in {asked.limit:g} s"
-        drawn.first = max(drawn.first, time.perf_counter() - start)
+        drawn.note = f"{'other draws ' * bool(drawn.sets)}not done in {asked.limit:g} s"
+        if not drawn.sets:
+            drawn.first = time.perf_counter() - start
     return drawn
 
 

@@ -224,8 +224,9 @@ def done(lines: Iterable[Line], setting: str) -> str:
 
 
 def short(value: float) -> str:
-    """Two decimals in four characters."""
-    return f"{value:.2f}".replace("0.", ".", 1).rjust(4)
+    """Two decimals, without a leading zero."""
+    text = f"{value:.2f}"
+    return (text.replace("0.", ".", 1) if abs(value) < 1 else text).rjust(4)
 
 
 def _mean(values: list[float]) -> float:

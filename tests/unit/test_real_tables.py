@@ -123,6 +123,11 @@ def test_bounds_hold_what_they_were_made_from():
         assert below < above
 
 
+def test_figures_are_short():
+    shown = [program.short(value) for value in (0.5, -0.06, 1.0, 0.999, -10.25)]
+    assert shown == [" .50", "-.06", "1.00", "1.00", "-10.25"]
+
+
 def test_the_split_stands_still():
     """A table must not move from one part to the other: that would be a second look."""
     report = [row.name for row in tables.ROWS if row.split == "report"]

@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test statistical lint bench recovery peers clean
+.PHONY: demo test statistical lint bench recovery real peers clean
 
 .venv/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpsubset needs Python 3.11 or newer: make PYTHON=python3.x ...")'
@@ -40,6 +40,10 @@ bench: .venv/.dev
 recovery: .venv/.dev
 	$(BIN)/python -m benchmarks.recovery
 	$(BIN)/python -m benchmarks.recovery_losses
+
+# A third of the tables is for a last look alone: `python -m benchmarks.real --split report`.
+real: .venv/.dev
+	$(BIN)/python -m benchmarks.real
 
 # Other solvers for `make bench` to compare with, in an environment of their own: OKRidge holds
 # numpy below 2. Without them those rows say so.

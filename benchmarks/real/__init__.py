@@ -1,0 +1,1 @@
+"""A suite of real tables: how much of the best set's fit a private selection keeps."""

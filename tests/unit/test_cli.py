@@ -445,6 +445,30 @@ def test_a_kill_leaves_nothing_behind_while_the_release_is_made(folder: Path, wo
     assert files(folder) == {"table.csv", "schema.yaml"}
 
 
+def test_a_signal_whose_exception_gets_lost_is_raised_again(folder: Path) -> None:
+    """As it may while numba compiles: what a finaliser raises is ignored."""
+    script = (
+        "import os, signal, time, dpsubset.cli.signals as s, dpsubset.selection as selection\n"
+        "s._AGAIN = 0.3\n"
+        "class Careless:\n"
+        "    def __del__(self):\n"
+        "        os.kill(os.getpid(), signal.SIGTERM)\n"
+        "        time.sleep(0.01)\n"
+        "def lost(*_):\n"
+        "    Careless()\n"
+        "    time.sleep(30)\n"
+        "selection.seal = lost\n"
+        "from dpsubset.cli import main; main()"
+    )
+    start = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", script, *SELECT, "--out", "release.json"],
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert done.returncode == 143
+    assert done.stderr.endswith("Error: ended by SIGTERM\n")
+    assert time.monotonic() - start < 25
+    assert files(folder) == {"table.csv", "schema.yaml"}
+
+
 def test_a_signal_while_the_release_is_written_waits_for_it(folder: Path) -> None:
     # The command sends it to itself, between the draft and its new name.
     script = (

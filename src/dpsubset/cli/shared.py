@@ -86,6 +86,7 @@ def guarded() -> Iterator[None]:
     except DpsubsetError as error:
         fail(str(error), 2)
     except signals.Ended as end:
+        signals.heard()
         fail("interrupted" if end.number == 2 else f"ended by {end}", 128 + end.number)
     except KeyboardInterrupt:
         fail("interrupted", 130)

@@ -15,6 +15,10 @@ from types import FrameType
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has not all of them
 
+#: An exception can get lost, in a callback of another library: while numba compiles, for instance.
+#: So it is raised again after so many seconds, until the command has ended.
+_AGAIN = 5.0
+
 _came: int | None = None
 _held = False
 
@@ -54,14 +58,28 @@ def held() -> Iterator[None]:
         raise Ended(_came)
 
 
+def heard() -> None:
+    """The exception has arrived: it need not be raised again."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
 def _end(number: int, frame: FrameType | None) -> None:
     global _came
     if _came is None:
         _came = number
+        if hasattr(signal, "setitimer"):
+            signal.signal(signal.SIGALRM, _end_again)
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN, _AGAIN)
     elif not _held:
-        # Asked again: perhaps the first exception was lost, in a callback of another library.
+        # Asked again: at once.
         with suppress(OSError):
             os.write(2, f"Error: ended by {signal.Signals(_came).name}\n".encode())
         os._exit(128 + _came)
     if not _held:
+        raise Ended(_came)
+
+
+def _end_again(number: int, frame: FrameType | None) -> None:
+    if not _held and _came is not None:
         raise Ended(_came)

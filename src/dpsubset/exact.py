@@ -13,8 +13,8 @@ from fractions import Fraction
 
 import flint
 
-#: Ends of balls are multiples of 2**-_FINEST.
-_FINEST = 2**14
+#: Ends of balls are multiples of 2**-_FINEST: finer than exp(-10**6), the largest epsilon's.
+_FINEST = 2**22
 
 
 def ball(x: Fraction) -> flint.arb:

@@ -76,3 +76,13 @@ def test_square_roots_are_rounded_up_by_little_of_any_size(square: Fraction) -> 
     assert sqrt_up_relative(Fraction(0)) == 0
     root = sqrt_up_relative(square)
     assert square <= root**2 < square * (1 + Fraction(1, 2**64)) ** 2
+
+
+def test_ends_next_to_nothing_stay_on_their_side_and_short() -> None:
+    """exp(-10**6) is a number of its own; exp(-10**9), of a billion bits, is rounded outwards."""
+    with flint.ctx.workprec(64):
+        small, tiny = flint.arb(-(10**6)).exp(), flint.arb(-(10**9)).exp()
+        assert 0 < lower(small) < upper(small) < 2 * lower(small)
+        assert lower(tiny) == 0 < upper(tiny)
+        assert lower(-tiny) < 0 == upper(-tiny)
+        assert upper(tiny).denominator.bit_length() < 2**23

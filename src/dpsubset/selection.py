@@ -111,10 +111,11 @@ def select(
     planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
     table = seal(planned, data, asked.get("y"))
     planned = planned.with_rows(table.rows)
-    # Before a value is read, unless it takes the number of rows and only reading tells that.
-    guarantee = planned.price() if planned.priced else None
+    if planned.priced:
+        planned.price()  # whatever it refuses is refused before a value is read
     planned, behind = _read(planned, table, progress)
-    guarantee = guarantee or planned.price()
+    # Of the setting that the draw uses: the rows that were read, not those a file says it has.
+    guarantee = planned.price()
     with _telling_cost(guarantee):
         sampler = planned.mechanism.prepare(behind, planned.setting)
         outcome = sampler.draw(planned.randomness)

@@ -198,3 +198,18 @@ def test_a_release_for_people() -> None:
     seeded = dps.select(FRAME, SCHEMA, k=1, epsilon=1, seed=1)
     assert "NOT PRIVATE" in str(seeded)
     assert "NOT PRIVATE" in seeded._repr_html_()
+
+
+def test_the_guarantee_is_of_the_rows_that_were_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file may say that it has other rows: the draw does not go by them, nor may the price."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (300, 6))
+    asked: dict[str, Any] = {
+        "y": x[:, 0], "bounds": dps.Bounds(x=1, y=1), "k": 2, "epsilon": 1, "mechanism": "top-r",
+        "options": {"T": 4},
+    }  # fmt: skip
+    true = dps.select(x, **asked).guarantee
+    told = dps.select(x[:100], **{**asked, "y": x[:100, 0]}).guarantee
+    assert true != told  # the price of a finite T depends on n
+    monkeypatch.setattr("dpsubset.table.sealed.SealedTable.rows", 100)
+    assert dps.select(x, **asked).guarantee == true

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
@@ -9,8 +10,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import dpsubset as dps
+from dpsubset import selection
+from dpsubset.cli import app
+from dpsubset.constraints import CONSTRAINTS
+from dpsubset.losses import LOSSES
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -20,6 +26,20 @@ def run(folder: Path, *arguments: str) -> str:
         capture_output=True, env={**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")},
     )  # fmt: skip
     return result.stderr
+
+
+def test_warmup_is_for_every_loss_and_constraint_unless_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, str]] = []
+    monkeypatch.setattr(
+        selection, "select", lambda *_, **k: asked.append((k["loss"], k["constraint"]))
+    )
+    assert CliRunner().invoke(app, ["warmup"]).exit_code == 0
+    assert set(asked) == set(itertools.product(LOSSES, CONSTRAINTS))
+    asked.clear()
+    assert CliRunner().invoke(app, ["warmup", "--loss", "huber"]).exit_code == 0
+    assert set(asked) == {("huber", constraint) for constraint in CONSTRAINTS}
 
 
 def test_warmup_refuses_what_there_is_not(tmp_path: Path) -> None:

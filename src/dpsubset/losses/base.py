@@ -127,8 +127,6 @@ class Loss:
         looser, kept to reproduce figures.
     rows : function of the reach B, optional
         The row loss, for a loss that is summed over records; without, moments are enough.
-    labels : bool
-        Whether the response counts as one of two labels.
     of_threshold : function of the threshold, optional
         For a loss that has one: the same loss with another threshold.
     reach : float
@@ -140,7 +138,6 @@ class Loss:
     name: str
     ranges: Mapping[str, Callable[[Fraction], Fraction]]
     rows: Callable[[Fraction], RowLoss] | None = None
-    labels: bool = False
     of_threshold: Callable[[Fraction], Loss] | None = None
     reach: float = 1.0
     best: float = 1.0
@@ -149,6 +146,11 @@ class Loss:
     def needs_records(self) -> bool:
         """Whether scores need the records themselves."""
         return self.rows is not None
+
+    @property
+    def labels(self) -> bool:
+        """Whether the response counts as one of two labels, at any reach."""
+        return self.rows is not None and self.rows(Fraction(1)).labels
 
 
 class Scorer(Protocol):

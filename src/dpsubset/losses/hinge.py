@@ -187,7 +187,6 @@ HINGE = Loss(
     name="hinge",
     ranges={"sharp": _sharp},
     rows=lambda reach: Hinge(),
-    labels=True,
     # Up to reach 1 it is a line: nothing is gained by a joint fit.
     reach=2.0,
 )

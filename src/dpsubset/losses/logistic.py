@@ -131,7 +131,6 @@ LOGISTIC = Loss(
     # log(1 + e^B) - log(1 + e^-B) = B.
     ranges={"sharp": lambda reach: reach},
     rows=lambda reach: Logistic(),
-    labels=True,
     best=math.inf,
     # Up to reach 1 it is nearly a line, and blind to what a joint fit gains.
     reach=2.0,

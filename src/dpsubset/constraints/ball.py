@@ -29,17 +29,19 @@ class Ball(NamedTuple):
     radius: float
 
     @staticmethod
-    def radius_for(reach: float, k: int) -> float:
+    def radius_for(reach: float, width: int, level: Fraction) -> float:
         """Rounded down."""
-        bound = Fraction(reach)
-        radius = math.sqrt(bound**2 / k)
-        while Fraction(radius) ** 2 * k > bound**2:
+        bound, square = Fraction(reach), width + level**2
+        radius = math.sqrt(bound**2 / square)
+        while Fraction(radius) ** 2 * square > bound**2:
             radius = math.nextafter(radius, 0.0)
         return radius
 
-    def reach(self, k: int) -> Fraction:
-        """sqrt(k) times the radius, rounded up."""
-        return sqrt_up(Fraction(self.radius) ** 2 * k)
+    def reach(self, width: int, level: Fraction) -> Fraction:
+        """The radius times the longest row, rounded up: no entry passes 1, so that a row's squares
+        sum up to no more than its sizes do.
+        """
+        return sqrt_up(Fraction(self.radius) ** 2 * (width + level**2))
 
     def into(self, b: Sequence[Fraction], bits: int) -> list[Fraction]:
         """Scaled by the norm."""

@@ -37,12 +37,15 @@ class Constraint(Protocol):
 
     @staticmethod
     @abstractmethod
-    def radius_for(reach: float, k: int) -> float:
-        """The largest float radius whose reach, with k variables, does not pass the one given."""
+    def radius_for(reach: float, width: int, level: Fraction) -> float:
+        """The largest float radius whose reach does not pass the one given."""
 
     @abstractmethod
-    def reach(self, k: int) -> Fraction:
-        """B, rounded up: no b in C with k entries has |x'b| > B for an x in [-1, 1]^k."""
+    def reach(self, width: int, level: Fraction) -> Fraction:
+        """B, rounded up: no b in C has |x'b| > B, for an x with entries in [-1, 1].
+
+        But for the intercept's, which is ``level``, their sizes sum up to ``width`` at most.
+        """
 
     @abstractmethod
     def into(self, b: Sequence[Fraction], bits: int) -> list[Fraction]:

@@ -19,20 +19,21 @@ from .nudge import nudge_of, nudged_solve
 
 
 class Box(NamedTuple):
-    """abs(b_j) <= radius for all j; the reach is k * radius."""
+    """abs(b_j) <= radius for all j; the reach is radius * (W + v)."""
 
     radius: float
 
     @staticmethod
-    def radius_for(reach: float, k: int) -> float:
+    def radius_for(reach: float, width: int, level: Fraction) -> float:
         """Rounded down."""
         bound = Fraction(reach)
-        radius = float(bound / k)
-        return radius if Fraction(radius) * k <= bound else math.nextafter(radius, 0.0)
+        radius = float(bound / (width + level))
+        good = Fraction(radius) * (width + level) <= bound
+        return radius if good else math.nextafter(radius, 0.0)
 
-    def reach(self, k: int) -> Fraction:
-        """k times the radius."""
-        return Fraction(self.radius) * k
+    def reach(self, width: int, level: Fraction) -> Fraction:
+        """Every coefficient at its end."""
+        return Fraction(self.radius) * (width + level)
 
     def into(self, b: Sequence[Fraction], bits: int) -> list[Fraction]:
         """Scaled by the largest entry."""

@@ -28,12 +28,12 @@ class L1(NamedTuple):
     radius: float
 
     @staticmethod
-    def radius_for(reach: float, k: int) -> float:
+    def radius_for(reach: float, width: int, level: Fraction) -> float:
         """The same number."""
         return reach
 
-    def reach(self, k: int) -> Fraction:
-        """The radius."""
+    def reach(self, width: int, level: Fraction) -> Fraction:
+        """The radius: no entry of a row passes 1, the intercept's neither."""
         return Fraction(self.radius)
 
     def into(self, b: Sequence[Fraction], bits: int) -> list[Fraction]:

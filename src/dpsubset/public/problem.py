@@ -1,28 +1,31 @@
 """Problem: which loss, how many variables, which coefficients are allowed, who is a neighbour.
 
 All of it is public. The coefficient set C keeps predictions within the *reach* B, |x'b| <= B for
-every x in [-1, 1]^p with support of size k; the privacy cost depends on B alone.
+every row x that the door can make, on the columns of k choices and the intercept; the privacy cost
+depends on B alone. With W the width of k choices (k, if each is a number or has levels) and v the
+intercept's level (0 without one):
 
-=========== =========================== ==============
+=========== =========================== =======================
 constraint  C                           reach B
-=========== =========================== ==============
-``box``     abs(b_j) <= radius          k * radius
-``ball``    l2 norm <= radius           sqrt(k) * radius
+=========== =========================== =======================
+``box``     abs(b_j) <= radius          radius * (W + v)
+``ball``    l2 norm <= radius           radius * sqrt(W + v^2)
 ``l1``      l1 norm <= radius           radius
-=========== =========================== ==============
+=========== =========================== =======================
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from ..arguments import choice, number, positive, rational, whole
 from ..constraints import CONSTRAINTS, Constraint, Name
 from ..errors import ArgumentError
+from .layout import STEPS, Layout
 
 # Checks of numbers are part of this module for those who state problems and options.
 __all__ = [
@@ -48,6 +51,15 @@ DEFAULT_THRESHOLD = 0.25
 _THRESHOLDS = (0.01, 1.0)
 
 
+#: Most columns of a model: what is computed of one grows with their cube.
+LARGEST_MODEL = 2000
+
+
+def intercept_constant(k: int, loss: str) -> int:
+    """The intercept's value in every row, in steps of the door: its part of the reach."""
+    return round(STEPS * 3 / 4)
+
+
 @dataclass(frozen=True)
 class Problem:
     """A subset selection problem, checked; build with :meth:`state`."""
@@ -62,6 +74,12 @@ class Problem:
     loss: str
     #: Of the Huber loss alone: residuals beyond count by their size, not by their square.
     threshold: float | None = None
+    #: The columns of a model; by default one for each of the p choices, and no intercept.
+    layout: Layout = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.layout is None:
+            object.__setattr__(self, "layout", Layout(self.p))
 
     @classmethod
     def state(
@@ -77,10 +95,13 @@ class Problem:
         always_include: Iterable[int] = (),
         loss: str = "least-squares",
         threshold: float | None = None,
+        intercept: bool = False,
+        layout: Layout | None = None,
     ) -> Problem:
         """Check the arguments and settle the radius.
 
-        ``reach`` and ``radius`` say the same thing in two ways; at most one is given.
+        ``reach`` and ``radius`` say the same thing in two ways; at most one is given. ``layout`` is
+        of the p choices, without an intercept; by default each is one column.
         """
         from ..losses import LOSSES
 
@@ -95,12 +116,25 @@ class Problem:
         neighbours = choice(neighbours, get_args(Neighbours), "neighbours")
         loss = choice(loss, LOSSES, "loss")
         threshold = _threshold(threshold, loss, LOSSES[loss].of_threshold is not None)
+        always = tuple(sorted({whole(j, "always_include") for j in always_include}))
+        if always and not (always[0] >= 0 and always[-1] < p):
+            raise ArgumentError(f"always_include lists positions of columns, 0 to {p - 1}")
+        if len(always) > k:
+            raise ArgumentError(
+                f"always_include lists {len(always)} variables, more than k = {k}: they count in k"
+            )
+        if not isinstance(intercept, bool):
+            raise ArgumentError("intercept must be True or False")
+        parts = Layout(p) if layout is None else layout
+        columns = replace(parts, constant=intercept_constant(k, loss) if intercept else 0)
+        _check_columns(columns, k, always)
         if reach is not None and radius is not None:
             raise ArgumentError("give reach or radius, not both: they say the same thing")
         if radius is None:
             reach = positive(LOSSES[loss].reach if reach is None else reach, "reach")
-            # What is cut off here is refused below; its square would not fit in a float.
-            settled = CONSTRAINTS[constraint].radius_for(min(reach, 1e100), k)
+            settled = CONSTRAINTS[constraint].radius_for(
+                min(reach, 1e100), columns.width(k, always), columns.level
+            )
         else:
             settled = positive(radius, "radius")
         # Beyond these the float64 kernels could overflow; nobody wants them.
@@ -109,15 +143,8 @@ class Problem:
         ridge = number(ridge, "ridge")
         if not 0 <= ridge <= 1e15:
             raise ArgumentError("ridge must lie between 0 and 1e15, in scaled units")
-        always = tuple(sorted({whole(j, "always_include") for j in always_include}))
-        if always and not (always[0] >= 0 and always[-1] < p):
-            raise ArgumentError(f"always_include lists positions of columns, 0 to {p - 1}")
-        if len(always) > k:
-            raise ArgumentError(
-                f"always_include lists {len(always)} variables, more than k = {k}: they count in k"
-            )
         return cls(
-            p, k, constraint, settled, ridge, neighbours, always, loss, threshold  # type: ignore[arg-type]
+            p, k, constraint, settled, ridge, neighbours, always, loss, threshold, columns  # type: ignore[arg-type]
         )  # fmt: skip
 
     @property
@@ -128,7 +155,22 @@ class Problem:
     @property
     def reach(self) -> Fraction:
         """B, rounded up: no prediction of an allowed model is larger."""
-        return self.coefficients.reach(self.k)
+        return self.coefficients.reach(self.width, self.layout.level)
+
+    @property
+    def width(self) -> int:
+        """W: how wide k choices may be."""
+        return self.layout.width(self.k, self.always_include)
+
+    @property
+    def columns(self) -> int:
+        """How many columns the models are made of, the intercept's among them."""
+        return self.layout.columns
+
+    @property
+    def most_columns(self) -> int:
+        """How many of them a model has, at most."""
+        return self.layout.most_columns(self.k, self.always_include)
 
     @property
     def free(self) -> tuple[int, ...]:
@@ -170,3 +212,14 @@ def _threshold(value: Any, loss: str, has_one: bool) -> float | None:
             "half-range; where larger ones are wanted, take loss='least-squares'"
         )
     return settled
+
+
+def _check_columns(layout: Layout, k: int, always: tuple[int, ...]) -> None:
+    if layout.columns > LARGEST_P + 1:
+        raise ArgumentError(f"there may be at most {LARGEST_P} columns, levels counted one by one")
+    # Only where choices have several columns: k numbers may be as many as there are.
+    if layout.grouped and layout.most_columns(k, always) > LARGEST_MODEL:
+        raise ArgumentError(
+            f"a model of k = {k} choices could have {layout.most_columns(k, always)} columns, more "
+            f"than {LARGEST_MODEL}: take a smaller k, or give the groups fewer levels or parts"
+        )

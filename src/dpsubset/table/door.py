@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from ..kernels.compiled import threaded_kernel
 from ..public.design import Design
+from ..public.layout import STEPS
 from ..public.schema import Schema
 
-#: Scaled values are q / STEPS with integer |q| <= STEPS: 15 bits and a sign.
-STEPS = 2**15 - 1
+__all__ = ["STEPS", "Door"]
 
 
 class Door:

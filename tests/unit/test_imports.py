@@ -17,7 +17,15 @@ ROOMS = {"public", "table", "privacy"}
 
 #: What a layer may import of the package, besides itself and `errors`. Nothing may import the
 #: package's own __init__, which imports lazily.
-DESCRIBED = {"public.labels", "public.bounds_file", "public.schema", "public.design"}
+DESCRIBED = {
+    "public.labels",
+    "public.dates",
+    "public.bounds_file",
+    "public.column",
+    "public.schema",
+    "public.layout",
+    "public.design",
+}
 DATA = {"table.door", "table.moments", "table.products", "table.digest"}
 BASE = {"arguments", "exact", "kernels", "constraints"} | DESCRIBED | DATA
 MODEL = {"public.problem", "losses", "privacy.sensitivity"}
@@ -31,10 +39,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "kernels": set(),
     "constraints": {"exact", "kernels"},
     "public.labels": {"arguments"},
+    "public.dates": set(),
     "public.bounds_file": set(),
-    "public.schema": {"public.labels", "arguments", "public.bounds_file"},
-    "public.design": {"arguments", "public.schema"},
-    "table.door": {"kernels", "public.schema", "public.design"},
+    "public.column": {"arguments", "public.labels", "public.dates"},
+    "public.schema": {"arguments", "public.labels", "public.bounds_file", "public.column"},
+    "public.layout": set(),
+    "public.design": {"arguments", "public.schema", "public.layout"},
+    "table.door": {"kernels", "public.schema", "public.layout", "public.design"},
     "table.moments": {"arguments", "kernels", "public.schema", "table.door"},
     "table.products": {"kernels"},
     "table.digest": {"kernels", "public.schema", "table.door", "table.moments", "table.products"},

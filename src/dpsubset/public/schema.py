@@ -29,75 +29,12 @@ from .bounds_file import (
     load,
     taken_literally,
 )
-from .labels import IMAGES, Label, settle
+from .column import Column, Missing, bound
+from .labels import Label, settle
 
-Role = Literal["feature", "always", "ignored"]
+__all__ = ["BadCells", "Bounds", "Column", "Missing", "Schema", "declared_width"]
+
 BadCells = Literal["middle", "low", "high"]
-
-#: Bounds beyond this would overflow the affine map of the door.
-_LARGEST_BOUND = 1e300
-
-#: Bounds closer than this would overflow its scale, 32767 over half their distance.
-_SMALLEST_HALF_WIDTH = 5e-300
-
-
-def _bound(value: Any, what: str) -> float:
-    number = approximate(value)
-    if number is None or abs(number) > _LARGEST_BOUND:
-        raise SchemaError(
-            f"{what} must be a number, finite and at most 1e300 in size ({type(value).__name__})"
-        )
-    return number
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column: its name, its public bounds and what it is for.
-
-    A response with two classes has ``labels`` in place of bounds: the one that counts as -1, then
-    the one that counts as 1 (see :mod:`dpsubset.public.labels` for which cells have a label).
-    """
-
-    name: str
-    lo: float | None = None
-    hi: float | None = None
-    role: Role = "feature"
-    labels: tuple[Label, Label] | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise SchemaError("a column's name must be a non-empty string")
-        if self.role not in get_args(Role):
-            raise SchemaError(
-                f"column {self.name!r}: role must be one of {', '.join(get_args(Role))}"
-            )
-        if self.labels is not None:
-            if self.lo is not None or self.hi is not None:
-                raise SchemaError(
-                    f"column {self.name!r} has bounds and labels: declare one of them"
-                )
-            object.__setattr__(self, "labels", settle(self.labels, f"column {self.name!r}"))
-            return
-        if self.role == "ignored":
-            return
-        if self.lo is None or self.hi is None:
-            raise SchemaError(
-                f"column {self.name!r} has no bounds: declare lo and hi (public knowledge, "
-                "not read from the data), or give it the role 'ignored'"
-            )
-        lo = _bound(self.lo, f"column {self.name!r}: lo")
-        hi = _bound(self.hi, f"column {self.name!r}: hi")
-        if not lo < hi:
-            raise SchemaError(f"column {self.name!r}: lo must be smaller than hi")
-        if hi / 2 - lo / 2 < _SMALLEST_HALF_WIDTH:
-            raise SchemaError(f"column {self.name!r}: lo and hi must be at least 1e-299 apart")
-        object.__setattr__(self, "lo", lo)
-        object.__setattr__(self, "hi", hi)
-
-    @property
-    def span(self) -> tuple[float | None, float | None]:
-        """The bounds, or what the labels count as."""
-        return (self.lo, self.hi) if self.labels is None else IMAGES
 
 
 @dataclass(frozen=True)
@@ -402,7 +339,7 @@ def _is_list_of_bounds(x: Any) -> bool:
 
 def _pair(bounds: Any, what: str) -> tuple[float, float]:
     if isinstance(bounds, (int, float, Fraction, Decimal, np.generic)):
-        half = _bound(bounds, what)
+        half = bound(bounds, what)
         if half <= 0:
             raise SchemaError(f"{what}: a single bound b means [-b, b] and must be positive")
         return -half, half
@@ -412,7 +349,7 @@ def _pair(bounds: Any, what: str) -> tuple[float, float]:
             ends = list(bounds)
     if len(ends) != 2:
         raise SchemaError(f"{what}: bounds must be a pair (lo, hi)")
-    return _bound(ends[0], f"{what}: lo"), _bound(ends[1], f"{what}: hi")
+    return bound(ends[0], f"{what}: lo"), bound(ends[1], f"{what}: hi")
 
 
 def declared_width(path: str | Path) -> int | None:

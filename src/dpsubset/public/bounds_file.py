@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -88,11 +88,21 @@ def dump(facts: dict[str, Any], path: Path) -> None:
         text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
     else:
         # PyYAML folds odd line breaks (U+0085) in names that it may write as they are.
-        response = facts["response"]
-        texts = (facts["unit"], response["name"] or "", *facts["columns"])
-        readable = all(str(text).isprintable() for text in (*texts, *response.get("labels", ())))
+        readable = all(text.isprintable() for text in _texts(facts))
         text = _HEAD + yaml.safe_dump(facts, sort_keys=False, allow_unicode=readable)
     path.write_text(text, encoding="utf-8")
+
+
+def _texts(facts: Any) -> Iterator[str]:
+    """All text in facts, names among it."""
+    if isinstance(facts, str):
+        yield facts
+    elif isinstance(facts, Mapping):
+        for key, value in facts.items():
+            yield from (*_texts(key), *_texts(value))
+    elif isinstance(facts, list):
+        for value in facts:
+            yield from _texts(value)
 
 
 def template(names: Sequence[str], path: str | Path) -> None:
@@ -205,7 +215,11 @@ def _meant(facts: Any) -> Any:
 
 def _with_numbers(entry: Any) -> Any:
     if isinstance(entry, Mapping):
-        return {k: _number(v) if k in ("lo", "hi") else v for k, v in entry.items()}
+        changed = {k: _number(v) if k in ("lo", "hi") else v for k, v in entry.items()}
+        missing = entry.get("missing")
+        if isinstance(missing, Mapping) and "value" in missing:
+            changed["missing"] = {**missing, "value": _number(missing["value"])}
+        return changed
     return [*map(_number, entry)] if isinstance(entry, list) else entry
 
 
@@ -237,7 +251,8 @@ def _place(line: int, column: int) -> str:
 def _loader() -> Any:
     """YAML's safe loader, with words and numbers as people mean them, and no key twice.
 
-    Yes, no, on and off are words, as they are in labels; 010 is not 8 and 1:30 not 90.
+    Yes, no, on and off are words, as they are in labels; 010 is not 8 and 1:30 not 90. A date is
+    text: what it means depends on where it stands, and one that is none gets an error that says so.
     """
     import yaml
 
@@ -249,7 +264,7 @@ def _loader() -> Any:
             return super().construct_mapping(node, deep)
 
     # Nothing that PyYAML writes without quotes, as the text that it is to it, may be a number here.
-    replaced = (":bool", ":int", ":float")
+    replaced = (":bool", ":int", ":float", ":timestamp")
     Loader.yaml_implicit_resolvers = {
         first: [(tag, form) for tag, form in rules if not tag.endswith(replaced)]
         for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()

@@ -60,7 +60,7 @@ def settle_all(labels: Any, what: str, name: str) -> tuple[Label, ...]:
         raise SchemaError(f"{what}: {name} must be a list of texts or numbers")
     if getattr(labels, "ndim", 1) != 1:
         raise SchemaError(f"{what}: {name} must be a list, not a table")
-    found = tuple(_settled(label, what) for label in labels)
+    found = tuple(_settled(label, what, f"an entry of {name}") for label in labels)
     first: dict[float | str, int] = {}
     for place, label in enumerate(found, 1):
         earlier = first.setdefault(reading(label), place)
@@ -86,7 +86,7 @@ def shown(labels: tuple[Label, Label]) -> str:
     return f"{labels[0]} counts as -1, {labels[1]} as 1"
 
 
-def _settled(label: Any, what: str) -> Label:
+def _settled(label: Any, what: str, name: str = "a label") -> Label:
     if isinstance(label, (bool, np.bool_)):
         return "true" if label else "false"
     if isinstance(label, str):
@@ -99,7 +99,7 @@ def _settled(label: Any, what: str) -> Label:
             # One form for 1 and 1.0; floats hold larger integers only in part.
             return int(number) if number.is_integer() and abs(number) <= 2**53 else number
     raise SchemaError(
-        f"{what}: a label must be a text of 1 to {LONGEST} characters, a finite number, True or "
+        f"{what}: {name} must be a text of 1 to {LONGEST} characters, a finite number, True or "
         "False"
     )
 

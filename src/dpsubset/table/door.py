@@ -93,7 +93,7 @@ _Maps = tuple[NDArray[Any], ...]
 
 def _maps(columns: Sequence[ModelColumn], features: Sequence[Column], bad_cells: str) -> _Maps:
     rows = [_map(column, features[column.feature], bad_cells) for column in columns]
-    kinds, lo, hi, low, high, fill = (np.array(part, dtype=np.float64) for part in zip(*rows))
+    kinds, lo, hi, low, high, fill = np.array(rows, dtype=np.float64).T.copy()
     half = np.maximum(high / 2 - low / 2, _SMALLEST_HALF_WIDTH)
     feature = np.array([column.feature for column in columns], dtype=np.int64)
     maps = (feature, kinds.astype(np.int64), lo, hi, low / 2 + high / 2, STEPS / half)

@@ -43,7 +43,7 @@ _EXACT_WIDTH = 160
 #: Size of the float64 work block, in bytes: large enough for a fast matrix product.
 _WORK_BYTES = 2**26
 
-#: What features (rows, how many) and response (rows,) read as: real numbers, or positions of levels,
+#: What features (rows, features) and response (rows,) read as: real numbers or positions of levels,
 #: NaN where a cell is missing or unreadable.
 Block = tuple[NDArray[Any], NDArray[Any]]
 

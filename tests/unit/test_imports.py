@@ -59,6 +59,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "table.digest": {"kernels", "public.schema", "table.door", "table.moments", "table.products"},
     # Sources stand beside the moments: they make blocks for them and know nothing of what follows.
     "table.sources": DESCRIBED | {"kernels", "table.moments"},
+    "table.types": DESCRIBED | {"table.sources"},
     "public.problem": BASE | {"losses"},
     "losses": BASE | {"public.problem"},
     "privacy.sensitivity": BASE | {"public.problem", "losses"},
@@ -83,7 +84,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "selection": BASE
     | MODEL
     | ENGINE
-    | {"table.sources", "public.stated", "table.sealed", "public.plan"}
+    | {"table.sources", "table.types", "public.stated", "table.sealed", "public.plan"}
     | {"privacy.guarantee", "mechanisms", "release"},
     # Cross-checks of the search: nothing that releases may ask them.
     "solvers": BASE | MODEL | ENGINE,

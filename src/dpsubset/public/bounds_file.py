@@ -25,15 +25,33 @@ from ..errors import SchemaError, TableError, did_you_mean
 DEFAULT = "default"
 
 _HEAD = """\
-# Public facts about a table, for dpsubset. Fill in lo and hi of every column and the response.
-# Bounds must come from what is known about the world, never from the rows themselves.
-# A response with two classes has labels in place of lo and hi: labels: [negative, positive].
-# role: feature (default), always (part of every selected set) or ignored (not read).
-# bad_cells: where a missing or unreadable cell goes: middle, low or high end of its bounds.
+# Public facts about a table, for dpsubset. Fill in what is empty, from what is known about the
+# world, never from the rows themselves, and name the response. Forms of a column:
+#   {lo: 0, hi: 110}                      a number between bounds
+#   {lo: 1, hi: 1e6, transform: log}      the same by its logarithm (or sqrt)
+#   {levels: [red, green, 3]}             a category: one of these, selected as a whole
+#   {kind: boolean}                       0 or 1
+#   {kind: date, lo: 1990-01-01, hi: 2025-12-31}
+#   {role: ignored}                       not read; role: always is part of every selected set
+# A response with two classes has labels in place of bounds: labels: [negative, positive].
+# group: name makes one choice of all columns with that name, which k counts once.
+# missing: [-9, 999] are codes for missing cells; missing: {codes: [-9], as: indicator} adds a
+# column that says where (or as: middle, low, high, or value with value: 3).
+# bad_cells: where other missing or unreadable cells go: middle, low or high end of their bounds.
 # Many columns: "snp_*": {lo: 0, hi: 2} stands for all columns whose names match (* any text, ? one
 # character, [abc] one of these), default: {lo: 0, hi: 1} for all others. A column's own name comes
 # first, then the first pattern that matches, then the default. patterns: false turns this off.
 """
+
+#: What is to be filled in for a column, by what its type holds.
+_FORMS: dict[str, dict[str, Any]] = {
+    "number": {"lo": None, "hi": None},
+    "boolean": {"kind": "boolean"},
+    "text": {"levels": []},
+    "category": {"levels": []},
+    "date": {"kind": "date", "lo": None, "hi": None},
+    "other": {"role": "ignored"},
+}
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -105,15 +123,22 @@ def _texts(facts: Any) -> Iterator[str]:
             yield from _texts(value)
 
 
-def template(names: Sequence[str], path: str | Path) -> None:
-    """Write a bounds file with these column names and *empty* bounds, for a person to fill in."""
+def template(
+    names: Sequence[str], path: str | Path, sorts: Mapping[str, str] | None = None
+) -> None:
+    """Write a bounds file with these column names and *empty* bounds, for a person to fill in.
+
+    ``sorts`` says what the types of columns hold (see :mod:`dpsubset.table.types`), where they are
+    known: a column of text is asked for its levels, one of dates for dates.
+    """
+    known = sorts or {}
     facts = {
         "version": 1,
         "unit": "one row",
         "bad_cells": "middle",
         **taken_literally(names),
         "response": {"name": None, "lo": None, "hi": None},
-        "columns": {name: {"lo": None, "hi": None} for name in names},
+        "columns": {name: {**_FORMS[known.get(name, "number")]} for name in names},
     }
     dump(facts, Path(path))
 

@@ -23,8 +23,10 @@ from .public.plan import Plan, SelectionArguments, plan, seal
 from .public.schema import Schema
 from .public.stated import state, takes
 from .release.release import Release
+from .table.moments import Moments
 from .table.sealed import SealedTable
 from .table.sources import Progress
+from .table.types import doubts
 
 __all__ = ["Price", "price", "select", "simulate"]
 
@@ -163,11 +165,14 @@ class Price:
     mechanism : str
     columns : tuple of str
         What would be read of the table, the response last.
+    warnings : tuple of str
+        Columns whose declaration goes ill with their types: much of them would count as missing.
     """
 
     guarantee: Guarantee | None
     mechanism: str
     columns: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         cost = "Cost: known once the rows are counted, since it depends on their number"
@@ -177,7 +182,9 @@ class Price:
             cost = f"Guarantee: {self.guarantee}" + (f"\nCost: {each}" if each else "")
         *features, response = self.columns
         shown = ", ".join(features[:10]) + (f", ... ({len(features)} in all)" * bool(features[10:]))
-        return f"{cost}\nMechanism: {self.mechanism}\nWould read: {shown}; to explain {response}"
+        read = f"Would read: {shown}; to explain {response}"
+        doubts = [f"Warning: {warning}" for warning in self.warnings]
+        return "\n".join([cost, f"Mechanism: {self.mechanism}", read, *doubts])
 
 
 @takes(plan, state)
@@ -198,10 +205,12 @@ def price(
     if data is not None:
         planned = planned.with_rows(seal(planned, data, asked.get("y")).rows)
     declared = planned.stated.schema
+    told = () if data is None or isinstance(data, Moments) else tuple(doubts(data, declared))
     return Price(
         guarantee=planned.price() if planned.priced else None,
         mechanism=planned.mechanism.name,
         columns=(*declared.feature_names, declared.response.name),
+        warnings=told,
     )
 
 

@@ -19,7 +19,10 @@ ROOMS = {"public", "table", "privacy"}
 #: package's own __init__, which imports lazily.
 DESCRIBED = {
     "public.labels",
+    "public.dates",
     "public.bounds_file",
+    "public.column",
+    "public.entries",
     "public.schema",
     "public.layout",
     "public.design",
@@ -37,16 +40,26 @@ MAY_IMPORT: dict[str, set[str]] = {
     "kernels": set(),
     "constraints": {"exact", "kernels"},
     "public.labels": {"arguments"},
+    "public.dates": set(),
     "public.bounds_file": set(),
-    "public.schema": {"public.labels", "arguments", "public.bounds_file"},
+    "public.column": {"arguments", "public.labels", "public.dates"},
+    "public.entries": {"arguments", "public.bounds_file", "public.column", "public.dates"},
+    "public.schema": {
+        "public.labels",
+        "public.dates",
+        "public.bounds_file",
+        "public.column",
+        "public.entries",
+    },
     "public.layout": set(),
     "public.design": {"arguments", "public.schema", "public.layout"},
-    "table.door": {"kernels", "public.schema", "public.layout", "public.design"},
+    "table.door": {"kernels", "public.labels", "public.schema", "public.layout", "public.design"},
     "table.moments": {"arguments", "kernels", "public.schema", "table.door"},
     "table.products": {"kernels"},
     "table.digest": {"kernels", "public.schema", "table.door", "table.moments", "table.products"},
     # Sources stand beside the moments: they make blocks for them and know nothing of what follows.
     "table.sources": DESCRIBED | {"kernels", "table.moments"},
+    "table.types": DESCRIBED | {"table.sources"},
     "public.problem": BASE | {"losses"},
     "losses": BASE | {"public.problem"},
     "privacy.sensitivity": BASE | {"public.problem", "losses"},
@@ -71,7 +84,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "selection": BASE
     | MODEL
     | ENGINE
-    | {"table.sources", "public.stated", "table.sealed", "public.plan"}
+    | {"table.sources", "table.types", "public.stated", "table.sealed", "public.plan"}
     | {"privacy.guarantee", "mechanisms", "release"},
     # Cross-checks of the search: nothing that releases may ask them.
     "solvers": BASE | MODEL | ENGINE,

@@ -108,7 +108,13 @@ class Problem:
         if p > LARGEST_P:
             raise ArgumentError(f"there may be at most {LARGEST_P} variables")
         if k > p:
-            raise ArgumentError(f"k must be at most p, the number of variables, which is {p}")
+            grouped = layout is not None and layout.grouped
+            raise ArgumentError(
+                f"k must be at most {p}, the number of choices: a group counts once, and so does a "
+                "column with levels"
+                if grouped
+                else f"k must be at most p, the number of variables, which is {p}"
+            )
         constraint = choice(constraint, CONSTRAINTS, "constraint")
         neighbours = choice(neighbours, get_args(Neighbours), "neighbours")
         loss = choice(loss, LOSSES, "loss")

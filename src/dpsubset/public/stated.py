@@ -96,7 +96,7 @@ def state(
     usual = REGRESSION if settled.response.labels is None else CLASSIFICATION
     problem = Problem.state(
         len(design.choices), k, always_include=always, loss=usual if loss is None else loss,
-        threshold=threshold, intercept=intercept,
+        threshold=threshold, intercept=intercept, layout=design.layout,
         constraint=constraint, reach=reach, radius=radius, ridge=ridge, neighbours=neighbours,
     )  # fmt: skip
     return Stated(settled, design, problem, limits)

@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
@@ -21,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .errors import ArgumentError, TableError
 from .mechanisms import Mechanism
+from .public.design import Design
 from .public.schema import Bounds, Schema
 from .public.stated import NO_WIDTH, declared_columns
 from .selection import select
@@ -36,6 +38,13 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     Every ``fit`` is a release and costs epsilon; the costs of several fits on the same records add
     up. ``GridSearchCV`` with 3 values and 5 folds fits 16 times. What ``transform`` returns are
     columns of the table itself: only *which* columns they are is private.
+
+    Place it *first* in a pipeline, on the raw frame: it reads text columns with declared levels,
+    dates and codes for missing cells, and scales by the declared bounds. A step before it that
+    learns from the data (StandardScaler, OneHotEncoder, an imputer) makes the guarantee false,
+    because one record then changes what is read of all others; the program cannot see that. Steps
+    that learn nothing (FunctionTransformer, a ColumnTransformer that passes columns on) do no harm,
+    and neither do any steps after it.
 
     Parameters
     ----------
@@ -155,14 +164,18 @@ intercept, neighbours, sensitivity, always_include, seed, node_limit, time_limit
             )
         validate_data(self, X, skip_check_array=True)
         # Everything but the data is a parameter of the same name.
-        release = select(X, y=y, **self.get_params(deep=False))
-        positions = list(release.support or ())
-        if is_frame(X):
-            # By name: the schema may order the columns in another way, or leave some out.
-            names = column_names(X)
-            positions = [names.index(name) for name in release.features]
+        asked = self.get_params(deep=False)
+        if isinstance(self.schema, (str, Path)):
+            asked["schema"] = read_schema(self.schema, X, y)
+        named = _as_declared(X, asked["schema"])
+        release = select(named, y=y, **asked)
+        design = Design.of(release.schema)
+        # By name: a choice may be several columns, and the schema may order those of a frame in
+        # another way, or leave some out.
+        names = column_names(named) if is_frame(X) else list(release.schema.feature_names)
+        chosen = [part.name for choice in release.support or () for part in design.parts(choice)]
         mask = np.zeros(X.shape[1], dtype=bool)
-        mask[positions] = True
+        mask[[names.index(name) for name in chosen]] = True
         self.release_, self.support_ = release, mask
         return self
 
@@ -198,6 +211,7 @@ intercept, neighbours, sensitivity, always_include, seed, node_limit, time_limit
         # Missing and unreadable cells go where the schema's rule says.
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
+        tags.input_tags.sparse = True
         tags.non_deterministic = self.seed is None
         return tags
 
@@ -209,6 +223,23 @@ def _table(X: Any, columns: int | None = None) -> Any:
     if not hasattr(X, "shape"):
         raise TableError("X is a lazy frame: collect it first")
     return X
+
+
+def _as_declared(X: Any, schema: Schema | None) -> Any:
+    """A frame with the names that its schema declares.
+
+    A ColumnTransformer writes "num__age" for age. Where a declared name is missing and one column
+    alone ends in it so, that column is meant.
+    """
+    if schema is None or not is_frame(X):
+        return X
+    names = column_names(X)
+    found = {}
+    for name in set(schema.feature_names) - set(names):
+        alike = [other for other in names if other.endswith(f"__{name}")]
+        if len(alike) == 1 and alike[0] not in schema.feature_names:
+            found[alike[0]] = name
+    return nw.from_native(X).rename(found).to_native() if found else X
 
 
 def _rectangle(X: Any, columns: int) -> Any:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -181,7 +182,11 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
         X = as_matrix(_rectangle(X, int(self.support_.sum())))
         if X.shape[1] != self.support_.sum():
             raise TableError("X has a different shape than during fitting.")
-        full = np.zeros((X.shape[0], self.support_.size), dtype=X.dtype)
+        shape = (X.shape[0], self.support_.size)
+        if sparse.issparse(X):
+            places = np.flatnonzero(self.support_)[X.indices]
+            return type(X)((X.data, places, X.indptr), shape=shape)
+        full = np.zeros(shape, dtype=X.dtype)
         full[:, self.support_] = X
         return full
 
@@ -196,6 +201,7 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
         # Missing and unreadable cells go where the schema's rule says.
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
+        tags.input_tags.sparse = True
         tags.non_deterministic = self.seed is None
         return tags
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsubset import Schema, SchemaError, select
 from dpsubset.public.column import Column, Missing
 from dpsubset.public.dates import days, written
+from dpsubset.public.design import Design
 from dpsubset.public.labels import reading
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=8)
@@ -386,3 +389,25 @@ def test_a_label_response_with_a_rule_of_its_own() -> None:
     response = Column("y", labels=("n", "y"), missing=Missing((), "low"))
     release = select(table, Schema((Column("a", 0, 1),), response), k=1, epsilon=1)
     assert "a cell with neither counts as n." in release.statement()
+
+
+# -- the page about them ------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[2] / "docs" / "schema.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("text", re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL))
+def test_the_files_of_the_page_are_schemas(tmp_path: Path, text: str) -> None:
+    (tmp_path / "s.yaml").write_text(text)
+    names = [*yaml.safe_load(text)["columns"], "gene_a_1", "gene_b_1", "gene_b_2", "x"]
+    names = [name for name in names if "*" not in name and name != "default"]
+    schema = Schema.read(tmp_path / "s.yaml", [*names, yaml.safe_load(text)["response"]["name"]])
+    assert Design.of(schema).choices
+    assert Schema.from_dict(schema.to_dict()) == schema
+
+
+def test_the_python_of_the_page_runs() -> None:
+    (source,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    found: dict[str, Any] = {}
+    exec(source, found)
+    assert Design.of(found["schema"]).layout.sizes == (1, 2, 1)

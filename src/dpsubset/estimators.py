@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .errors import ArgumentError, TableError
 from .mechanisms import Mechanism
+from .public.design import Design
 from .public.schema import Bounds, Schema
 from .public.stated import NO_WIDTH, declared_columns
 from .selection import select
@@ -155,11 +156,12 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
         validate_data(self, X, skip_check_array=True)
         # Everything but the data is a parameter of the same name.
         release = select(X, y=y, **self.get_params(deep=False))
-        positions = list(release.support or ())
+        # A group is all of its columns.
+        positions = Design.of(release.schema).features_of(release.support or ())
         if is_frame(X):
             # By name: the schema may order the columns in another way, or leave some out.
-            names = column_names(X)
-            positions = [names.index(name) for name in release.features]
+            names, declared = column_names(X), release.schema.feature_names
+            positions = [names.index(declared[j]) for j in positions]
         mask = np.zeros(X.shape[1], dtype=bool)
         mask[positions] = True
         self.release_, self.support_ = release, mask

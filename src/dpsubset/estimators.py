@@ -16,6 +16,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -169,13 +170,14 @@ intercept, neighbours, sensitivity, always_include, seed, node_limit, time_limit
             asked["schema"] = read_schema(self.schema, X, y)
         named = _as_declared(X, asked["schema"])
         release = select(named, y=y, **asked)
-        design = Design.of(release.schema)
-        # By name: a choice may be several columns, and the schema may order those of a frame in
-        # another way, or leave some out.
-        names = column_names(named) if is_frame(X) else list(release.schema.feature_names)
-        chosen = [part.name for choice in release.support or () for part in design.parts(choice)]
+        # A group is all of its columns.
+        positions = Design.of(release.schema).features_of(release.support or ())
+        if is_frame(X):
+            # By name: the schema may order the columns in another way, or leave some out.
+            names, declared = column_names(named), release.schema.feature_names
+            positions = [names.index(declared[j]) for j in positions]
         mask = np.zeros(X.shape[1], dtype=bool)
-        mask[[names.index(name) for name in chosen]] = True
+        mask[positions] = True
         self.release_, self.support_ = release, mask
         return self
 
@@ -196,7 +198,11 @@ intercept, neighbours, sensitivity, always_include, seed, node_limit, time_limit
         X = as_matrix(_rectangle(X, int(self.support_.sum())))
         if X.shape[1] != self.support_.sum():
             raise TableError("X has a different shape than during fitting.")
-        full = np.zeros((X.shape[0], self.support_.size), dtype=X.dtype)
+        shape = (X.shape[0], self.support_.size)
+        if sparse.issparse(X):
+            places = np.flatnonzero(self.support_)[X.indices]
+            return type(X)((X.data, places, X.indptr), shape=shape)
+        full = np.zeros(shape, dtype=X.dtype)
         full[:, self.support_] = X
         return full
 

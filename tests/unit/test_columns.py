@@ -5,18 +5,22 @@ from __future__ import annotations
 import datetime as dt
 import json
 import math
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsubset import Schema, SchemaError
+from dpsubset import Schema, SchemaError, select
 from dpsubset.public.column import Column, Missing
 from dpsubset.public.dates import days, written
+from dpsubset.public.design import Design
 from dpsubset.public.labels import reading
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=8)
@@ -341,3 +345,69 @@ def test_fingerprints_tell_them_apart() -> None:
     ]  # fmt: skip
     prints = {Schema((column,), Column("y", 0, 1)).fingerprint() for column in each}
     assert len(prints) == len(each)
+
+
+# -- what a release says of them ----------------------------------------------------------------
+
+
+def test_a_statement_says_what_was_declared() -> None:
+    schema = Schema(
+        (
+            Column("age", 0, 110, "always", group="body", missing=Missing((-9, 999), "indicator")),
+            Column("bmi", 10, 60, "always", group="body", missing=Missing((), "low")),
+            Column("cut", levels=("a|b", "Good", 3)),
+            Column("born", "1900-01-01", "2025-12-31", missing=Missing(("1900-01-01",))),
+            Column("town", levels=tuple(range(30)), missing=Missing((), "value", 7)),
+            Column("income", 1, 1e6, transform="log", missing=Missing((), "value", 5)),
+            Column("plain", 0, 1),
+        ),
+        Column("y", -1, 1, transform=None),
+    )
+    plain = Schema.from_bounds({"a": (0, 1), "b": (0, 1)}, ("y", -1, 1))
+    table = pd.DataFrame({"a": [0.0, 1.0], "b": [1.0, 0.0], "y": [0.0, 1.0]})
+    release = select(table, plain, k=1, epsilon=1)
+    assert "also declared" not in release.statement()
+    told = replace(release, schema=schema, problem=replace(release.problem, always_include=(0,)))
+    text = told.statement()
+    for line in (
+        "- In every candidate set by declaration: `body`.",
+        "count as the middle of their bounds, unless the table below says otherwise.",
+        "| variable | low | high | also declared |",
+        "| age | 0 | 110 | part of the group body; missing if -9, 999; a column beside it says",
+        "| bmi | 10 | 60 | part of the group body; missing counts as the low |",
+        "Good, 3; none of them where it is missing |",
+        "| born | 1900-01-01 | 2025-12-31 | missing if 1900-01-01 |",
+        "19, ...; missing counts as 7 |",
+        "| income | 1 | 1e+06 | by its logarithm; missing counts as 5 |",
+        "| plain | 0 | 1 |  |",
+    ):
+        assert line in text, line
+
+
+def test_a_label_response_with_a_rule_of_its_own() -> None:
+    table = pd.DataFrame({"a": [0.0, 1.0], "y": ["n", "y"]})
+    response = Column("y", labels=("n", "y"), missing=Missing((), "low"))
+    release = select(table, Schema((Column("a", 0, 1),), response), k=1, epsilon=1)
+    assert "a cell with neither counts as n." in release.statement()
+
+
+# -- the page about them ------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[2] / "docs" / "schema.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("text", re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL))
+def test_the_files_of_the_page_are_schemas(tmp_path: Path, text: str) -> None:
+    (tmp_path / "s.yaml").write_text(text)
+    names = [*yaml.safe_load(text)["columns"], "gene_a_1", "gene_b_1", "gene_b_2", "x"]
+    names = [name for name in names if "*" not in name and name != "default"]
+    schema = Schema.read(tmp_path / "s.yaml", [*names, yaml.safe_load(text)["response"]["name"]])
+    assert Design.of(schema).choices
+    assert Schema.from_dict(schema.to_dict()) == schema
+
+
+def test_the_python_of_the_page_runs() -> None:
+    (source,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    found: dict[str, Any] = {}
+    exec(source, found)
+    assert Design.of(found["schema"]).layout.sizes == (1, 2, 1)

@@ -143,3 +143,11 @@ def test_no_row_is_wider_than_its_choice(schema: Schema, data: st.DataObject) ->
                 }[column.kind]
                 total += abs(value)
         assert total <= choice.width
+
+
+def test_features_of_a_support() -> None:
+    columns = (Column("a", 0, 1, group="g"), Column("b", 0, 1), Column("c", 0, 1, group="g"))
+    design = Design.of(Schema(columns, Y))
+    assert design.features_of((0,)) == [0, 2]
+    assert design.features_of((1,)) == [1]
+    assert design.features_of(()) == []

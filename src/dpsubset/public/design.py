@@ -104,6 +104,11 @@ class Design:
         found = dict.fromkeys(self.columns[j].feature for j in self.choices[choice].columns)
         return tuple(self.features[j] for j in found)
 
+    def features_of(self, support: Iterable[int]) -> list[int]:
+        """The positions of all features of a support's choices, in order."""
+        owned = (self.columns[c].feature for j in support for c in self.choices[j].columns)
+        return sorted(set(owned))
+
     @cached_property
     def always(self) -> tuple[int, ...]:
         """Choices that are part of every support."""

@@ -31,10 +31,10 @@ class Release:
     Attributes
     ----------
     support : tuple of int, or None
-        Positions of the selected variables among the schema's features; None if the mechanism
-        released nothing, as some may.
+        Positions of the selected variables among the schema's features, of which a group counts as
+        one; None if the mechanism released nothing, as some may.
     features : list of str
-        Their names.
+        Their names; of a group, that of the group.
     guarantee : Guarantee
         What the release costs, and under which neighbours.
     diagnostics : dict, optional
@@ -131,7 +131,7 @@ def _flags(g: Guarantee) -> list[str]:
 def _summary(release: Release) -> tuple[str, list[str], list[str]]:
     """A heading, the names below it, and what they cost."""
     g, schema = release.guarantee, release.schema
-    selected = f"Selected {len(release.features)} of {len(schema.features)} variables"
+    selected = f"Selected {len(release.features)} of {release.problem.p} variables"
     if release.support is None:
         selected = "Released nothing: no set of variables could be named"
     costs = [f"{shown_cost(cost)} under {relation}" for relation, cost in g.costs.items()]

@@ -6,11 +6,14 @@ For the person who signs. Made of the release and public facts, nothing else.
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from ..losses import loss_of
 from ..privacy.guarantee import Guarantee, shown_cost, shown_parts, shown_up
+from ..public.dates import written
+from ..public.design import Design
 from ..public.labels import shown
 from ..public.problem import Problem
 from ..public.schema import Column, Schema
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
     from .release import Release
 
 _PACKAGES = ("dpsubset", "numpy", "scipy", "numba", "python-flint", "scikit-learn", "opendp")
+
+#: Levels of a column that a statement lists; the schema's fingerprint stands for all.
+_LEVELS = 20
 
 SEEDED_WARNING = (
     "This draw was made with a fixed seed. Whoever knows the seed can repeat the noise, so the "
@@ -34,9 +40,12 @@ UNPROVEN_WARNING = (
 def statement(release: Release) -> str:
     """Of a release."""
     g, problem, schema = release.guarantee, release.problem, release.schema
-    always = [code(schema.feature_names[j]) for j in problem.always_include]
+    always = [code(name) for name in Design.of(schema).names(problem.always_include)]
+    declared = (*_shown(schema), schema.response)
+    also = {column.name: text for column in declared if (text := _also(column))}
     labels = [] if schema.response.labels is None else ["the labels of the response"]
-    public = ["column names and bounds", *labels, "k"] + (
+    rest = ["what else is declared of the columns"] if also else []
+    public = ["column names and bounds", *rest, *labels, "k"] + (
         ["the number of rows"] if g.neighbours == "replace-one" else []
     )
     lines = [
@@ -66,13 +75,14 @@ def statement(release: Release) -> str:
         "## Pre-processing",
         "",
         "- Bounds were declared in the schema, not read from the data; values outside are clipped.",
-        f"- Missing and unreadable cells count as the {schema.bad_cells} of their bounds.",
+        f"- Missing and unreadable cells count as the {schema.bad_cells} of their bounds"
+        + (", unless the table below says otherwise." if also else "."),
         *_label_lines(schema, problem),
         "- Values are scaled to [-1, 1] and rounded to multiples of 1/32767.",
         "",
-        "| variable | low | high |",
-        "|---|---|---|",
-        *(_bounds_row(column) for column in (*_shown(schema), schema.response)),
+        "| variable | low | high |" + " also declared |" * bool(also),
+        "|---|---|---|" + "---|" * bool(also),
+        *(_bounds_row(column, also) for column in declared),
         "",
         "## Not protected",
         "",
@@ -153,17 +163,54 @@ def _label_lines(schema: Schema, problem: Problem) -> list[str]:
         "low": f"as {response.labels[0]}",
         "high": f"as {response.labels[1]}",
         "middle": f"as {response.labels[1]}" if takes_labels else "as 0",
-    }[schema.bad_cells]
+    }[(response.missing and response.missing.rule) or schema.bad_cells]
     return [
         f"- The labels of {code(response.name)} were declared, not read from the data: "
         f"{markdown(shown(response.labels))}; a cell with neither counts {markdown(rest)}."
     ]
 
 
-def _bounds_row(column: Column) -> str:
-    low, high = column.span if column.labels is None else column.labels
-    texts = [f"{x:g}" if isinstance(x, float) else str(x) for x in (low, high)]
+def _bounds_row(column: Column, also: Mapping[str, str]) -> str:
+    ends = column.span if column.labels is None else column.labels
+    texts = _written(column, ends)
+    if column.levels is not None:
+        texts = ["", ""]
+    if also:
+        texts.append(also.get(column.name, ""))
     return f"| {' | '.join(map(markdown, (column.name, *texts)))} |"
+
+
+def _also(column: Column) -> str:
+    """What is declared of a column beside its bounds or labels."""
+    parts = []
+    if column.levels is not None:
+        shown = ", ".join(map(str, column.levels[:_LEVELS]))
+        parts.append(f"levels {shown}" + ", ..." * bool(column.levels[_LEVELS:]))
+    if column.transform is not None:
+        parts.append({"log": "by its logarithm", "sqrt": "by its square root"}[column.transform])
+    if column.group is not None:
+        parts.append(f"part of the group {column.group}")
+    if column.missing is not None:
+        codes, rule = column.missing.codes, column.missing.rule
+        if codes:
+            parts.append(f"missing if {', '.join(_written(column, codes))}")
+        if rule == "indicator":
+            parts.append("a column beside it says where it is missing")
+        elif rule == "value":
+            (value,) = _written(column, [column.missing.value])
+            parts.append(f"missing counts as {value}")
+        elif rule is not None and column.labels is None:
+            parts.append(f"missing counts as the {rule}")
+    if column.levels is not None and (column.missing is None or column.missing.rule is None):
+        parts.append("none of them where it is missing")
+    return "; ".join(parts)
+
+
+def _written(column: Column, values: Iterable[Any]) -> list[str]:
+    """Values of a column as somebody wrote them: dates as dates."""
+    if column.kind == "date":
+        values = [written(v) if isinstance(v, (int, float)) else v for v in values]
+    return [f"{v:g}" if isinstance(v, float) else str(v) for v in values]
 
 
 def _shown(schema: Schema) -> tuple[Any, ...]:

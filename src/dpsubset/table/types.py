@@ -70,7 +70,7 @@ def _doubt(column: Column, sort: Sort) -> str | None:
         return "every cell that does not spell a number counts as missing (a category has levels)"
     if (sort == "date") != (column.kind == "date"):
         instead = "kind: date, with dates as bounds" if sort == "date" else "bounds of numbers"
-        return f"every cell would count as missing (declare {instead})"
+        return f"no cell can be read as one (declare {instead})"
     return None
 
 

@@ -19,6 +19,7 @@ ROOMS = {"public", "table", "privacy"}
 #: package's own __init__, which imports lazily.
 DESCRIBED = {"public.labels", "public.bounds_file", "public.schema", "public.design"}
 DATA = {"table.door", "table.moments", "table.products", "table.digest"}
+SCALE = {"privacy.scale", "public.response_scale"}
 BASE = {"arguments", "exact", "kernels", "constraints"} | DESCRIBED | DATA
 MODEL = {"public.problem", "losses", "privacy.sensitivity"}
 ENGINE = {"search", "privacy.random"}
@@ -48,22 +49,26 @@ MAY_IMPORT: dict[str, set[str]] = {
     "privacy.accounting": {"exact"},
     "privacy.guarantee": {"public.problem", "privacy.sensitivity", "privacy.accounting"},
     "privacy.scale": {"arguments", "public.problem", "privacy.guarantee", "privacy.random"},
+    "public.response_scale": {"arguments", "privacy.scale"},
+    "table.response": {"public.schema", "table.door", "table.moments", "privacy.scale"},
     "search": BASE | MODEL | {"privacy.random"},
     "mechanisms": BASE
     | MODEL
     | ENGINE
     | {"privacy.noise", "privacy.accounting", "privacy.guarantee"},
-    "release": BASE | MODEL | ENGINE | {"mechanisms", "privacy.guarantee", "text"},
+    "release": BASE | MODEL | ENGINE | {"mechanisms", "privacy.guarantee", "privacy.scale", "text"},
     # What is asked of a table, public; and the table itself, private.
     "public.stated": BASE | MODEL | ENGINE | {"table.sources"},
-    "table.sealed": BASE | MODEL | {"table.sources"},
+    "table.sealed": BASE | MODEL | {"table.sources", "table.response"},
     "public.plan": BASE
     | MODEL
     | ENGINE
+    | SCALE
     | {"public.stated", "table.sealed", "privacy.guarantee", "mechanisms"},
     "selection": BASE
     | MODEL
     | ENGINE
+    | SCALE
     | {"table.sources", "public.stated", "table.sealed", "public.plan"}
     | {"privacy.guarantee", "mechanisms", "release"},
     # Cross-checks of the search: nothing that releases may ask them.

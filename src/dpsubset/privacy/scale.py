@@ -113,7 +113,7 @@ class ScaleRule:
         # Noise may have crossed them.
         low, high = min(quantiles), max(quantiles)
         width = max(self.least, self.widening * Fraction(high - low, 2))
-        return Scale(Fraction(low + high, 2), width)
+        return Scale(Fraction(low + high, 2), width, tuple(quantiles))
 
 
 @dataclass(frozen=True)
@@ -125,11 +125,28 @@ class Scale:
     centre : Fraction
         The middle of the response; a multiple of 1/2.
     half_width : Fraction
-        Where it may be clipped, on either side of the centre; greater than 0.
+        Where it is clipped, on either side of the centre; greater than 0.
+    quantiles : tuple of int
+        What they were made of, in the order of the rule's shares.
     """
 
     centre: Fraction
     half_width: Fraction
+    quantiles: tuple[int, ...]
+
+    def images(self, steps: int) -> NDArray[np.int16]:
+        """What each value of the grid -steps, ..., steps counts as in this scale.
+
+        (q - centre) * steps / half_width, to the nearest integer, clipped to the same grid: in
+        integers, so that it is the same everywhere. Halves are rounded away from the centre.
+        """
+        above, below = (steps / self.half_width).as_integer_ratio()
+        first, rest = self.centre.as_integer_ratio()
+        bottom = 2 * rest * below
+        top = (2 * above * (rest * q - first) for q in range(-steps, steps + 1))
+        nearest = ((abs(t) + bottom // 2) // bottom * (1 if t > 0 else -1) for t in top)
+        clipped = (min(max(image, -steps), steps) for image in nearest)
+        return np.fromiter(clipped, dtype=np.int16, count=2 * steps + 1)
 
 
 def private_scale(

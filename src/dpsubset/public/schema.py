@@ -19,8 +19,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..arguments import approximate
-from ..errors import SchemaError, did_you_mean
+from ..arguments import approximate, whole
+from ..errors import ArgumentError, SchemaError, did_you_mean
 from .bounds_file import (
     HOW_TO_WRITE_NUMBERS,
     dump,
@@ -112,17 +112,21 @@ class Schema:
     response : Column
         The variable to explain; the only one that may have labels.
     unit : str
-        What one row stands for. The guarantee protects one row.
+        Whom the guarantee protects: what one row stands for, or whose rows they are.
     bad_cells : {"middle", "low", "high"}
         Where the door sends a cell that is missing or cannot be read as a number. For a response
         with labels that is any cell with neither of them: ``low`` is the first label, ``high`` the
         second, and ``middle`` is 0, which the logistic and hinge losses take for the second.
+    rows_per_unit : int
+        The most rows that belong to one unit. The caller knows it: nothing in a table tells, and
+        a unit with more rows is protected less.
     """
 
     columns: tuple[Column, ...]
     response: Column
     unit: str = "one row"
     bad_cells: BadCells = "middle"
+    rows_per_unit: int = 1
 
     def __post_init__(self) -> None:
         names = [c.name for c in (*self.columns, self.response)]
@@ -143,6 +147,7 @@ class Schema:
             raise SchemaError(f"bad_cells must be one of {', '.join(get_args(BadCells))}")
         if not isinstance(self.unit, str) or not self.unit.strip():
             raise SchemaError("unit must say in words what one row stands for")
+        object.__setattr__(self, "rows_per_unit", _rows(self.rows_per_unit))
 
     @classmethod
     def from_bounds(
@@ -154,6 +159,7 @@ class Schema:
         always_include: Iterable[str] = (),
         unit: str = "one row",
         bad_cells: BadCells = "middle",
+        rows_per_unit: int = 1,
     ) -> Schema:
         """Build from ``{"age": (0, 110), ...}`` and ``("cost", 0, 50_000)``.
 
@@ -185,14 +191,15 @@ class Schema:
             )
         else:
             explained = Column(*response)
-        return cls(tuple(declared), explained, unit, bad_cells)
+        return cls(tuple(declared), explained, unit, bad_cells, rows_per_unit)
 
     @classmethod
     def from_dict(cls, facts: Any, names: Sequence[str] | None = None) -> Schema:
         """Build from the contents of a bounds file; ``names`` as in :meth:`read`."""
         if not isinstance(facts, Mapping):
             raise SchemaError("a schema file must hold a mapping with 'columns' and 'response'")
-        known = {"columns", "response", "unit", "bad_cells", "patterns", "version"}
+        options = ("unit", "bad_cells", "rows_per_unit")
+        known = {"columns", "response", *options, "patterns", "version"}
         extra = sorted(str(key) for key in facts if key not in known)
         if extra:
             raise SchemaError(
@@ -227,8 +234,8 @@ class Schema:
             others = expand(others, name, names)
         declared = tuple(_column(n, entry) for n, entry in others.items())
         bounds = {key: value for key, value in response.items() if key != "name"}
-        options = {key: facts[key] for key in ("unit", "bad_cells") if key in facts}
-        return cls(declared, _column(name, bounds), **options)
+        said = {key: facts[key] for key in options if key in facts}
+        return cls(declared, _column(name, bounds), **said)
 
     @classmethod
     def read(cls, path: str | Path, names: Sequence[str] | None = None) -> Schema:
@@ -254,6 +261,8 @@ class Schema:
             "version": 1,
             "unit": self.unit,
             "bad_cells": self.bad_cells,
+            # Not where it says nothing, so that schemas without it keep their fingerprints.
+            **({} if self.rows_per_unit == 1 else {"rows_per_unit": self.rows_per_unit}),
             **taken_literally([*columns, self.response.name]),
             "response": {
                 "name": self.response.name,
@@ -279,6 +288,14 @@ class Schema:
     def feature_names(self) -> tuple[str, ...]:
         """Names of the p variables."""
         return tuple(c.name for c in self.features)
+
+    @property
+    def protected(self) -> str:
+        """The unit and its rows, in words."""
+        if self.rows_per_unit == 1:
+            return self.unit
+        rows = f"up to {self.rows_per_unit} rows"
+        return f"whoever has {rows}" if self.unit == "one row" else f"{self.unit}, {rows}"
 
     def fingerprint(self) -> str:
         """SHA-256 of the public facts: the same for equal schemas, whatever file they came from."""
@@ -339,6 +356,13 @@ class Bounds:
         if self.labels is not None:
             return Schema(columns, Column(response, labels=self.labels))
         return Schema(columns, Column(response, *_pair(self.y, "Bounds.y")))
+
+
+def _rows(value: Any) -> int:
+    with suppress(ArgumentError):
+        if (rows := whole(value, "rows_per_unit")) >= 1:
+            return rows
+    raise SchemaError("rows_per_unit must be a whole number, at least 1")
 
 
 def _has_repeats(names: Sequence[str]) -> bool:

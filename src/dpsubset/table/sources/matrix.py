@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...errors import TableError
 from ...public.schema import Schema
 from ..moments import Block
 from . import Progress, batch_rows
 from .arrays import as_matrix
 from .cells import from_array, reader
-from .columns import response_cells
+from .columns import in_parts, response_cells
 
 
 class MatrixTable:
@@ -42,3 +45,7 @@ class MatrixTable:
             yield from_array(self._x[start:stop]), self._response(start, stop, self._read)
             if progress:
                 progress(stop / n)
+
+    def responses(self, progress: Progress | None = None) -> Iterator[NDArray[np.float64]]:
+        """Slices of y."""
+        return in_parts(self._response, self.rows, self._read, progress)

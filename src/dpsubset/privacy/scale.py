@@ -31,8 +31,9 @@ exponential mechanism has is this: its draw needs one pass over the values, what
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
@@ -127,12 +128,13 @@ class Scale:
     half_width : Fraction
         Where it is clipped, on either side of the centre; greater than 0.
     quantiles : tuple of int
-        What they were made of, in the order of the rule's shares.
+        What they were made of, in the order of the rule's shares. Scales that do the same to a
+        response are equal, whatever they were made of.
     """
 
     centre: Fraction
     half_width: Fraction
-    quantiles: tuple[int, ...]
+    quantiles: tuple[int, ...] = field(default=(), compare=False)
 
     def images(self, steps: int) -> NDArray[np.int16]:
         """What each value of the grid -steps, ..., steps counts as in this scale.
@@ -140,13 +142,17 @@ class Scale:
         (q - centre) * steps / half_width, to the nearest integer, clipped to the same grid: in
         integers, so that it is the same everywhere. Halves are rounded away from the centre.
         """
+        low, high = ceil(self.centre - self.half_width), floor(self.centre + self.half_width)
+        within = range(max(low, -steps), min(high, steps) + 1)
         above, below = (steps / self.half_width).as_integer_ratio()
         first, rest = self.centre.as_integer_ratio()
         bottom = 2 * rest * below
-        top = (2 * above * (rest * q - first) for q in range(-steps, steps + 1))
-        nearest = ((abs(t) + bottom // 2) // bottom * (1 if t > 0 else -1) for t in top)
-        clipped = (min(max(image, -steps), steps) for image in nearest)
-        return np.fromiter(clipped, dtype=np.int16, count=2 * steps + 1)
+        tops = (2 * above * (rest * q - first) for q in within)
+        nearest = [(abs(top) + bottom // 2) // bottom * (1 if top > 0 else -1) for top in tops]
+        found = np.full(2 * steps + 1, steps, dtype=np.int16)
+        found[: within.start + steps] = -steps
+        found[within.start + steps : within.stop + steps] = nearest
+        return found
 
 
 def private_scale(

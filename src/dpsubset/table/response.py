@@ -56,7 +56,8 @@ def counted(schema: Schema, parts: Iterable[NDArray[np.float64]]) -> tuple[NDArr
 
 def rescaled_schema(schema: Schema) -> Schema:
     """Of blocks whose response has been rescaled. Its fingerprint is not that of ``schema``."""
-    return replace(schema, response=Column(schema.response.name, -STEPS, STEPS))
+    response = Column(schema.response.name, -STEPS, STEPS)
+    return replace(schema, response=response, unit=f"{schema.unit}, response rescaled")
 
 
 def rescaled(schema: Schema, blocks: Iterable[Block], images: NDArray[np.int16]) -> Iterator[Block]:

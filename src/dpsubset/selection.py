@@ -25,8 +25,7 @@ from .arguments import whole
 from .errors import ArgumentError, SearchLimitError
 from .mechanisms import Data, Outcome
 from .privacy.guarantee import Guarantee, shown_cost
-from .privacy.random import Randomness
-from .privacy.scale import Scale, private_scale
+from .privacy.scale import Scale, ScaleSampler
 from .public.plan import Plan, SelectionArguments, plan, seal
 from .public.schema import Schema
 from .public.stated import state, takes
@@ -130,8 +129,8 @@ def select(
         planned.price()  # whatever it refuses is refused before a value is read
     rng, scale = planned.randomness, None
     if planned.scale is not None:
-        planned, counts = _count(planned, table, _part(progress, 0, 2))
-        scale = _draw_scale(planned, counts, rng)
+        planned, scales, _ = _scales(planned, table, _part(progress, 0, 2))
+        scale = scales.draw(rng)
         progress = _part(progress, 1, 2)
     planned, behind = _read(planned, table, progress, scale)
     # Of the setting that the draw uses: the rows that were read, not those a file says it has.
@@ -164,20 +163,22 @@ def simulate(
         raise ArgumentError("draws must be at least 1")
     planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
     table, rng = seal(planned, data, asked.get("y")), planned.randomness
-    scales: Counter[Scale | None] = Counter({None: draws})
+    alike: dict[bytes, list[Scale | None]] = {b"": [None] * draws}
     passes = 0
     if planned.scale is not None:
-        # The first pass is of unknown weight: it is told as half of all.
-        planned, counts = _count(planned, table, _part(progress, 0, 2))
-        scales = Counter(_draw_scale(planned, counts, rng) for _ in range(draws))
-        passes = len(scales)
+        # The response alone is told as half of all, however many passes follow.
+        planned, scales, present = _scales(planned, table, _part(progress, 0, 2))
+        alike = {}
+        for scale in (scales.draw(rng) for _ in range(draws)):
+            # Scales that do the same to every response of the table make the same table.
+            alike.setdefault(scale.images(STEPS)[present].tobytes(), []).append(scale)
+        passes = len(alike)
     found: Counter[Outcome] = Counter()
-    for done, (scale, times) in enumerate(scales.items()):
-        # A draw's support depends on its scale alone: equal ones share their work.
+    for done, same in enumerate(alike.values()):
         told = _part(progress, passes + done, 2 * passes) if passes else progress
-        planned, behind = _read(planned, table, told, scale)
+        planned, behind = _read(planned, table, told, same[0])
         sampler = planned.mechanism.prepare(behind, planned.setting)
-        found.update(sampler.draw(rng) for _ in range(times))
+        found.update(sampler.draw(rng) for _ in same)
     return found
 
 
@@ -240,21 +241,18 @@ def price(
     )
 
 
-def _count(
+def _scales(
     planned: Plan, table: SealedTable, progress: Progress | None
-) -> tuple[Plan, NDArray[np.int64]]:
-    """Read the response alone; the plan then knows the number of rows, if it is public."""
+) -> tuple[Plan, ScaleSampler, NDArray[np.bool_]]:
+    """Read the response alone, for draws of its scale; the plan then knows the number of rows, if
+    it is public. Also which values the response has, which is private.
+    """
     counts, n = table.count_response(progress)
     planned = planned.with_rows(n).with_scale_settled()
     planned.price()  # whatever it refuses is refused before anything is drawn
-    return planned, counts
-
-
-def _draw_scale(planned: Plan, counts: NDArray[np.int64], rng: Randomness) -> Scale:
-    """Of the response whose values were counted."""
     assert planned.scale is not None
     epsilon, neighbours = planned.scale_epsilon, planned.setting.problem.neighbours
-    return private_scale(counts, planned.scale.rule, epsilon, neighbours, rng)[0]
+    return planned, ScaleSampler(counts, planned.scale.rule, epsilon, neighbours), counts > 0
 
 
 def _read(

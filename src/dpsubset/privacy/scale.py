@@ -177,10 +177,29 @@ def private_scale(
     rng : Randomness
         Where the noise comes from.
     """
-    counts = _checked(counts)
-    weight = rule.weight(epsilon, neighbours)
     guarantee = rule.guarantee(epsilon, neighbours, seeded=not rng.source.secure)
-    return rule.scale([_draw(counts, share, weight, rng) for share in rule.shares]), guarantee
+    return ScaleSampler(counts, rule, epsilon, neighbours).draw(rng), guarantee
+
+
+class ScaleSampler:
+    """Draws scales of one response, as often as asked. Private data inside.
+
+    See `private_scale` for the arguments, and for what each draw costs.
+    """
+
+    def __init__(
+        self, counts: NDArray[np.int64], rule: ScaleRule, epsilon: Fraction, neighbours: Neighbours
+    ) -> None:
+        counts, weight = _checked(counts), rule.weight(epsilon, neighbours)
+        self._rule, self._steps = rule, len(counts) // 2
+        self._shells = [_shells(counts, share, weight) for share in rule.shares]
+
+    def __repr__(self) -> str:
+        return f"ScaleSampler({self._rule}, private values hidden)"
+
+    def draw(self, rng: Randomness) -> Scale:
+        """One scale: one draw a quantile, each of its own."""
+        return self._rule.scale([shells.draw(rng) - self._steps for shells in self._shells])
 
 
 def quantile(
@@ -196,7 +215,7 @@ def quantile(
     """
     (share,) = _shares((share,))
     weight = _budget(epsilon) / spread((share,), neighbours)
-    return _draw(_checked(counts), share, weight, rng)
+    return _shells(_checked(counts), share, weight).draw(rng) - len(counts) // 2
 
 
 def log_probabilities(
@@ -239,9 +258,9 @@ def histogram(values: NDArray[Any], steps: int) -> NDArray[np.int64]:
     return np.asarray(found, dtype=np.int64)
 
 
-def _draw(counts: NDArray[np.int64], share: Fraction, weight: Fraction, rng: Randomness) -> int:
-    errors = rank_errors(counts, share)
-    return _Shells(errors, weight / share.denominator).draw(rng) - len(counts) // 2
+def _shells(counts: NDArray[np.int64], share: Fraction, weight: Fraction) -> _Shells:
+    """For draws of one quantile, as an index of ``counts``."""
+    return _Shells(rank_errors(counts, share), weight / share.denominator)
 
 
 class _Shells:

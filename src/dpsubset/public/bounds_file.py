@@ -29,6 +29,8 @@ _HEAD = """\
 # Bounds must come from what is known about the world, never from the rows themselves.
 # A response with two classes has labels in place of lo and hi: labels: [negative, positive].
 # role: feature (default), always (part of every selected set) or ignored (not read).
+# unit: whom the guarantee protects, in words. If that is somebody with several rows, say the most
+# rows that one of them has: rows_per_unit: 3.
 # bad_cells: where a missing or unreadable cell goes: middle, low or high end of its bounds.
 # Many columns: "snp_*": {lo: 0, hi: 2} stands for all columns whose names match (* any text, ? one
 # character, [abc] one of these), default: {lo: 0, hi: 1} for all others. A column's own name comes

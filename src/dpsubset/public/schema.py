@@ -1,8 +1,9 @@
 """Schema: what is publicly known of a table before anyone looks at its rows.
 
-Bounds are declared here and nowhere else. They come from knowledge of the world (an age lies in
-[0, 110]), never from the data: a bound read off the data is itself a release. The same goes for the
-two labels that a response may have in place of bounds.
+Bounds are declared here and nowhere else. They have to come from knowledge of the world (an age
+lies in [0, 110]), not from the data: a bound read off the data is itself a release, and no program
+can tell where a bound came from. The same goes for the two labels that a response may have in place
+of bounds, and for the number of rows that a unit may have.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ class Schema:
         ):
             raise SchemaError(
                 "response must be (name, lo, hi), or its name together with labels=: they are "
-                "public knowledge and are never read from the data"
+                "public knowledge and must not come from the data"
             )
         else:
             explained = Column(*response)
@@ -323,7 +324,7 @@ class Bounds:
         if (self.y is None) == (self.labels is None):
             raise SchemaError(
                 "Bounds need y or, for a response with two classes, labels, and not both: they are "
-                "public knowledge and are never read from the data"
+                "public knowledge and must not come from the data"
             )
         if self.labels is not None:
             settle(self.labels, "Bounds")

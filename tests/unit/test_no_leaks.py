@@ -483,6 +483,13 @@ def test_arrays_selectors_moments_and_simulation(columns: Any, watch: Watch) -> 
     watch.run(lambda: dps.Moments.from_blocks(SCHEMA, blocks))
 
 
+def test_a_scale_of_the_response_shows_nothing_but_itself(good_file: Path, watch: Watch) -> None:
+    # Seeded: the released number is public, and by chance its digits could be the marker's.
+    asked: dict[str, Any] = {**ASKED, "response_scale": "private", "seed": 1}
+    check_release(watch, watch.run(lambda: dps.select(good_file, SCHEMA, **asked)))
+    watch.run(lambda: dps.simulate(good_file, SCHEMA, draws=3, **asked))
+
+
 LABELLED = dps.Schema.from_bounds(
     {"a": (0, 1), "b": (0, 1), "c": (0, 1)}, "y", labels=("no", "yes")
 )

@@ -26,6 +26,7 @@ from dpsubset.public.response_scale import ResponseScale, usual_scale
 from dpsubset.table.door import STEPS
 from dpsubset.table.moments import Moments
 from dpsubset.table.sources import delimited, open_table, parquet
+from unit.test_every_mechanism import options
 
 NAMES = ["a", "b", "c"]
 SCHEMA = dps.Schema.from_bounds(dict.fromkeys(NAMES, (-1, 1)), ("y", 0, 2000))
@@ -154,6 +155,26 @@ def test_mechanisms_with_a_delta_have_a_scale_too() -> None:
     assert guarantee.parts[0][1].delta == 0
     assert guarantee.epsilon <= 1
     assert guarantee.delta <= Fraction(1, 10**6)
+
+
+@pytest.mark.parametrize("name", dps.MECHANISMS)
+@pytest.mark.parametrize("asked", ["private", QUARTILES], ids=["private", "quartiles"])
+def test_every_mechanism_has_what_is_left(name: str, asked: Any) -> None:
+    chance = Fraction(0 if dps.MECHANISMS[name].takes_delta == "no" else Fraction(1, 1000))
+    given: dict[str, Any] = ASKED | {"response_scale": asked, "mechanism": name, "delta": chance,
+                                     "options": options(name), "allow_unproven": True}  # fmt: skip
+    release = dps.select(FRAME, SCHEMA, **given)
+    guarantee = release.guarantee
+    assert release.scale is not None
+    if guarantee.proven:
+        (_, scale), (_, selection) = guarantee.parts
+        assert scale.epsilon is not None
+        assert selection.epsilon is not None
+        assert guarantee.epsilon is not None
+        # Two pure steps may cost less as concentrated ones; mechanisms may leave some of theirs.
+        assert guarantee.epsilon <= scale.epsilon + selection.epsilon <= 1
+        assert guarantee.delta <= chance
+    assert "Scale of the response: quantiles" in release.statement()
 
 
 def test_what_has_no_guarantee_has_none_with_a_scale() -> None:

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .errors import ArgumentError, TableError
 from .mechanisms import Mechanism
 from .public.design import Design
+from .public.response_scale import ResponseScale
 from .public.schema import Bounds, Schema
 from .public.stated import NO_WIDTH, declared_columns
 from .selection import select
@@ -60,7 +61,7 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Public description of the columns. A frame's columns are found by name, and those that the
         schema does not declare are never selected; an array has the schema's features in order.
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge, \
-intercept, neighbours, sensitivity, always_include, seed, node_limit, time_limit
+intercept, neighbours, sensitivity, response_scale, always_include, seed, node_limit, time_limit
         As in :func:`dpsubset.select`.
 
     Attributes
@@ -95,6 +96,7 @@ intercept, neighbours, sensitivity, always_include, seed, node_limit, time_limit
         intercept: bool = False,
         neighbours: str = "replace-one",
         sensitivity: str = "sharp",
+        response_scale: str | ResponseScale | None = None,
         always_include: Iterable[int | str] = (),
         seed: int | None = None,
         node_limit: int | None = None,
@@ -117,6 +119,7 @@ intercept, neighbours, sensitivity, always_include, seed, node_limit, time_limit
         self.intercept = intercept
         self.neighbours = neighbours
         self.sensitivity = sensitivity
+        self.response_scale = response_scale
         self.always_include = always_include
         self.seed = seed
         self.node_limit = node_limit

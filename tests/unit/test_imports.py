@@ -28,6 +28,7 @@ DESCRIBED = {
     "public.design",
 }
 DATA = {"table.door", "table.moments", "table.products", "table.digest"}
+SCALE = {"privacy.scale", "public.response_scale"}
 BASE = {"arguments", "exact", "kernels", "constraints"} | DESCRIBED | DATA
 MODEL = {"public.problem", "losses", "privacy.sensitivity"}
 ENGINE = {"search", "privacy.random"}
@@ -45,6 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "public.column": {"arguments", "public.labels", "public.dates"},
     "public.entries": {"arguments", "public.bounds_file", "public.column", "public.dates"},
     "public.schema": {
+        "arguments",
         "public.labels",
         "public.dates",
         "public.bounds_file",
@@ -68,22 +70,26 @@ MAY_IMPORT: dict[str, set[str]] = {
     "privacy.accounting": {"exact"},
     "privacy.guarantee": {"public.problem", "privacy.sensitivity", "privacy.accounting"},
     "privacy.scale": {"arguments", "public.problem", "privacy.guarantee", "privacy.random"},
+    "public.response_scale": {"arguments", "privacy.scale"},
+    "table.response": {"public.schema", "table.door", "table.moments", "privacy.scale"},
     "search": BASE | MODEL | {"privacy.random"},
     "mechanisms": BASE
     | MODEL
     | ENGINE
     | {"privacy.noise", "privacy.accounting", "privacy.guarantee"},
-    "release": BASE | MODEL | ENGINE | {"mechanisms", "privacy.guarantee", "text"},
+    "release": BASE | MODEL | ENGINE | {"mechanisms", "privacy.guarantee", "privacy.scale", "text"},
     # What is asked of a table, public; and the table itself, private.
     "public.stated": BASE | MODEL | ENGINE | {"table.sources"},
-    "table.sealed": BASE | MODEL | {"table.sources"},
+    "table.sealed": BASE | MODEL | {"table.sources", "table.response"},
     "public.plan": BASE
     | MODEL
     | ENGINE
+    | SCALE
     | {"public.stated", "table.sealed", "privacy.guarantee", "mechanisms"},
     "selection": BASE
     | MODEL
     | ENGINE
+    | SCALE
     | {"table.sources", "table.types", "public.stated", "table.sealed", "public.plan"}
     | {"privacy.guarantee", "mechanisms", "release"},
     # Cross-checks of the search: nothing that releases may ask them.

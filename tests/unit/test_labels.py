@@ -106,11 +106,11 @@ def test_labels_are_the_response_s_alone_and_in_place_of_bounds() -> None:
                           "response": {"name": "y", "lo": 0, "hi": 1}})  # fmt: skip
     with pytest.raises(dps.SchemaError, match="one of them"):
         Column("y", 0, 1, labels=("n", "y"))
-    with pytest.raises(dps.SchemaError, match="never read from the data"):
+    with pytest.raises(dps.SchemaError, match="must not come from the data"):
         dps.Bounds(x=1)
     with pytest.raises(dps.SchemaError, match="not both"):
         dps.Bounds(x=1, y=1, labels=("n", "y"))
-    with pytest.raises(dps.SchemaError, match="never read from the data"):
+    with pytest.raises(dps.SchemaError, match="must not come from the data"):
         Schema.from_bounds({"a": (0, 1)}, "y")
     with pytest.raises(dps.SchemaError, match="its name"):
         Schema.from_bounds({"a": (0, 1)}, ("y", 0, 1), labels=("n", "y"))

@@ -528,6 +528,13 @@ def test_levels_dates_and_codes(watch: Watch, tmp_path: Path) -> None:
     assert isinstance(watch.error, dps.TableError)
 
 
+def test_a_scale_of_the_response_shows_nothing_but_itself(good_file: Path, watch: Watch) -> None:
+    # Seeded: the released number is public, and by chance its digits could be the marker's.
+    asked: dict[str, Any] = {**ASKED, "response_scale": "private", "seed": 1}
+    check_release(watch, watch.run(lambda: dps.select(good_file, SCHEMA, **asked)))
+    watch.run(lambda: dps.simulate(good_file, SCHEMA, draws=3, **asked))
+
+
 LABELLED = dps.Schema.from_bounds(
     {"a": (0, 1), "b": (0, 1), "c": (0, 1)}, "y", labels=("no", "yes")
 )

@@ -37,6 +37,8 @@ _HEAD = """\
 # group: name makes one choice of all columns with that name, which k counts once.
 # missing: [-9, 999] are codes for missing cells; missing: {codes: [-9], as: indicator} adds a
 # column that says where (or as: middle, low, high, or value with value: 3).
+# unit: whom the guarantee protects, in words. If that is somebody with several rows, say the most
+# rows that one of them has: rows_per_unit: 3.
 # bad_cells: where other missing or unreadable cells go: middle, low or high end of their bounds.
 # Many columns: "snp_*": {lo: 0, hi: 2} stands for all columns whose names match (* any text, ? one
 # character, [abc] one of these), default: {lo: 0, hi: 1} for all others. A column's own name comes

@@ -1,8 +1,9 @@
 """Schema: what is publicly known of a table before anyone looks at its rows.
 
-Bounds are declared here and nowhere else. They come from knowledge of the world (an age lies in
-[0, 110]), never from the data: a bound read off the data is itself a release. The same goes for the
-two labels that a response may have in place of bounds.
+Bounds are declared here and nowhere else. They have to come from knowledge of the world (an age
+lies in [0, 110]), not from the data: a bound read off the data is itself a release, and no program
+can tell where a bound came from. The same goes for the two labels that a response may have in place
+of bounds, and for the number of rows that a unit may have.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..errors import SchemaError, did_you_mean
+from ..arguments import whole
+from ..errors import ArgumentError, SchemaError, did_you_mean
 from .bounds_file import dump, expand, has_patterns, load, taken_literally
 from .column import Column, Missing, bound
 from .dates import days
@@ -43,18 +45,22 @@ class Schema:
     response : Column
         The variable to explain; the only one that may have labels.
     unit : str
-        What one row stands for. The guarantee protects one row.
+        Whom the guarantee protects: what one row stands for, or whose rows they are.
     bad_cells : {"middle", "low", "high"}
         Where the door sends a cell that is missing or cannot be read as a number. For a response
         with labels that is any cell with neither of them: ``low`` is the first label, ``high`` the
         second, and ``middle`` is 0, which the logistic and hinge losses take for the second. A
         column may have a rule of its own (see :class:`Missing`), and of one with levels none is on.
+    rows_per_unit : int
+        The most rows that belong to one unit. The caller knows it: nothing in a table tells, and
+        a unit with more rows is protected less.
     """
 
     columns: tuple[Column, ...]
     response: Column
     unit: str = "one row"
     bad_cells: BadCells = "middle"
+    rows_per_unit: int = 1
 
     def __post_init__(self) -> None:
         names = [c.name for c in (*self.columns, self.response)]
@@ -75,6 +81,7 @@ class Schema:
             raise SchemaError(f"bad_cells must be one of {', '.join(get_args(BadCells))}")
         if not isinstance(self.unit, str) or not self.unit.strip():
             raise SchemaError("unit must say in words what one row stands for")
+        object.__setattr__(self, "rows_per_unit", _rows(self.rows_per_unit))
 
     @classmethod
     def from_bounds(
@@ -86,6 +93,7 @@ class Schema:
         always_include: Iterable[str] = (),
         unit: str = "one row",
         bad_cells: BadCells = "middle",
+        rows_per_unit: int = 1,
     ) -> Schema:
         """Build from ``{"age": (0, 110), ...}`` and ``("cost", 0, 50_000)``.
 
@@ -107,14 +115,15 @@ class Schema:
         settled = tuple(
             replace(c, role="always") if {c.name, c.group} & always else c for c in declared
         )
-        return cls(settled, _explained(response, labels), unit, bad_cells)
+        return cls(settled, _explained(response, labels), unit, bad_cells, rows_per_unit)
 
     @classmethod
     def from_dict(cls, facts: Any, names: Sequence[str] | None = None) -> Schema:
         """Build from the contents of a bounds file; ``names`` as in :meth:`read`."""
         if not isinstance(facts, Mapping):
             raise SchemaError("a schema file must hold a mapping with 'columns' and 'response'")
-        known = {"columns", "response", "unit", "bad_cells", "patterns", "version"}
+        options = ("unit", "bad_cells", "rows_per_unit")
+        known = {"columns", "response", *options, "patterns", "version"}
         extra = sorted(str(key) for key in facts if key not in known)
         if extra:
             raise SchemaError(
@@ -142,8 +151,8 @@ class Schema:
             others = expand(others, name, names)
         declared = tuple(column(n, entry) for n, entry in others.items())
         bounds = {key: value for key, value in response.items() if key != "name"}
-        options = {key: facts[key] for key in ("unit", "bad_cells") if key in facts}
-        return cls(declared, column(name, bounds), **options)
+        said = {key: facts[key] for key in options if key in facts}
+        return cls(declared, column(name, bounds), **said)
 
     @classmethod
     def read(cls, path: str | Path, names: Sequence[str] | None = None) -> Schema:
@@ -166,6 +175,8 @@ class Schema:
             "version": 1,
             "unit": self.unit,
             "bad_cells": self.bad_cells,
+            # Not where it says nothing, so that schemas without it keep their fingerprints.
+            **({} if self.rows_per_unit == 1 else {"rows_per_unit": self.rows_per_unit}),
             **taken_literally([*columns, self.response.name]),
             "response": {"name": self.response.name, **entry(self.response)},
             "columns": columns,
@@ -184,6 +195,14 @@ class Schema:
     def feature_names(self) -> tuple[str, ...]:
         """Names of the p variables."""
         return tuple(c.name for c in self.features)
+
+    @property
+    def protected(self) -> str:
+        """The unit and its rows, in words."""
+        if self.rows_per_unit == 1:
+            return self.unit
+        rows = f"up to {self.rows_per_unit} rows"
+        return f"whoever has {rows}" if self.unit == "one row" else f"{self.unit}, {rows}"
 
     def fingerprint(self) -> str:
         """SHA-256 of the public facts: the same for equal schemas, whatever file they came from."""
@@ -211,7 +230,7 @@ class Bounds:
         if (self.y is None) == (self.labels is None):
             raise SchemaError(
                 "Bounds need y or, for a response with two classes, labels, and not both: they are "
-                "public knowledge and are never read from the data"
+                "public knowledge and must not come from the data"
             )
         if self.labels is not None:
             settle(self.labels, "Bounds")
@@ -246,6 +265,13 @@ class Bounds:
         return Schema(columns, Column(response, *_pair(self.y, "Bounds.y")))
 
 
+def _rows(value: Any) -> int:
+    with suppress(ArgumentError):
+        if (rows := whole(value, "rows_per_unit")) >= 1:
+            return rows
+    raise SchemaError("rows_per_unit must be a whole number, at least 1")
+
+
 def _between(name: Any, bounds: Any) -> Column:
     """A column with a pair of bounds, which may be dates."""
     if isinstance(bounds, (tuple, list)) and len(bounds) == 2 and None not in map(days, bounds):
@@ -268,7 +294,7 @@ def _explained(response: Any, labels: Any) -> Column:
     ):
         raise SchemaError(
             "response must be (name, lo, hi), or its name together with labels=: they are public "
-            "knowledge and are never read from the data"
+            "knowledge and must not come from the data"
         )
     return Column(*response)
 

@@ -162,7 +162,7 @@ def _settle_schema(
     if bounds is None:
         if schema is None:
             raise ArgumentError("pass a schema (or, for arrays, bounds): bounds are public "
-                                "knowledge and are never read from the data")  # fmt: skip
+                                "knowledge and must not come from the data")  # fmt: skip
         return schema
     if schema is not None:
         raise ArgumentError("pass a schema or bounds, not both")

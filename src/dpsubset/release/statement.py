@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from ..losses import loss_of
+from ..mechanisms.shared.base import SYSTEM_NOISE
 from ..privacy.guarantee import Guarantee, shown_cost, shown_parts, shown_up
 from ..public.dates import written
 from ..public.design import Design
@@ -54,9 +55,10 @@ def statement(release: Release) -> str:
         *(line for warning in warnings(g) for line in (f"> **{warning}**", "")),
         _released(release),
         "",
+        *_scale_lines(release),
         "## Guarantee",
         "",
-        *_guarantee_lines(g, schema.unit),
+        *_guarantee_lines(g, schema),
         "",
         "## Mechanism",
         "",
@@ -71,14 +73,17 @@ def statement(release: Release) -> str:
         if not g.seeded
         else "- Noise was drawn from a seeded, reproducible stream.",
         *([f"- In every candidate set by declaration: {', '.join(always)}."] if always else []),
+        *_scale_noise_lines(release),
         "",
         "## Pre-processing",
         "",
-        "- Bounds were declared in the schema, not read from the data; values outside are clipped.",
+        "- Bounds were given by the caller. The guarantee holds if they were not derived from "
+        "these data. Values outside are clipped.",
         f"- Missing and unreadable cells count as the {schema.bad_cells} of their bounds"
         + (", unless the table below says otherwise." if also else "."),
         *_label_lines(schema, problem),
         "- Values are scaled to [-1, 1] and rounded to multiples of 1/32767.",
+        *_rescaling_lines(release),
         "",
         "| variable | low | high |" + " also declared |" * bool(also),
         "|---|---|---|" + "---|" * bool(also),
@@ -90,7 +95,8 @@ def statement(release: Release) -> str:
         "- The running time, memory use and power draw of the computation depend on the data. An "
         "attacker who can observe them learns something this guarantee does not cover.",
         "- So does the chance of passing a node or time limit, where one was set. A search that "
-        "passes it ends without a release; its epsilon counts as spent all the same.",
+        "passes it ends without a release; its epsilon counts as spent all the same, that of a "
+        "scale of the response included.",
         "- Other releases from the same table: their epsilons add up.",
         "",
         "## Provenance",
@@ -116,15 +122,76 @@ def _released(release: Release) -> str:
     )
 
 
-def _guarantee_lines(g: Guarantee, protected: str) -> list[str]:
+def _scale_lines(release: Release) -> list[str]:
+    """What was released first, and what either step costs."""
+    if release.scale is None:
+        return []
+    g = release.guarantee
+    found = " and ".join(f"{name} {value:.6g}" for name, value in release.scale.named)
+    lines = [
+        f"A scale of the response was released first: {found}, noise included. These numbers are "
+        "public from now on."
+    ]
+    if g.proven:
+        first, second = (shown_cost(part.costs[g.neighbours]) for _, part in g.parts)
+        lines.append(
+            f"The scale costs {first}; the selection costs {second}; in all "
+            f"{shown_cost(g.costs[g.neighbours])}."
+        )
+    return [" ".join(lines), ""]
+
+
+def _scale_noise_lines(release: Release) -> list[str]:
+    """Of the scale's own draw: the mechanism's noise may come from elsewhere."""
+    if release.scale is None:
+        return []
+    noise = "" if release.guarantee.seeded else f" {SYSTEM_NOISE}"
+    return [
+        "- Scale of the response: quantiles by the exponential mechanism over all 65535 values "
+        "that a response can have within its bounds, each with its rank error for a score."
+        f"{noise}"
+    ]
+
+
+def _rescaling_lines(release: Release) -> list[str]:
+    scale = release.scale
+    if scale is None:
+        return []
+    return [
+        f"- Then the response was centred on {scale.centre:.6g}, clipped {scale.half_width:.6g} on "
+        "either side, both from the released scale, and scaled and rounded once more. Missing and "
+        f"unreadable cells of it count as the {release.schema.bad_cells} of that range."
+    ]
+
+
+def _unit_lines(g: Guarantee, schema: Schema) -> list[str]:
+    """Whom it protects, and what a unit with more rows has."""
+    larger = " (and a larger delta)." if g.delta else "."
+    protected, most = markdown(schema.protected), schema.rows_per_unit
+    if most == 1:
+        return [
+            f"- Unit of privacy: {protected}. Whoever contributes m rows is protected at m times "
+            f"epsilon{larger}"
+        ]
+    return [
+        f"- Unit of privacy: {protected}. That nobody has more rows was declared by the caller and "
+        f"cannot be checked: whoever contributes m > {most} rows is protected at m / {most} times "
+        f"epsilon{larger}"
+    ]
+
+
+def _guarantee_lines(g: Guarantee, schema: Schema) -> list[str]:
     if not g.proven:
         return [
             "- None. This mechanism is known not to keep the epsilon it was run with; it exists to "
             "reproduce published figures on data that are not sensitive."
         ]
+    most = schema.rows_per_unit
+    rows, verb = ("one row", "is") if most == 1 else (f"up to {most} rows of one unit", "are")
+    by = "any other" if most == 1 else "as many others"
     relation = {
-        "replace-one": "one row is replaced by any other (the number of rows is public)",
-        "add-remove": "one row is added or removed (the number of rows is private)",
+        "replace-one": f"{rows} {verb} replaced by {by} (the number of rows is public)",
+        "add-remove": f"{rows} {verb} added or removed (the number of rows is private)",
     }[g.neighbours]
     cost, other = g.costs[g.neighbours], [shown_cost(c) + f" under {r}" for r, c in g.costs.items()]
     kind, rest = ("Approximate", "") if cost.delta else ("Pure", ", delta = 0")
@@ -132,8 +199,7 @@ def _guarantee_lines(g: Guarantee, protected: str) -> list[str]:
         f"- {kind} differential privacy, {shown_cost(cost)}{rest}.",
         *([f"- It is the total of {markdown(shown_parts(g))}."] if g.parts else []),
         *_rho_lines(g),
-        f"- Unit of privacy: {markdown(protected)}. Whoever contributes m rows is protected at m "
-        "times epsilon" + (" (and a larger delta)." if cost.delta else "."),
+        *_unit_lines(g, schema),
         f"- Neighbours: {g.neighbours}: two tables are neighbours if {relation}.",
         f"- The same release costs {' and '.join(other)}."
         if len(other) > 1
@@ -165,7 +231,7 @@ def _label_lines(schema: Schema, problem: Problem) -> list[str]:
         "middle": f"as {response.labels[1]}" if takes_labels else "as 0",
     }[(response.missing and response.missing.rule) or schema.bad_cells]
     return [
-        f"- The labels of {code(response.name)} were declared, not read from the data: "
+        f"- The labels of {code(response.name)} were given by the caller: "
         f"{markdown(shown(response.labels))}; a cell with neither counts {markdown(rest)}."
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from ...errors import TableError
+from . import Progress, batch_rows
 from .arrays import as_vector
 from .arrow import from_arrow, is_readable
 from .cells import Reader, from_array, from_objects
@@ -24,6 +25,18 @@ class Cells(Protocol):
 
     def __call__(self, start: int, stop: int, read: Reader) -> NDArray[np.float64]:
         """Cells ``start`` to ``stop``."""
+
+
+def in_parts(
+    cells: Cells, rows: int, read: Reader, progress: Progress | None
+) -> Iterator[NDArray[np.float64]]:
+    """One column by itself, so many rows."""
+    step = batch_rows(1)
+    for start in range(0, rows, step):
+        stop = min(start + step, rows)
+        yield cells(start, stop, read)
+        if progress:
+            progress(stop / rows)
 
 
 def series_cells(series: nw.Series[Any], name: str, of_dates: bool = False) -> Cells:

@@ -87,11 +87,23 @@ class DelimitedTable:
 
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Pieces of the file, cut at ends of lines."""
+        for *x, y in self._columns(slice(None), progress):
+            yield np.column_stack(x), y
+
+    def responses(self, progress: Progress | None = None) -> Iterator[NDArray[np.float64]]:
+        """All lines are split, but of their fields one is read."""
+        for (y,) in self._columns(slice(-1, None), progress):
+            yield y
+
+    def _columns(
+        self, which: slice, progress: Progress | None
+    ) -> Iterator[list[NDArray[np.float64]]]:
+        """Some of the wanted columns, the response last."""
         size = max(1, self._path.stat().st_size)
         with open(self._path, "rb") as raw:
             stream = _decompress(raw, self._compression, self._path)
             for text in self._whole_lines(stream):
-                yield from self._records(text)
+                yield from self._records(text, which)
                 if progress:
                     progress(min(1.0, raw.tell() / size))
 
@@ -115,26 +127,27 @@ class DelimitedTable:
         if rest:  # the last line may lack its newline
             yield rest
 
-    def _records(self, text: bytes) -> Iterator[Block]:
+    def _records(self, text: bytes, which: slice) -> Iterator[list[NDArray[np.float64]]]:
         data = np.frombuffer(text, dtype=np.uint8)
-        width, at = len(self._wanted), 0
+        wanted, readers = self._wanted[which], self._readers[which]
+        width, at = len(wanted), 0
         # Rows of a block are bounded, however short the lines are.
         starts = np.zeros((width, min(batch_rows(width), text.count(b"\n") + 1)), dtype=np.int64)
         ends = np.zeros_like(starts)
         column_of = np.full(self._fields, -1, dtype=np.int64)
-        column_of[self._wanted] = np.arange(width)
+        column_of[wanted] = np.arange(width)
         while at < len(data):
             rows, at = _split(
                 data, at, ord(self._delimiter), self._fields, column_of, self._longest,
                 LONGEST_TEXT, starts, ends,
             )  # fmt: skip
             values = []
-            for w, read in enumerate(self._readers):
+            for w, read in enumerate(readers):
                 column = packed(data, starts[w, :rows], ends[w, :rows])
                 if self._quotes[w]:  # a quote within quotes is doubled
                     column = pc.replace_substring(column, '""', '"')
                 values.append(from_arrow(column, read))
-            yield np.column_stack(values[:-1]), values[-1]
+            yield values
 
 
 def _has_quote(column: Column) -> bool:

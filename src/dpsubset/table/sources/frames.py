@@ -11,13 +11,14 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import TableError
 from ...public.schema import Schema
 from ..moments import Block
 from . import Progress, batch_rows
 from .cells import readers
-from .columns import known, response_cells, series_cells
+from .columns import in_parts, known, response_cells, series_cells
 from .header import check_columns
 
 
@@ -73,6 +74,10 @@ class FrameTable:
             yield np.column_stack(x), y
             if progress:
                 progress(stop / self._rows)
+
+    def responses(self, progress: Progress | None = None) -> Iterator[NDArray[np.float64]]:
+        """Slices of one column."""
+        return in_parts(self._columns[-1], self._rows, self._readers[-1], progress)
 
 
 _REFUSED = (

@@ -14,7 +14,7 @@ from ..moments import Block
 from . import Progress, batch_rows
 from .arrays import DATE_KINDS, NUMBER_KINDS, as_matrix, check_kind, is_list
 from .cells import NUMBERS, from_array, readers
-from .columns import response_cells
+from .columns import in_parts, response_cells
 
 
 class MatrixTable:
@@ -49,6 +49,10 @@ class MatrixTable:
             yield self._features(start, stop), self._response(start, stop, self._read)
             if progress:
                 progress(stop / n)
+
+    def responses(self, progress: Progress | None = None) -> Iterator[NDArray[np.float64]]:
+        """Slices of y."""
+        return in_parts(self._response, self.rows, self._read, progress)
 
     def _features(self, start: int, stop: int) -> NDArray[np.float64]:
         part = self._x[start:stop]

@@ -51,7 +51,7 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Public description of the columns. A frame's columns are found by name, and those that the
         schema does not declare are never selected; an array has the schema's features in order.
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge, \
-neighbours, sensitivity, always_include, seed, node_limit, time_limit
+intercept, neighbours, sensitivity, always_include, seed, node_limit, time_limit
         As in :func:`dpsubset.select`.
 
     Attributes
@@ -83,6 +83,7 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
         reach: float | None = None,
         radius: float | None = None,
         ridge: float = 0.0,
+        intercept: bool = False,
         neighbours: str = "replace-one",
         sensitivity: str = "sharp",
         always_include: Iterable[int | str] = (),
@@ -104,6 +105,7 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
         self.reach = reach
         self.radius = radius
         self.ridge = ridge
+        self.intercept = intercept
         self.neighbours = neighbours
         self.sensitivity = sensitivity
         self.always_include = always_include

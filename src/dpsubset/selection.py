@@ -83,6 +83,9 @@ def select(
         and reach 2 for losses of labels.
     ridge : float
         Weight of the squared coefficients, in scaled units.
+    intercept : bool
+        Whether every model has an intercept, beside the k variables and under the same bound on
+        its coefficient. Without one, the middle of the bounds stands for the mean.
     neighbours : {"replace-one", "add-remove"}
         Whose data the guarantee protects against: a row replaced (n is public), or a row added or
         removed (n is private).

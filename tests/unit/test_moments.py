@@ -35,19 +35,19 @@ DTYPES = [
 def oracle(table: np.ndarray, schema: Schema = SCHEMA) -> list[list[int]]:
     """X'X in Python integers, of whatever size."""
     quantised = np.empty(table.shape)
-    Door(schema).enter(np.asarray(table, dtype=np.float64), quantised)
+    Door(schema).records(table[:, :-1], table[:, -1], quantised)
     rows = [[int(q) for q in row] for row in quantised]
     width = table.shape[1]
     return [[sum(r[i] * r[j] for r in rows) for j in range(width)] for i in range(width)]
 
 
-def of(table: np.ndarray, schema: Schema = SCHEMA) -> Moments:
-    return Moments.from_blocks(schema, [(table[:, :-1], table[:, -1])])
+def of(table: np.ndarray, schema: Schema = SCHEMA, constant: int = 0) -> Moments:
+    return Moments.from_blocks(schema, [(table[:, :-1], table[:, -1])], constant)
 
 
-def state(m: Moments) -> tuple[bytes, int, str]:
+def state(m: Moments) -> tuple[bytes, int, str, int]:
     assert m.products.dtype == np.int64
-    return m.products.tobytes(), m.n, m.fingerprint
+    return m.products.tobytes(), m.n, m.fingerprint, m.constant
 
 
 def cut(table: np.ndarray, ends: list[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -87,7 +87,7 @@ def test_the_same_bytes_for_any_way_of_the_records(
         mock.patch.object(moments, "_WORK_BYTES", work_bytes),
         threadpool_limits(threads),
     ):
-        assert state(Moments.from_blocks(SCHEMA, cut(shuffled, ends))) == wanted
+        assert state(Moments.from_blocks(SCHEMA, cut(shuffled, ends), 0)) == wanted
 
 
 @given(
@@ -125,7 +125,7 @@ def test_the_same_bytes_for_any_number_of_threads_on_a_large_block() -> None:
             states.add(state(of(table, schema)))
     assert len(states) == 1
     quantised = np.empty(table.shape)
-    Door(schema).enter(table, quantised)
+    Door(schema).records(table[:, :-1], table[:, -1], quantised)
     integers = quantised.astype(np.int64)
     np.testing.assert_array_equal(of(table, schema).products, integers.T @ integers)
 
@@ -160,7 +160,7 @@ def test_moments_of_parts_merge_into_those_of_the_whole(
 
 
 def test_an_empty_table_has_moments() -> None:
-    empty = Moments.from_blocks(SCHEMA, [])
+    empty = Moments.from_blocks(SCHEMA, [], 0)
     assert empty.n == 0
     assert not empty.products.any()
     table = np.arange(8.0).reshape(2, 4)

@@ -85,6 +85,13 @@ def select_command(
     ridge: Annotated[
         float, typer.Option(help="Weight of the squared coefficients, in scaled units.")
     ] = 0.0,
+    intercept: Annotated[
+        bool,
+        typer.Option(
+            "--intercept/--no-intercept",
+            help="Whether every model has one, beside the k variables.",
+        ),
+    ] = False,
     neighbours: Annotated[
         str,
         typer.Option(
@@ -170,6 +177,7 @@ def select_command(
             "reach": reach,
             "radius": radius,
             "ridge": ridge,
+            "intercept": intercept,
             "neighbours": neighbours,
             "sensitivity": sensitivity,
             "always_include": always_include or (),

@@ -3,9 +3,8 @@
     f(S) = min over b in C of |y - X_S b|^2 + ridge |b|^2,   all in scaled units.
 
 `Scorer.scores` returns f~(S), an integer multiple of ``unit``, with |f~(S) - f(S)| <= unit
-certified for every S and every data set: float64 kernels that bound their own error come first;
-where they cannot certify, :func:`dpsubset.losses.certified.minimum` repeats the work in as many
-bits as it takes. f~ is a fixed function of (moments, S).
+certified for every S and every data set, in the end by :func:`dpsubset.losses.certified.minimum`.
+f~ is a fixed function of (moments, S).
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ from ..table.moments import Moments
 from .base import Loss
 from .certified import minimum
 from .quadratic import Quadratic
+from .scores import CertifiedScorer
 
 
 def _sharp(reach: Fraction) -> Fraction:
@@ -46,52 +46,41 @@ LEAST_SQUARES = Loss(
 )
 
 
-class Scorer:
+class Scorer(CertifiedScorer):
     """Scores of supports for fixed moments: deterministic, certified, on an integer grid."""
 
     def __init__(
         self, data: Moments | Digest, problem: Problem, unit: Fraction, penalty: int = 0
     ) -> None:
-        #: Added to the score for every variable of a support, in units.
-        self.penalty = penalty
+        super().__init__(problem, unit, penalty)
         self._digest = Digest.from_moments(data) if isinstance(data, Moments) else data
-        self._problem = problem
-        self._unit = unit
-        #: A power of two: the conversion is exact.
-        self.unit_float = float(unit)
 
-    def scores(self, supports: NDArray[np.int64]) -> NDArray[np.int64]:
-        """f~(S) / unit for each row of ``supports`` (sorted column positions)."""
+    def _score(self, columns: NDArray[np.int64], scores: NDArray[np.int64]) -> NDArray[np.bool_]:
         from .quadratic_kernels import score_all
 
-        problem = self._problem
-        scores = np.empty(len(supports), dtype=np.int64)
-        digest = self._digest
-        certified = score_all(
+        problem, digest = self._problem, self._digest
+        certified: NDArray[np.bool_] = score_all(
             digest.products,
             digest.c,
             digest.yy,
-            supports,
+            columns,
             problem.coefficients,
             problem.ridge,
             float(STEPS) ** 2,
             self.unit_float,
             scores,
         )
-        for i in np.flatnonzero(~certified):
-            scores[i] = self.exact_score(supports[i])
-        scores += self.penalty * supports.shape[1]
-        return scores
+        return certified
 
-    def exact_score(self, support: Sequence[int] | NDArray[np.int64]) -> int:
-        """f~(S) / unit without float64 and without penalty: any conditioning, any n."""
-        quadratic, c = self.quadratic(support), self._problem.coefficients
-        low, high = minimum(quadratic, c, tolerance=self._unit / 2)
-        return round((low + high) / (2 * self._unit))
+    def _minimum(self, columns: NDArray[np.int64]) -> tuple[Fraction, Fraction]:
+        return minimum(self._on(columns), self._problem.coefficients, tolerance=self._unit / 2)
 
     def quadratic(self, support: Sequence[int] | NDArray[np.int64]) -> Quadratic:
         """The exact rational objective b'Hb - 2c'b + yy on a support."""
-        digest, columns = self._digest, np.asarray(support, dtype=np.int64)
+        return self._on(self._problem.layout.of_support(support))
+
+    def _on(self, columns: NDArray[np.int64]) -> Quadratic:
+        digest = self._digest
         return Quadratic(
             flint.fmpz_mat(digest.block(columns).tolist()),
             digest.c[columns].tolist(),

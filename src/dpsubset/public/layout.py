@@ -82,13 +82,19 @@ class Layout:
         return np.append(owned, self.choices) if self.has_intercept else owned
 
     @property
+    def widest(self) -> int:
+        """How many columns a choice has, at most."""
+        return max(self.sizes, default=1)
+
+    @property
     def level(self) -> Fraction:
         """The intercept's value in scaled units; 0 without one."""
         return Fraction(self.constant, STEPS)
 
     def of_support(self, support: Iterable[int] | Ints) -> Ints:
         """The columns of a sorted support's models, in order."""
-        chosen = np.array(list(support), dtype=np.int64)
+        listed = support if isinstance(support, np.ndarray) else list(support)
+        chosen = np.asarray(listed, dtype=np.int64)
         if self.sizes:
             parts = [np.arange(self.starts[j], self.starts[j + 1]) for j in chosen]
             chosen = np.concatenate([np.empty(0, dtype=np.int64), *parts])

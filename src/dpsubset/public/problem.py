@@ -20,6 +20,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from ..arguments import choice, number, positive, rational, whole
@@ -74,12 +75,8 @@ class Problem:
     loss: str
     #: Of the Huber loss alone: residuals beyond count by their size, not by their square.
     threshold: float | None = None
-    #: The columns of a model; by default one for each of the p choices, and no intercept.
-    layout: Layout = None  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        if self.layout is None:
-            object.__setattr__(self, "layout", Layout(self.p))  # type: ignore[unreachable]
+    #: The columns of a model, unless there is one for each of the p choices and no intercept.
+    laid_out: Layout | None = None
 
     @classmethod
     def state(
@@ -150,8 +147,14 @@ class Problem:
         if not 0 <= ridge <= 1e15:
             raise ArgumentError("ridge must lie between 0 and 1e15, in scaled units")
         return cls(
-            p, k, constraint, settled, ridge, neighbours, always, loss, threshold, columns  # type: ignore[arg-type]
+            p, k, constraint, settled, ridge, neighbours, always, loss, threshold,  # type: ignore[arg-type]
+            None if columns == Layout(p) else columns,
         )  # fmt: skip
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The columns of a model, and the choices that they belong to."""
+        return Layout(self.p) if self.laid_out is None else self.laid_out
 
     @property
     def coefficients(self) -> Constraint:

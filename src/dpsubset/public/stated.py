@@ -42,6 +42,7 @@ class ProblemArguments(TypedDict, total=False):
     reach: float | None
     radius: float | None
     ridge: float
+    intercept: bool
     neighbours: Neighbours
     always_include: Iterable[int | str]
     node_limit: int | None
@@ -77,6 +78,7 @@ def state(
     reach: float | None = None,
     radius: float | None = None,
     ridge: float = 0.0,
+    intercept: bool = False,
     neighbours: Neighbours = "replace-one",
     always_include: Iterable[int | str] = (),
     node_limit: int | None = None,
@@ -94,7 +96,7 @@ def state(
     usual = REGRESSION if settled.response.labels is None else CLASSIFICATION
     problem = Problem.state(
         len(design.choices), k, always_include=always, loss=usual if loss is None else loss,
-        threshold=threshold, layout=design.layout,
+        threshold=threshold, intercept=intercept, layout=design.layout,
         constraint=constraint, reach=reach, radius=radius, ridge=ridge, neighbours=neighbours,
     )  # fmt: skip
     return Stated(settled, design, problem, limits)

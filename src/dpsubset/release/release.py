@@ -87,6 +87,8 @@ class Release:
                 "radius": problem.radius,
                 "reach": float_up(problem.reach),
                 "ridge": problem.ridge,
+                "intercept": float(problem.layout.level) or None,
+                "columns": problem.columns,
                 "sensitivity": s.rule,
                 "range": float_up(s.range),
                 "tau": float_up(s.tau),

@@ -1,8 +1,8 @@
 """Regions: sets of supports given by what is forced in, forced out and free.
 
-A region picks m features from a pool of free ones, beside those forced in; a mistake bucket picks
-from two pools (the anchor's features and the others). Its supports can be counted and drawn
-uniformly, exactly.
+Features are choices here, whatever columns they have. A region picks m of them from a pool of free
+ones, beside those forced in; a mistake bucket picks from two pools (the anchor's features and the
+others). Its supports can be counted and drawn uniformly, exactly.
 """
 
 from __future__ import annotations
@@ -71,11 +71,6 @@ class Region:
                 status[status == FREE + pool] = OUT
         sizes = tuple(int(np.count_nonzero(status == FREE + pool)) for pool in range(POOLS))
         return cls(status, forced, picks, sizes)  # type: ignore[arg-type]
-
-    @property
-    def arrays(self) -> tuple[NDArray[np.int8], NDArray[np.int64], NDArray[np.int64]]:
-        """Status, members and picks, as kernels take them."""
-        return self.status, self.members, np.array(self.picks)
 
     @property
     def size(self) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from ..errors import ArgumentError, TableError
+from ..public.design import Design
 from ..public.problem import Problem
 from ..public.schema import Schema
 from .digest import Digest
@@ -67,24 +68,25 @@ class SealedTable:
         return None if self._moments is None else self._moments.n
 
     def read(self, problem: Problem, progress: Progress | None = None) -> Digest:
-        """Send the values through the door. Records are kept for who needs them, or if p is large
-        and their number is known beforehand.
+        """Send the values through the door. Records are kept for who needs them, or if there are
+        many columns and the number of records is known beforehand.
         """
+        constant = problem.layout.constant
         if self._table is None:
             assert self._moments is not None
-            return Digest.from_moments(self._moments)
-        rows, p = self._table.rows, problem.p
+            return Digest.from_moments(self._moments, constant)
+        rows, p = self._table.rows, problem.columns
         blocks = self._table.blocks(progress)
         wide = p > _MANY_VARIABLES and rows is not None and 2 * rows * (p + 1) <= _RECORD_BYTES
         if self._records or wide:
-            return Digest.from_records(self._schema, blocks)
-        return Digest.from_moments(Moments.from_blocks(self._schema, blocks))
+            return Digest.from_records(self._schema, blocks, constant)
+        return Digest.from_moments(Moments.from_blocks(self._schema, blocks, constant), constant)
 
 
 def _of_schema(moments: Moments, schema: Schema) -> Moments:
     checked = moments.checked()
     if checked.fingerprint != schema.fingerprint():
         raise ArgumentError("these moments come from another schema")
-    if checked.p != len(schema.features):
+    if checked.p != len(Design.of(schema).columns):
         raise TableError("these moments have another number of columns than their schema")
     return checked

@@ -1,6 +1,9 @@
 """Certified modular lower bounds on the score over a region: what all bounders share.
 
-    f~(S) * unit >= base - sum over the picked features j of g_j   for every S of the region
+    f~(S) * unit >= base - sum over the picked choices j of g_j   for every S of the region
+
+A dual point has a place for each column of the model, and each column a gain; a choice's gain is
+the sum over its columns. Gains of columns that every support has, the intercept's, are in the base.
 
 The dual points come from kernels; here they become bounds that hold for the program: every rounding
 on the way (sums of columns, updates of u, the gains) and the numerical error tau of the score are
@@ -15,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...constraints.base import extra
-from ...kernels.arrays import ROUNDING, Array
+from ...kernels.arrays import ROUNDING, Array, Ints
 from ...losses import Scorer
 from ...public.problem import Problem
 from ..region import Region
@@ -24,6 +27,7 @@ from . import kernels
 from .kernels import CARRIED, CARRIED_ERROR, MU, NU, U_ERROR
 
 _EVERYWHERE = np.empty(0, dtype=np.bool_)
+_ONE_EACH: Ints = np.empty(0, dtype=np.int64)
 
 
 class Bounded:
@@ -32,13 +36,13 @@ class Bounded:
     Attributes
     ----------
     base : float
-        What no picked feature carries.
+        What no picked choice carries.
     flat : float
         Lower bound for the whole region.
     leaders : list of int
         The picks that attain it.
     lead : int
-        The feature to branch on.
+        The choice to branch on.
     waste : float
         How much the race has lost here.
     """
@@ -108,7 +112,8 @@ class Bounder(ABC):
         self._scorer = scorer
         self._largest = largest
         #: What is taken out of H as a diagonal: at least the ridge always can be.
-        self._d = np.full(problem.p, problem.ridge)
+        self._d = np.full(problem.columns, problem.ridge)
+        self._starts = problem.layout.starts if problem.layout.grouped else _ONE_EACH
 
     @abstractmethod
     def root(self, region: Region, rounds: int = 40) -> Bounded:
@@ -133,13 +138,29 @@ class Bounder(ABC):
         """A better dual point for the region."""
 
     def gains(self, bound: Bounded) -> Array:
-        """g_j of every feature of the region."""
+        """g_j of every choice of the region."""
         if bound.fixed is not None:
             return bound.fixed
-        g = np.empty(self.problem.p)
-        kernels.gains(bound.c, bound.u, bound.region.status, self.constraint, bound.d,
+        return self.problem.layout.of_choices(self._column_gains(bound))
+
+    def _column_gains(self, bound: Bounded) -> Array:
+        g = np.empty(self.problem.columns)
+        kernels.gains(bound.c, bound.u, self._cells(bound.region), self.constraint, bound.d,
                       bound.point[MU], bound.point[NU], g)  # fmt: skip
         return g
+
+    def _cells(self, region: Region) -> NDArray[np.int8]:
+        """For every column of the model: forced out, forced in, or free."""
+        return self.problem.layout.of_status(region.status, kernels.IN)
+
+    def _members(self, region: Region) -> Ints:
+        """The columns that all supports of a region have."""
+        return self.problem.layout.of_support(region.members)
+
+    def _picks(self, region: Region) -> kernels.Picks:
+        """A region as kernels take it."""
+        return kernels.Picks(region.status, self._cells(region), self._members(region),
+                             np.array(region.picks), self._starts)  # fmt: skip
 
     def _settle(self, bound: Bounded, rounds: int) -> Bounded:
         region, point = bound.region, bound.point
@@ -150,13 +171,15 @@ class Bounder(ABC):
             g = bound.fixed
         else:
             self._improve(bound, rounds)
-            g = self.gains(bound)
-            forced = float(g[region.members].sum())
+            each = self._column_gains(bound)
+            g = self.problem.layout.of_choices(each)
+            forced = float(each[self._members(region)].sum())
             carried = float(point[CARRIED])
             if self.constraint.is_joint():  # else there is nothing extra
                 carried += extra(self.constraint, point[MU], point[NU])
             bound.base = bound.yy + penalty - carried - forced
-            bound.base -= self._margin(bound, carried, g, penalty)
+            highest = max(float(each.max()), float(g.max()))
+            bound.base -= self._margin(bound, carried, highest, penalty)
         bound.leaders = self._leaders(region, g)
         gained = float(g[bound.leaders].sum())
         bound.flat = bound.base - gained - 8 * ROUNDING * (self.yy + penalty)
@@ -181,7 +204,7 @@ class Bounder(ABC):
         bound.fixed = np.zeros(self.problem.p)
         bound.fixed[free] = worst - scores
         # No allowance for tau, but one for the rounding on the way from scores to masses.
-        bound.base = worst - (4 * self.problem.k + 64) * ROUNDING * (self.yy + worst)
+        bound.base = worst - (4 * self.problem.most_columns + 64) * ROUNDING * (self.yy + worst)
 
     def _leaders(self, region: Region, g: Array) -> list[int]:
         leaders: list[int] = []
@@ -192,18 +215,22 @@ class Bounder(ABC):
                 leaders += top.tolist()
         return leaders
 
-    def _margin(self, bound: Bounded, carried: float, g: Array, penalty: float) -> float:
-        """Everything rounding can have done to the bound, and the numerical error of the score."""
-        k, point = self.problem.k, bound.point
+    def _margin(self, bound: Bounded, carried: float, highest: float, penalty: float) -> float:
+        """Everything rounding can have done to the bound, and the numerical error of the score.
+
+        ``highest`` is the largest gain, of a column or of a choice.
+        """
+        k, point = self.problem.most_columns, bound.point
         w_error = float(point[U_ERROR]) + 4 * ROUNDING * (
             float(np.abs(bound.c).max()) + self._largest
         )
-        highest = float(g.max())
 
         def stiffness() -> float:
-            return float(bound.d[bound.region.status != kernels.OUT].min() + point[MU])
+            return float(bound.d[self._cells(bound.region) != kernels.OUT].min() + point[MU])
 
         gain_error = self.constraint.gain_error(k, highest, w_error, stiffness)
         size = self.yy + abs(bound.yy) + penalty + abs(carried) + k * highest
-        rounding = (4 * k + 64) * ROUNDING * size
+        # Gains of choices are sums: a rounding more for each column.
+        summed = k if self.problem.layout.grouped else 0
+        rounding = (4 * k + summed + 64) * ROUNDING * size
         return float(gain_error + point[CARRIED_ERROR] + rounding + 2 * self._scorer.unit_float)

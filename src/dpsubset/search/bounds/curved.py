@@ -40,11 +40,11 @@ class CurvedBounder(QuadraticBounder):
         parabola: tuple[float, Ints],
     ) -> None:  # fmt: skip
         self._omega, self._table = parabola
-        digest.fetch(range(problem.p))
+        digest.fetch(range(problem.columns))
         # A little larger than it should be: H must not be above what it stands for.
         scale = float(STEPS) ** 2 * (2.0 / self._omega) * (1.0 + 2.0**-40)
-        super().__init__(digest, problem, scorer, tuning, c=np.zeros(problem.p), yy=float(digest.n),
-                         scale=scale, eta=eta)  # fmt: skip
+        super().__init__(digest, problem, scorer, tuning, c=np.zeros(problem.columns),
+                         yy=float(digest.n), scale=scale, eta=eta)  # fmt: skip
         self.most_closed = min(tuning.last_pick, tuning.last_pick_records)
         self._from = scorer
         self._keeps_b = True
@@ -53,7 +53,7 @@ class CurvedBounder(QuadraticBounder):
     def root(self, region: Region, rounds: int = 8) -> Bounded:
         """A bound from scratch: all predictions are 0."""
         c, yy, _ = self._lines(region, np.zeros(self._digest.n))
-        bound = Bounded.fresh(region, c, yy, self._d, self.problem.p)
+        bound = Bounded.fresh(region, c, yy, self._d, self.problem.columns)
         self._focus(bound)
         return self._settle(bound, rounds)
 
@@ -70,10 +70,10 @@ class CurvedBounder(QuadraticBounder):
 
     def _lines(self, region: Region, t: Array) -> tuple[Array, float, float]:
         """c and yy from slopes at predictions t, and the sum of the lines there."""
-        source, q, c = self._from, np.empty(len(t), dtype=np.int16), np.empty(self.problem.p)
+        source, q, c = self._from, np.empty(len(t), dtype=np.int16), np.empty(self.problem.columns)
         yy = row_kernels.slopes(t, source.response, source.row_loss, float(STEPS), 0.0,
                                 self._omega, self._table, q)  # fmt: skip
         loss = source.row_loss
         half = row_kernels.half_slope(loss, float(STEPS))
-        row_kernels.gradient(source.records, region.status, q, -half, c)
+        row_kernels.gradient(source.records, self._cells(region), q, -half, c)
         return c, yy, yy + steepest(loss) * float(q @ t) / SLOPES

@@ -85,7 +85,7 @@ def crowds(x: Products, p: int, most: int) -> tuple[Ints, Ints]:
 @kernel
 def sparse_diagonal(
     x: Products, scale: float, near: Ints, size: Ints, others: int,
-    status: NDArray[np.int8], core: Ints, nudge: float, d: Array,
+    cells: NDArray[np.int8], core: Ints, nudge: float, d: Array,
 ) -> bool:  # fmt: skip
     """A diagonal d such that G - diag(d) is semidefinite on the core and a few ``others``.
 
@@ -93,7 +93,7 @@ def sparse_diagonal(
     so many features: see proofs/bounds.md. Entries below 0 show where it is not. False if the core
     itself is too near to being singular.
     """
-    m, p = core.shape[0], status.shape[0]
+    m, p = core.shape[0], cells.shape[0]
     least = np.inf
     for j in core:
         least = min(least, x.diagonal[j] / scale)
@@ -130,7 +130,7 @@ def sparse_diagonal(
             square[j] += here[j] * here[j]
     beyond = np.empty(p, dtype=np.bool_)
     for j in range(p):
-        beyond[j] = status[j] != OUT
+        beyond[j] = cells[j] != OUT
     for j in core:
         beyond[j] = False
     longest = 0.0

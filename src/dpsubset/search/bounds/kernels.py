@@ -17,6 +17,10 @@ b moves towards pi v, where only the features with the largest pi take part: any
 shortcut costs tightness and nothing else. u and b'Qb are updated along with b.
 
 Columns of G = X'X are rows of an int64 matrix, ``columns[slot[j]]`` (the whole matrix, or a cache).
+
+What is picked are choices, each with one column of the model or several; the sum above is over the
+columns. A choice's gain is therefore the sum of its columns' gains, and the envelope is one over
+choices. Columns that every model has, the intercept's, are like those of members.
 """
 
 from __future__ import annotations
@@ -46,22 +50,29 @@ PLACES = 7
 
 
 class Picks(NamedTuple):
-    """A region as kernels see it."""
+    """A region as kernels see it.
+
+    ``status`` is of the choices, ``cells`` of the model's columns; ``members`` are the columns that
+    are forced in; choice j has the columns from starts[j] to starts[j + 1], or column j alone if
+    ``starts`` is empty.
+    """
 
     status: NDArray[np.int8]
+    cells: NDArray[np.int8]
     members: Ints
     picks: Ints
+    starts: Ints
 
     def __repr__(self) -> str:
         return "Picks(private values hidden)"
 
 
 class Work(NamedTuple):
-    """Working space of an ascent: the leading features, and what it computes of them.
+    """Working space of an ascent: the leading choices, and what it computes of them.
 
-    ``top`` and ``pi`` are the leading free features and their inclusion probabilities, ``chosen``
-    and ``v`` those that b moves towards with their weights, ``w``, ``share`` and ``d`` what
-    `constraints.base.settle` takes, ``g`` the gains of all features.
+    ``top`` and ``pi`` are the leading free choices and their inclusion probabilities, ``chosen``
+    and ``v`` the columns that b moves towards with their weights, ``w``, ``share`` and ``d`` what
+    `constraints.base.settle` takes, ``g`` the gains of all columns and ``whole`` those of choices.
     """
 
     top: Ints
@@ -72,33 +83,57 @@ class Work(NamedTuple):
     share: Array
     d: Array
     g: Array
+    whole: Array
 
 
 @kernel
 def workspace(region: Picks) -> Work:
     """For a region."""
-    width = 3 * (region.picks[0] + region.picks[1]) + 16
-    most = width + region.members.shape[0]
+    width, choices = 3 * (region.picks[0] + region.picks[1]) + 16, region.status.shape[0]
+    widest = 1
+    for j in range(region.starts.shape[0] - 1):
+        widest = max(widest, region.starts[j + 1] - region.starts[j])
+    most = width * widest + region.members.shape[0]
+    g = np.empty(region.cells.shape[0])
+    # Where a choice is a column, its gain is the column's: the same memory.
+    whole = np.empty(choices) if region.starts.shape[0] else g[:choices]
     return Work(
         np.empty(width, dtype=np.int64), np.zeros(width), np.empty(most, dtype=np.int64),
-        np.empty(most), np.empty(most), np.empty(most), np.empty(most),
-        np.empty(region.status.shape[0]),
+        np.empty(most), np.empty(most), np.empty(most), np.empty(most), g, whole,
     )  # fmt: skip
 
 
 @kernel
+def span(starts: Ints, choice: int) -> tuple[int, int]:
+    """The columns of a choice: from, to."""
+    if starts.shape[0]:
+        return starts[choice], starts[choice + 1]
+    return choice, choice + 1
+
+
+@kernel
+def gather(starts: Ints, g: Array, whole: Array) -> None:
+    """The gains of choices from those of columns, where they are not the same."""
+    for choice in range(starts.shape[0] - 1):
+        total = 0.0
+        for j in range(starts[choice], starts[choice + 1]):
+            total += g[j]
+        whole[choice] = total
+
+
+@kernel
 def gains(
-    c: Array, u: Array, status: NDArray[np.int8], constraint: Constraint, d: Array, mu: float,
+    c: Array, u: Array, cells: NDArray[np.int8], constraint: Constraint, d: Array, mu: float,
     nu: float, g: Array,
 ) -> None:  # fmt: skip
-    """g_j of every feature that is not out."""
+    """g_j of every column that is not out."""
     for j in range(c.shape[0]):
-        g[j] = 0.0 if status[j] == OUT else gain(constraint, c[j] - u[j], d[j], mu, nu)
+        g[j] = 0.0 if cells[j] == OUT else gain(constraint, c[j] - u[j], d[j], mu, nu)
 
 
 @kernel
 def largest(g: Array, status: NDArray[np.int8], pool: int, count: int, top: Ints) -> int:
-    """The free features of a pool with the largest g, best first, ties to the lower index."""
+    """The free choices of a pool with the largest g, best first, ties to the lower index."""
     found = 0
     for j in range(g.shape[0]):
         if status[j] != FREE + pool:
@@ -123,7 +158,7 @@ def log_symmetric(
 ) -> float:
     """(1/eta) log of the sum over m picks from a pool, and inclusion probabilities of ``top``.
 
-    The features in ``top`` enter exactly, the others as if they could be picked repeatedly.
+    The choices in ``top`` enter exactly, the others as if they could be picked repeatedly.
     """
     found = top.shape[0]
     high = g[top[0]]
@@ -169,8 +204,9 @@ def log_symmetric(
 
 @kernel
 def survey(region: Picks, eta: float, work: Work) -> tuple[int, float]:
-    """Leading features of both pools with their inclusion probabilities; sum of log envelopes."""
-    g, status, top, pi = work.g, region.status, work.top, work.pi
+    """Leading choices of both pools with their inclusion probabilities; sum of log envelopes."""
+    gather(region.starts, work.g, work.whole)
+    g, status, top, pi = work.whole, region.status, work.top, work.pi
     found, total = 0, 0.0
     for pool in range(POOLS):
         m = region.picks[pool]
@@ -187,15 +223,16 @@ def survey(region: Picks, eta: float, work: Work) -> tuple[int, float]:
 def _settled(
     constraint: Constraint, c: Array, u: Array, region: Picks, found: int, d: Array, work: Work
 ) -> tuple[float, float]:
-    forced, top, pi = region.members, work.top, work.pi
-    members = forced.shape[0]
-    size = members + found
-    w, share, stiff = work.w[:size], work.share[:size], work.d[:size]
-    for i in range(size):
-        j = forced[i] if i < members else top[i - members]
-        share[i] = 1.0 if i < members else pi[i - members]
-        w[i], stiff[i] = c[j] - u[j], d[j]
-    return settle(constraint, w, share, stiff)
+    size = 0
+    for j in region.members:
+        work.share[size], work.w[size], work.d[size] = 1.0, c[j] - u[j], d[j]
+        size += 1
+    for i in range(found):
+        first, last = span(region.starts, work.top[i])
+        for j in range(first, last):
+            work.share[size], work.w[size], work.d[size] = work.pi[i], c[j] - u[j], d[j]
+            size += 1
+    return settle(constraint, work.w[:size], work.share[:size], work.d[:size])
 
 
 @kernel
@@ -235,9 +272,9 @@ def envelope(
     c: Array, u: Array, region: Picks, constraint: Constraint, d: Array, mu: float, nu: float,
     eta: float, carried: float, work: Work,
 ) -> tuple[int, float]:  # fmt: skip
-    """How many features lead, and Phi at a dual point."""
+    """How many choices lead, and Phi at a dual point."""
     g = work.g
-    gains(c, u, region.status, constraint, d, mu, nu, g)
+    gains(c, u, region.cells, constraint, d, mu, nu, g)
     found, total = survey(region, eta, work)
     total += carried + extra(constraint, mu, nu)
     for j in region.members:
@@ -246,20 +283,23 @@ def envelope(
 
 
 @kernel
-def likely(members: Ints, found: int, core: NDArray[np.bool_], work: Work) -> int:
-    """The members and the likely features into ``chosen``, their inclusion probabilities in ``v``.
+def likely(region: Picks, found: int, core: NDArray[np.bool_], work: Work) -> int:
+    """Columns of members and of likely choices into ``chosen``, inclusion probabilities in ``v``.
 
     Returned: how many.
     """
-    chosen, v, top, pi = work.chosen, work.v, work.top, work.pi
+    chosen, v, pi = work.chosen, work.v, work.pi
     count = 0
-    for j in members:
+    for j in region.members:
         chosen[count], v[count] = j, 1.0
         count += 1
     for i in range(found):
-        if pi[i] > 0.01 and (not core.shape[0] or core[top[i]]):
-            chosen[count], v[count] = top[i], pi[i]
-            count += 1
+        if pi[i] > 0.01:
+            first, last = span(region.starts, work.top[i])
+            for j in range(first, last):
+                if not core.shape[0] or core[j]:
+                    chosen[count], v[count] = j, pi[i]
+                    count += 1
     return count
 
 
@@ -313,18 +353,19 @@ _toward = either("is_joint", _together, _one_by_one)
 
 @kernel
 def improve(
-    columns: Ints, slot: Ints, scale: float, c: Array, status: NDArray[np.int8], members: Ints,
-    picks: Ints, constraint: Constraint, ridge: float, d: Array, eta: float, rounds: int,
-    tolerance: float, size: float, core: NDArray[np.bool_], b: Array, u: Array, point: Array,
+    columns: Ints, slot: Ints, scale: float, c: Array, status: NDArray[np.int8],
+    cells: NDArray[np.int8], members: Ints, picks: Ints, starts: Ints, constraint: Constraint,
+    ridge: float, d: Array, eta: float, rounds: int, tolerance: float, size: float,
+    core: NDArray[np.bool_], b: Array, u: Array, point: Array,
 ) -> int:  # fmt: skip
-    """Improve the dual point in place; returns a feature whose column is missing, or -1.
+    """Improve the dual point in place; returns a column that is not at hand, or -1.
 
     Q = G + ridge I - diag(d). ``b`` may be empty, if nobody asks for it; ``u`` is Q b. The errors
     in ``point`` are for `base.Bounder` to subtract; ``size`` is at least every |Q_ij|. b stays
     within the core, unless that is empty.
     """
     p = c.shape[0]
-    region = Picks(status, members, picks)
+    region = Picks(status, cells, members, picks, starts)
     work = workspace(region)
     move, trial = np.empty(p), np.empty(p)
     if point[MU] == 0.0:
@@ -334,7 +375,7 @@ def improve(
     )
     step = 0.5
     for _ in range(rounds):
-        count = likely(region.members, found, core, work)
+        count = likely(region, found, core, work)
         for i in range(count):
             if slot[work.chosen[i]] < 0:
                 return work.chosen[i]

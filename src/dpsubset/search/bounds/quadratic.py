@@ -48,14 +48,14 @@ class QuadraticBounder(Bounder):
         largest = float(digest.diagonal.max()) / scale + problem.ridge
         super().__init__(problem, scorer, tuning, c=c, yy=yy, largest=largest, eta=eta)
         self._digest, self._scale = digest, scale
-        self._keeps_b = digest.whole and problem.p <= tuning.large
+        self._keeps_b = digest.whole and problem.columns <= tuning.large
         #: Whether diagonals are worth their time; whether every region gets its own.
         self._hard = self._local = False
         self._crowds: tuple[Ints, Ints] | None = None
 
     def root(self, region: Region, rounds: int = 40) -> Bounded:
         """A bound from scratch."""
-        size = self.problem.p if self._keeps_b else 0
+        size = self.problem.columns if self._keeps_b else 0
         bound = Bounded.fresh(region, self.c, self.yy, self._d, size)
         if self._local and self._hard:
             self._extract(bound, _FIRST_SWEEPS)
@@ -96,23 +96,23 @@ class QuadraticBounder(Bounder):
         where the other picks have little weight: d is almost all of their part of H, and b need not
         know them. False if there is no such diagonal.
         """
-        region, digest, k = bound.region, self._digest, self.problem.k
-        core = np.zeros(self.problem.p, dtype=np.bool_)
-        core[region.members] = True
+        region, digest, layout = bound.region, self._digest, self.problem.layout
+        cells = self._cells(region)
+        core = cells == kernels.IN
         others = 0
         for pool, m in enumerate(region.picks):
-            if region.sizes[pool] <= self.tuning.anchor * k:
-                core[region.pool(pool)] = True
+            if region.sizes[pool] <= self.tuning.anchor * self.problem.k:
+                core |= cells == kernels.FREE + pool
             else:
-                others += m
-        d = np.empty(self.problem.p)
+                others += layout.widest * m
+        d = np.empty(self.problem.columns)
         assert self._crowds is not None
         for _ in range(_FOCUSES):
             features = np.flatnonzero(core)
             size = float(digest.diagonal[features].sum() + digest.diagonal.max()) / self._scale
             if len(features) > _LARGEST_CORE or not diagonals.sparse_diagonal(
                 digest.products, self._scale, *self._crowds, others,
-                region.status, features, 64 * (len(features) + 4) * ROUNDING * size, d,
+                cells, features, 64 * (len(features) + 4) * ROUNDING * size, d,
             ):  # fmt: skip
                 return False
             alike = d < 0.0
@@ -137,10 +137,10 @@ class QuadraticBounder(Bounder):
         self._hard = True
         if not self._keeps_b or self._local:
             return
-        p = self.problem.p
+        p = self.problem.columns
         if self._crowds is None:
             self._crowds = self._find_crowds()
-        if not self.constraint.is_joint() or self.problem.p > self._digest.n:
+        if not self.constraint.is_joint() or p > self._digest.n:
             return
         block = self._digest.product_rows() / self._scale
         nudge = _nudge(block, self.problem.ridge)
@@ -161,8 +161,9 @@ class QuadraticBounder(Bounder):
 
     def _find_crowds(self) -> tuple[Ints, Ints]:
         """Which features are most alike, and how much."""
-        most = min(self.problem.k + _NEIGHBOURS, max(self.problem.p - 1, 1))
-        found: tuple[Ints, Ints] = diagonals.crowds(self._digest.products, self.problem.p, most)
+        p = self.problem.columns
+        most = min(self.problem.most_columns + _NEIGHBOURS, max(p - 1, 1))
+        found: tuple[Ints, Ints] = diagonals.crowds(self._digest.products, p, most)
         return found
 
     def _extract(self, bound: Bounded, sweeps: tuple[float, ...]) -> None:
@@ -171,9 +172,10 @@ class QuadraticBounder(Bounder):
         H - diag(d) must stay positive semidefinite on the features that are not out. Features
         forced in need no d of their own; giving theirs up leaves more for the free ones.
         """
-        outside = bound.region.status == kernels.OUT
+        cells = self._cells(bound.region)
+        outside = cells == kernels.OUT
         features = np.flatnonzero(~outside)
-        free = bound.region.status[features] != kernels.IN
+        free = cells[features] != kernels.IN
         block = self._digest.block(features) / self._scale
         nudge = _nudge(block, self.problem.ridge)
         block[np.diag_indices_from(block)] += self.problem.ridge + nudge
@@ -188,7 +190,7 @@ class QuadraticBounder(Bounder):
         d = np.maximum(d * (1 - 1e-9) - 4 * nudge, 0.0)
         if not diagonals.positive_inverse(block - np.diag(d + 2 * nudge), inverse):
             return
-        whole = np.zeros(self.problem.p)
+        whole = np.zeros(self.problem.columns)
         whole[features] = d
         # b must live where H - diag(d) is known to be semidefinite.
         bound.b[outside] = 0.0
@@ -208,11 +210,11 @@ class QuadraticBounder(Bounder):
 
     def _improve(self, bound: Bounded, rounds: int) -> None:
         """A better dual point for the region."""
-        region = bound.region
+        picks = self._picks(bound.region)
         # An improvement of 2 % of 1/eta in the exponent is worth another round.
         while True:
             missing = kernels.improve(
-                self._digest.columns, self._digest.slot, self._scale, bound.c, *region.arrays,
+                self._digest.columns, self._digest.slot, self._scale, bound.c, *picks,
                 self.constraint, self.problem.ridge, bound.d, self.eta, rounds, 0.02 / self.eta,
                 self._largest, bound.core, bound.b, bound.u, bound.point,
             )  # fmt: skip
@@ -222,13 +224,14 @@ class QuadraticBounder(Bounder):
 
     def _fetch(self, bound: Bounded, missing: int) -> None:
         """Get the column that the dual ascent wants next, and those it is likely to want."""
-        region = bound.region
-        wanted = [missing, *region.members.tolist()]
+        region, layout = bound.region, self.problem.layout
+        wanted = [missing, *self._members(region).tolist()]
         g = self.gains(bound)
         for pool, m in enumerate(region.picks):
             if m:
                 free = region.pool(pool)
-                wanted += free[np.argsort(-g[free], kind="stable")[: 3 * m + 16]].tolist()
+                leading = free[np.argsort(-g[free], kind="stable")[: 3 * m + 16]]
+                wanted += layout.of_support(leading).tolist()
         self._digest.fetch(wanted)
 
 
@@ -247,7 +250,8 @@ class LeastSquaresBounder(QuadraticBounder):
         # small problems every region gets its own, on larger ones there is one for all. A good
         # ridge makes a search easy; others turn out to be hard: see `strengthen`.
         self._hard = problem.ridge < 0.05 * self._largest
-        self._local = self.constraint.is_joint() and problem.p <= tuning.small and digest.whole
+        small = problem.columns <= tuning.small and digest.whole
+        self._local = self.constraint.is_joint() and small
 
 
 @functools.cache

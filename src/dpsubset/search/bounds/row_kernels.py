@@ -88,12 +88,12 @@ def predictions(records: Cells, b: Array, scale: float) -> Array:
 
 @kernel
 def gradient(
-    records: Cells, status: NDArray[np.int8], q: Cells, factor: float,
+    records: Cells, cells: NDArray[np.int8], q: Cells, factor: float,
     u: Array,
 ) -> None:  # fmt: skip
-    """u = g / 2 for every feature that is not out; ``factor`` is half of a slope's unit."""
+    """u = g / 2 for every column that is not out; ``factor`` is half of a slope's unit."""
     for j in range(records.shape[0]):
-        if status[j] == OUT:
+        if cells[j] == OUT:
             u[j] = 0.0
             continue
         column = records[j]
@@ -106,15 +106,16 @@ def gradient(
 @kernel
 def improve(
     records: Cells, response: Cells, loss: RowLoss, scale: float, smoothing: float, table: Ints,
-    most: float, status: NDArray[np.int8], members: Ints, picks: Ints, constraint: Constraint,
-    d: Array, eta: float, rounds: int, tolerance: float, t: Array, u: Array, point: Array,
+    most: float, status: NDArray[np.int8], cells: NDArray[np.int8], members: Ints, picks: Ints,
+    starts: Ints, constraint: Constraint, d: Array, eta: float, rounds: int, tolerance: float,
+    t: Array, u: Array, point: Array,
 ) -> None:  # fmt: skip
     """Improve the dual point in place, or make a first one where there is none.
 
     ``point`` is as in `kernels.improve`; ``most`` - const is what is carried.
     """
     n, p = t.shape[0], u.shape[0]
-    region = Picks(status, members, picks)
+    region = Picks(status, cells, members, picks, starts)
     work = workspace(region)
     zero = np.zeros(p)
     everywhere = np.empty(0, dtype=np.bool_)
@@ -122,7 +123,7 @@ def improve(
     half = half_slope(loss, scale)
     if point[STARTED] == 0.0:
         const = slopes(t, response, loss, scale, smoothing, 0.0, table, q)
-        gradient(records, region.status, q, half, u)
+        gradient(records, region.cells, q, half, u)
         point[CARRIED], point[CARRIED_ERROR] = most - const, 2.0**-48 * (most + 1.0)
         point[STARTED] = 1.0
     if point[MU] == 0.0:
@@ -132,7 +133,7 @@ def improve(
     move, trial, new_u = np.empty(n), np.empty(n), np.empty(p)
     step = 1.0
     for _ in range(rounds):
-        count = likely(region.members, found, everywhere, work)
+        count = likely(region, found, everywhere, work)
         move[:] = 0.0
         for i in range(count):
             j = work.chosen[i]
@@ -147,7 +148,7 @@ def improve(
             for r in range(n):
                 trial[r] = t[r] + step * (move[r] - t[r])
             const = slopes(trial, response, loss, scale, smoothing, 0.0, table, q)
-            gradient(records, region.status, q, half, new_u)
+            gradient(records, region.cells, q, half, new_u)
             mu, nu = settled(constraint, zero, new_u, region, found, d, work)
             found, value = envelope(zero, new_u, region, constraint, d, mu, nu, eta, most - const,
                                     work)  # fmt: skip

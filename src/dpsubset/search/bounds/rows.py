@@ -27,8 +27,8 @@ class RowBounder(Bounder):
     ) -> None:
         # w is all that there is of c - u; it is at most this in size, and so is const.
         most = scorer.records.shape[1] * scorer.row_loss.largest()
-        super().__init__(problem, scorer, tuning, c=np.zeros(problem.p), yy=most, largest=most,
-                         eta=min(eta, 250.0 / most) if most else 1.0)  # fmt: skip
+        super().__init__(problem, scorer, tuning, c=np.zeros(problem.columns), yy=most,
+                         largest=most, eta=min(eta, 250.0 / most) if most else 1.0)  # fmt: skip
         # A score takes a pass or more over the records.
         self.most_closed = min(tuning.last_pick, tuning.last_pick_records)
         self.most_listed = tuning.listable_records
@@ -60,7 +60,7 @@ class RowBounder(Bounder):
         parabola = self._from.row_loss.parabola(self.problem.reach)
         if (
             parabola is not None
-            and self.problem.p <= self.tuning.large
+            and self.problem.columns <= self.tuning.large
             and self._digest.n < 2**28  # sums of the table's entries fit in int64
         ):
             self._curved = CurvedBounder(self._digest, self.problem, self._from, self.eta,
@@ -70,6 +70,6 @@ class RowBounder(Bounder):
         source = self._from
         row_kernels.improve(
             source.records, source.response, source.row_loss, float(STEPS), self._smoothing,
-            self._table, self.yy, *bound.region.arrays, self.constraint, bound.d, self.eta, rounds,
-            0.02 / self.eta, bound.b, bound.u, bound.point,
+            self._table, self.yy, *self._picks(bound.region), self.constraint, bound.d, self.eta,
+            rounds, 0.02 / self.eta, bound.b, bound.u, bound.point,
         )  # fmt: skip

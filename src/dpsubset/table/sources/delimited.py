@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from ...errors import TableError
 from ...kernels.compiled import kernel
-from ...public.schema import Schema
+from ...public.schema import Column, Schema
 from ..moments import Block
 from . import Progress, batch_rows
 from .arrow import from_arrow, packed
-from .cells import LONGEST_TEXT, NUMBERS, reader
+from .cells import LONGEST_TEXT, readers
 from .header import check_columns
 
 #: Bytes read at a time.
@@ -54,9 +54,8 @@ class DelimitedTable:
         self._fields = len(names)
         wanted = [*schema.feature_names, schema.response.name]
         self._wanted = np.array([names.index(name) for name in wanted], dtype=np.int64)
-        self._readers = [*[NUMBERS] * len(schema.features), reader(schema.response)]
-        labels = schema.response.labels or ()
-        self._quotes = any('"' in label for label in labels if isinstance(label, str))
+        self._readers = readers(schema)
+        self._quotes = [_has_quote(column) for column in (*schema.features, schema.response)]
 
     @staticmethod
     def header(path: Path, delimiter: str, compression: str | None) -> list[str]:
@@ -132,10 +131,15 @@ class DelimitedTable:
             values = []
             for w, read in enumerate(self._readers):
                 column = packed(data, starts[w, :rows], ends[w, :rows])
-                if self._quotes and w == width - 1:  # a quote within quotes is doubled
+                if self._quotes[w]:  # a quote within quotes is doubled
                     column = pc.replace_substring(column, '""', '"')
                 values.append(from_arrow(column, read))
             yield np.column_stack(values[:-1]), values[-1]
+
+
+def _has_quote(column: Column) -> bool:
+    labels = column.labels or column.levels or ()
+    return any('"' in label for label in labels if isinstance(label, str))
 
 
 def _decompress(raw: IO[bytes], compression: str | None, path: Path) -> Any:

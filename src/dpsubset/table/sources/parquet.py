@@ -21,7 +21,8 @@ from ...public.schema import Schema
 from ..moments import Block
 from . import Progress, batch_rows
 from .arrow import from_arrow, is_readable, is_text
-from .cells import NUMBERS, Reader, reader
+from .cells import Reader, readers
+from .columns import unreadable
 from .header import check_columns
 
 #: Bytes of each column held at a time. Without it pyarrow holds whole row groups, and with its
@@ -69,22 +70,21 @@ class ParquetTable:
     def __init__(self, path: Path, schema: Schema) -> None:
         self._path = path
         self._names = [*schema.feature_names, schema.response.name]
+        self._readers: dict[str, Reader] = dict(zip(self._names, readers(schema), strict=True))
         with _open(path) as file:
             kinds = file.schema_arrow
             self._rows = int(file.metadata.num_rows)
             check_columns(list(kinds.names), schema, path.name)
             for name in self._names:
                 kind = kinds.field(name).type
-                if not is_readable(kind):
+                of_dates = self._readers[name].dates
+                if not is_readable(kind, of_dates):
                     # Without what stands in <>: a nested type lists its fields there.
                     bare = str(kind).partition("<")[0]
                     raise TableError(
-                        f"{path.name}: column {name!r} holds {bare}, which is no number: convert "
-                        "it, or give it the role 'ignored'"
+                        f"{path.name}: column {name!r} holds {bare}, {unreadable(of_dates)}"
                     )
             self._parts = _plan(file, self._names)
-        self._readers: dict[str, Reader] = dict.fromkeys(self._names, NUMBERS)
-        self._readers[schema.response.name] = reader(schema.response)
 
     @staticmethod
     def header(path: Path) -> list[str]:

@@ -13,8 +13,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -37,6 +39,13 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     Every ``fit`` is a release and costs epsilon; the costs of several fits on the same records add
     up. ``GridSearchCV`` with 3 values and 5 folds fits 16 times. What ``transform`` returns are
     columns of the table itself: only *which* columns they are is private.
+
+    Place it *first* in a pipeline, on the raw frame: it reads text columns with declared levels,
+    dates and codes for missing cells, and scales by the declared bounds. A step before it that
+    learns from the data (StandardScaler, OneHotEncoder, an imputer) makes the guarantee false,
+    because one record then changes what is read of all others; the program cannot see that. Steps
+    that learn nothing (FunctionTransformer, a ColumnTransformer that passes columns on) do no harm,
+    and neither do any steps after it.
 
     Parameters
     ----------
@@ -156,12 +165,16 @@ intercept, neighbours, sensitivity, always_include, seed, node_limit, time_limit
             )
         validate_data(self, X, skip_check_array=True)
         # Everything but the data is a parameter of the same name.
-        release = select(X, y=y, **self.get_params(deep=False))
+        asked = self.get_params(deep=False)
+        if isinstance(self.schema, (str, Path)):
+            asked["schema"] = read_schema(self.schema, X, y)
+        named = _as_declared(X, asked["schema"])
+        release = select(named, y=y, **asked)
         # A group is all of its columns.
         positions = Design.of(release.schema).features_of(release.support or ())
         if is_frame(X):
             # By name: the schema may order the columns in another way, or leave some out.
-            names, declared = column_names(X), release.schema.feature_names
+            names, declared = column_names(named), release.schema.feature_names
             positions = [names.index(declared[j]) for j in positions]
         mask = np.zeros(X.shape[1], dtype=bool)
         mask[positions] = True
@@ -185,7 +198,11 @@ intercept, neighbours, sensitivity, always_include, seed, node_limit, time_limit
         X = as_matrix(_rectangle(X, int(self.support_.sum())))
         if X.shape[1] != self.support_.sum():
             raise TableError("X has a different shape than during fitting.")
-        full = np.zeros((X.shape[0], self.support_.size), dtype=X.dtype)
+        shape = (X.shape[0], self.support_.size)
+        if sparse.issparse(X):
+            places = np.flatnonzero(self.support_)[X.indices]
+            return type(X)((X.data, places, X.indptr), shape=shape)
+        full = np.zeros(shape, dtype=X.dtype)
         full[:, self.support_] = X
         return full
 
@@ -200,6 +217,7 @@ intercept, neighbours, sensitivity, always_include, seed, node_limit, time_limit
         # Missing and unreadable cells go where the schema's rule says.
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
+        tags.input_tags.sparse = True
         tags.non_deterministic = self.seed is None
         return tags
 
@@ -211,6 +229,23 @@ def _table(X: Any, columns: int | None = None) -> Any:
     if not hasattr(X, "shape"):
         raise TableError("X is a lazy frame: collect it first")
     return X
+
+
+def _as_declared(X: Any, schema: Schema | None) -> Any:
+    """A frame with the names that its schema declares.
+
+    A ColumnTransformer writes "num__age" for age. Where a declared name is missing and one column
+    alone ends in it so, that column is meant.
+    """
+    if schema is None or not is_frame(X):
+        return X
+    names = column_names(X)
+    found = {}
+    for name in set(schema.feature_names) - set(names):
+        alike = [other for other in names if other.endswith(f"__{name}")]
+        if len(alike) == 1 and alike[0] not in schema.feature_names:
+            found[alike[0]] = name
+    return nw.from_native(X).rename(found).to_native() if found else X
 
 
 def _rectangle(X: Any, columns: int) -> Any:

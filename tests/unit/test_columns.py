@@ -17,7 +17,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsubset import Schema, SchemaError, select
+from dpsubset import PrivateSubsetSelector, Schema, SchemaError, select
 from dpsubset.public.column import Column, Missing
 from dpsubset.public.dates import days, written
 from dpsubset.public.design import Design
@@ -411,3 +411,39 @@ def test_the_python_of_the_page_runs() -> None:
     found: dict[str, Any] = {}
     exec(source, found)
     assert Design.of(found["schema"]).layout.sizes == (1, 2, 1)
+
+
+# -- the whole way ------------------------------------------------------------------------------
+
+
+def test_a_category_and_a_group_are_selected_as_a_whole() -> None:
+    rng = np.random.default_rng(1)
+    n = 1000
+    cut, pair = rng.choice(["a", "b", "c", "other"], n), rng.uniform(-1, 1, (n, 2))
+    table = pd.DataFrame(
+        {
+            "cut": cut,
+            "age": np.where(rng.random(n) < 0.1, -9, rng.uniform(0, 100, n)),
+            "born": np.datetime64("1970-01-01") + rng.integers(0, 9000, n).astype("m8[D]"),
+            "left": pair[:, 0],
+            "income": np.exp(rng.normal(8, 1, n)),
+            "right": pair[:, 1],
+        }
+    )
+    y = (cut == "a") + 0.5 * pair.sum(axis=1)
+    schema = Schema.from_bounds(
+        {
+            "cut": {"levels": ["a", "b", "c"]},
+            "age": {"lo": 0, "hi": 100, "missing": {"codes": [-9], "as": "indicator"}},
+            "born": {"lo": "1970-01-01", "hi": "2000-01-01"},
+            "left": {"lo": -1, "hi": 1, "group": "pair"},
+            "income": {"lo": 100, "hi": 1e6, "transform": "log"},
+            "right": {"lo": -1, "hi": 1, "group": "pair"},
+        },
+        ("y", -2, 2),
+    )
+    release = select(table.assign(y=y), schema, k=2, epsilon=1e4)
+    assert release.features == ["cut", "pair"]
+    assert str(release).startswith("Selected 2 of 5 variables")
+    chosen = PrivateSubsetSelector(k=2, epsilon=1e4, schema=schema).fit(table, y)
+    assert list(chosen.get_feature_names_out()) == ["cut", "left", "right"]

@@ -60,4 +60,4 @@ def test_the_bounds_file(tmp_path: Path) -> None:
     names = ["id_1", "age", "snp_1", "cost", "snp_2", "dose"]
     schema = dps.Schema.read(tmp_path / "schema.yaml", names=names)
     assert schema.feature_names == ("age", "snp_1", "snp_2", "dose")
-    assert Design.of(schema).highs.tolist() == [110, 2, 2, 1, 20_000]
+    assert [column.hi for column in (*schema.features, schema.response)] == [110, 2, 2, 1, 20_000]

@@ -14,9 +14,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..arguments import whole
 from ..errors import ArgumentError, did_you_mean
 from .layout import Layout
@@ -136,16 +133,6 @@ class Design:
     def names(self, support: Iterable[int] | None) -> list[str]:
         """What somebody declared, of a support; none of nothing."""
         return [self.choices[j].name for j in support or ()]
-
-    @property
-    def lows(self) -> NDArray[np.float64]:
-        """Lower bounds of the features and, last, of the response."""
-        return np.array([c.scaled_span[0] for c in (*self.features, self.response)])
-
-    @property
-    def highs(self) -> NDArray[np.float64]:
-        """Upper bounds likewise."""
-        return np.array([c.scaled_span[1] for c in (*self.features, self.response)])
 
 
 def _columns_of(position: int, feature: Column) -> list[ModelColumn]:

@@ -212,6 +212,10 @@ def test_records_of_every_kind_are_those_of_an_oracle(
     for out in outs:
         door.records(x, y, out)
         assert out.tolist() == oracle(schema, x, y, constant)
+        # What a choice takes of the reach.
+        for choice in Design.of(schema).choices:
+            sizes = np.abs(out[:, choice.columns], dtype=np.float64)
+            assert (sizes.sum(axis=1) <= STEPS * choice.width).all()
     backwards = np.empty((rows, door.width))
     door.records(x[::-1], y[::-1], backwards)
     np.testing.assert_array_equal(backwards[::-1], outs[0])

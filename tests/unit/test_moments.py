@@ -444,3 +444,21 @@ def test_a_constant_that_cannot_be_is_refused(constant: Any, tmp_path: Path) -> 
 def test_constants_need_a_column() -> None:
     with pytest.raises(TableError):
         Moments(np.zeros((2, 2), dtype=np.int64), 0, "f", 1).checked()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_selection_from_moments_is_one_from_the_table(intercept: bool, tmp_path: Path) -> None:
+    table = np.random.default_rng(2).uniform(-10, 30, (50, P + 1))
+    of(table, constant=1).save(tmp_path / "m.npz")
+    asked: dict[str, Any] = {
+        "schema": SCHEMA, "k": 2, "epsilon": 1, "seed": 3, "draws": 200, "intercept": intercept,
+    }  # fmt: skip
+    drawn = dpsubset.simulate(table[:, :-1], y=table[:, -1], **asked)
+    assert len(drawn) > 1
+    assert dpsubset.simulate(Moments.load(tmp_path / "m.npz"), **asked) == drawn
+    old = of(table)
+    if intercept:
+        with pytest.raises(ArgumentError, match="intercept=False"):
+            dpsubset.simulate(old, **asked)
+    else:
+        assert dpsubset.simulate(old, **asked) == drawn

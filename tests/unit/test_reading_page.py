@@ -17,7 +17,7 @@ import pytest
 
 from dpsubset.table.moments import LARGEST_N
 from dpsubset.table.sources.arrow import is_readable
-from dpsubset.table.sources.cells import LONGEST_TEXT, NUMBERS, from_objects
+from dpsubset.table.sources.cells import LONGEST_TEXT, from_objects
 from dpsubset.table.sources.dates import DATES
 from dpsubset.table.sources.delimited import LONGEST_HEADER, LONGEST_LINE
 
@@ -50,8 +50,6 @@ def test_cells_without_a_type(cell: str, value: str) -> None:
 def test_dates(cell: str, value: str) -> None:
     wanted = math.nan if value == "bad" else code(value)
     np.testing.assert_array_equal(from_objects([code(cell)], DATES), [wanted])
-    np.testing.assert_array_equal(from_objects([code(cell)], NUMBERS),
-                                  [1.0 if cell == "`1`" else math.nan])  # fmt: skip
 
 
 def test_types_of_dates() -> None:

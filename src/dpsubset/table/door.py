@@ -156,14 +156,13 @@ def _quantise(
     for start in range(0, rows, 32):
         stop = min(start + 32, rows)
         for j in range(feature.shape[0]):
-            f, how, least, most, nothing = feature[j], kind[j], lo[j], hi[j], fill[j]
+            f, how, nothing = feature[j], kind[j], fill[j]
             if how == _EQUAL:
                 for i in range(start, stop):
                     v = values[i, f]
-                    q = nothing if v != v else (32767.0 if v == least else 0.0)
-                    out[i, j] = q
+                    out[i, j] = nothing if v != v else (32767.0 if v == lo[j] else 0.0)
                 continue
-            middle, steps = centre[j], scale[j]
+            least, most, middle, steps = lo[j], hi[j], centre[j], scale[j]
             for i in range(start, stop):
                 v = values[i, f]
                 if v != v:
@@ -172,10 +171,8 @@ def _quantise(
                     # Clipping first keeps infinities out of the arithmetic; clamping last keeps
                     # the promise |q| <= STEPS whatever the rounding of centre and scale.
                     v = min(max(v, least), most)
-                    if how == _LOG:
-                        v = logarithm(v)
-                    elif how == _SQRT:
-                        v = np.sqrt(v)
+                    if how != _VALUE:
+                        v = logarithm(v) if how == _LOG else np.sqrt(v)
                     q = np.rint((v - middle) * steps)
                     q = min(max(q, -32767.0), 32767.0)
                 out[i, j] = q

@@ -93,7 +93,7 @@ intercept, neighbours, sensitivity, response_scale, always_include, seed, node_l
         reach: float | None = None,
         radius: float | None = None,
         ridge: float = 0.0,
-        intercept: bool = False,
+        intercept: bool = True,
         neighbours: str = "replace-one",
         sensitivity: str = "sharp",
         response_scale: str | ResponseScale | None = None,

@@ -274,7 +274,7 @@ def _read(
 ) -> tuple[Plan, Data]:
     """Send all values through the door; the plan then knows the number of rows, if it is public."""
     images = None if scale is None else scale.images(STEPS)
-    digest = table.read(planned.stated.problem, progress, images)
+    digest = table.read(planned.setting.problem, progress, images)
     return planned.with_rows(digest.n), Data(digest, planned.stated.limits)
 
 
@@ -313,7 +313,7 @@ def _release(
         mechanism=chosen.name,
         mechanism_summary=chosen.summary,
         schema=schema,
-        problem=planned.stated.problem,
+        problem=planned.setting.problem,
         sensitivity=planned.setting.sensitivity,
         options=chosen.options(),
         details=chosen.details(planned.setting),

@@ -91,7 +91,7 @@ def select_command(
             "--intercept/--no-intercept",
             help="Whether every model has one, beside the k variables.",
         ),
-    ] = False,
+    ] = True,
     neighbours: Annotated[
         str,
         typer.Option(

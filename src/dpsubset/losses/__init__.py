@@ -23,7 +23,7 @@ LOSSES: dict[str, Loss] = {loss.name: loss for loss in (LEAST_SQUARES, LOGISTIC,
 
 #: The losses of those who name none: for a response with bounds, and for one with two labels.
 REGRESSION = LEAST_SQUARES.name
-CLASSIFICATION = HINGE.name
+CLASSIFICATION = LEAST_SQUARES.name
 
 __all__ = ["CLASSIFICATION", "LOSSES", "REGRESSION", "Loss", "Name", "Scorer", "loss_of", "scorer"]
 

@@ -97,9 +97,17 @@ class Plan:
         return replace(self, asked=self.scale)
 
     def _shared(self) -> Plan:
-        """With what the scale leaves of epsilon for the selection."""
-        left = 1 if self.scale is None else 1 - self.scale.share
-        return replace(self, setting=replace(self.setting, epsilon=self.epsilon * left))
+        """With what the scale leaves of epsilon for the selection, and the reach that it asks for,
+        unless somebody has said how large predictions may be.
+        """
+        scale, setting = self.scale, self.setting
+        if scale is None:
+            return replace(self, setting=replace(setting, epsilon=self.epsilon))
+        if not self.stated.sized:
+            problem = self.stated.problem.with_reach(scale.reach)
+            sensitivity = Sensitivity.of(problem, setting.sensitivity.rule)
+            setting = replace(setting, problem=problem, sensitivity=sensitivity)
+        return replace(self, setting=replace(setting, epsilon=self.epsilon * (1 - scale.share)))
 
     @property
     def priced(self) -> bool:

@@ -52,13 +52,21 @@ DEFAULT_THRESHOLD = 0.25
 _THRESHOLDS = (0.01, 1.0)
 
 
+#: B for labels that count as -1 and 1 under a loss for numbers, where none is asked for.
+LABELS_REACH = 1.25
+
 #: Most columns of a model: what is computed of one grows with their cube.
 LARGEST_MODEL = 2000
 
 
-def intercept_constant(k: int, loss: str) -> int:
-    """The intercept's value in every row, in steps of the door: its part of the reach."""
-    return round(STEPS * 3 / 4)
+def intercept_constant(k: int, labels: bool) -> int:
+    """The intercept's value in every row, in steps of the door.
+
+    In the box a tenth of the reach is its part, as long as its value is at most 1: k / 9. Labels
+    are not centred, and where one is rare the intercept has more to do. docs/real-tables.md has the
+    measurements.
+    """
+    return STEPS if labels else min(STEPS, round(STEPS * k / 9))
 
 
 @dataclass(frozen=True)
@@ -93,12 +101,14 @@ class Problem:
         loss: str = "least-squares",
         threshold: float | None = None,
         intercept: bool = False,
+        labels: bool = False,
         layout: Layout | None = None,
     ) -> Problem:
         """Check the arguments and settle the radius.
 
         ``reach`` and ``radius`` say the same thing in two ways; at most one is given. ``layout`` is
-        of the p choices, without an intercept; by default each is one column.
+        of the p choices, without an intercept; by default each is one column. ``labels`` says that
+        the response has two, whatever the loss.
         """
         from ..losses import LOSSES
 
@@ -129,12 +139,13 @@ class Problem:
         if not isinstance(intercept, bool):
             raise ArgumentError("intercept must be True or False")
         parts = Layout(p) if layout is None else layout
-        columns = replace(parts, constant=intercept_constant(k, loss) if intercept else 0)
+        columns = replace(parts, constant=intercept_constant(k, labels) if intercept else 0)
         _check_columns(columns, k, always)
         if reach is not None and radius is not None:
             raise ArgumentError("give reach or radius, not both: they say the same thing")
         if radius is None:
-            reach = positive(LOSSES[loss].reach if reach is None else reach, "reach")
+            usual = LABELS_REACH if labels and not LOSSES[loss].labels else LOSSES[loss].reach
+            reach = positive(usual if reach is None else reach, "reach")
             settled = CONSTRAINTS[constraint].radius_for(
                 min(reach, 1e100), columns.width(k, always), columns.level
             )
@@ -155,6 +166,13 @@ class Problem:
     def layout(self) -> Layout:
         """The columns of a model, and the choices that they belong to."""
         return Layout(self.p) if self.laid_out is None else self.laid_out
+
+    def with_reach(self, reach: Fraction) -> Problem:
+        """The same with another reach."""
+        settled = CONSTRAINTS[self.constraint].radius_for(
+            float(reach), self.width, self.layout.level
+        )
+        return replace(self, radius=settled)
 
     @property
     def coefficients(self) -> Constraint:

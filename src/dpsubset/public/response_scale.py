@@ -11,12 +11,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from ..arguments import shortest
+from ..arguments import positive, shortest
 from ..errors import ArgumentError
 from ..privacy.scale import ScaleRule
 
 #: What a response is scaled by if nobody says so.
-DEFAULT: Literal["private", "declared"] = "declared"
+DEFAULT: Literal["private", "declared"] = "private"
+
+#: Epsilon times n: below the first the median has to do, above the second the size counts more.
+_FEW, _MANY = 2_000, 10_000
+#: The quantiles that are released otherwise.
+_OUTER = (Fraction(1, 10), Fraction(9, 10))
 
 #: The share of epsilon that a scale may take, so that either step has something to do with.
 _LEAST_SHARE = Fraction(1, 1000)
@@ -32,10 +37,13 @@ class ResponseScale:
         Which quantiles are released, and what centre and width are made of them.
     share : Fraction
         Of epsilon, for these; the selection has the rest.
+    reach : Fraction
+        The largest prediction, in half-widths of this scale, where the caller names none.
     """
 
     rule: ScaleRule
-    share: Fraction = Fraction(1, 20)
+    share: Fraction = Fraction(1, 10)
+    reach: Fraction = Fraction(5, 4)
 
     def __post_init__(self) -> None:
         if not isinstance(self.rule, ScaleRule):
@@ -44,6 +52,7 @@ class ResponseScale:
         if share is None or not _LEAST_SHARE <= share <= 1 - _LEAST_SHARE:
             raise ArgumentError("the share of a ResponseScale must lie between 0.001 and 0.999")
         object.__setattr__(self, "share", share)
+        object.__setattr__(self, "reach", Fraction(positive(self.reach, "reach")))
 
 
 #: What is asked for: a scale, the usual one, or none.
@@ -62,9 +71,15 @@ def usual_scale(epsilon: Fraction, n: int | None, k: int) -> ResponseScale:
     k : int
         How many variables are selected.
     """
-    # The median alone, and so narrow a width that a response counts by its side of it: on real
-    # tables at these budgets the rest of its size is not worth its sensitivity.
-    return ResponseScale(ScaleRule.median(least=1))
+    # docs/real-tables.md has the measurements. Two quantiles far apart find the middle of skewed
+    # responses, and a clip that is narrower than they are leaves little to pay for. They need some
+    # thousand records times epsilon; with fewer, a response counts by its side of the median.
+    known = None if n is None else epsilon * n
+    if known is not None and known < _FEW:
+        return ResponseScale(ScaleRule.median(least=1), Fraction(1, 20), Fraction(1))
+    if known is None or known <= _MANY:
+        return ResponseScale(ScaleRule(_OUTER, Fraction(1, 2)))
+    return ResponseScale(ScaleRule(_OUTER, Fraction(3, 4)), reach=Fraction(3, 2))
 
 
 def settle(asked: Any, *, labels: bool, moments: bool) -> Asked:

@@ -72,7 +72,7 @@ def _kernel(function: Any) -> Any:
 
 
 @_kernel
-def _explained(gram, c, sets, starts):  # type: ignore[no-untyped-def]
+def _explained(gram, c, sets, starts):
     """c'G^-1 c on the columns of each set, by Cholesky."""
     values = np.empty(len(sets))
     columns = np.empty(len(c), dtype=np.int64)

@@ -122,14 +122,22 @@ def noisy_moments(table: Loaded, asked: Asked, scale: dps.ResponseScale | None =
 
 def moments_with_scale(table: Loaded, asked: Asked) -> Drawn:
     """The same with the response in a private scale, paid for; labels need none."""
-    return noisy_moments(table, asked, asked.scale(table))
+    return noisy_moments(table, asked, None if table.labels else asked.scale(table))
 
 
-def linear_model(table: Loaded, asked: Asked) -> Drawn:
+def linear_model(table: Loaded, asked: Asked, scale: dps.ResponseScale | None = None) -> Drawn:
     """The choices with the largest coefficients of a private linear model."""
-    return _timed(
-        lambda seed: tuple(peers.largest_coefficients(table, asked.epsilon, seed)[: asked.k]), asked
-    )
+
+    def one(seed: int) -> Set:
+        ranked = peers.largest_coefficients(table, asked.epsilon, seed, scale)
+        return tuple(ranked[: asked.k])
+
+    return _timed(one, asked)
+
+
+def model_with_scale(table: Loaded, asked: Asked) -> Drawn:
+    """The same with the response in a private scale, paid for; labels need none."""
+    return linear_model(table, asked, None if table.labels else asked.scale(table))
 
 
 SETTINGS: dict[str, Setting] = {
@@ -141,6 +149,7 @@ SETTINGS: dict[str, Setting] = {
     "noisy moments": noisy_moments,
     "moments + scale": moments_with_scale,
     "linear model": linear_model,
+    "model + scale": model_with_scale,
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -156,10 +157,11 @@ def said(text: str) -> dict[str, Any]:
 
 def warm_up(settings: Iterable[str], also: Also = ({}, {})) -> None:
     """Have numba compile, or load, what is used: its seconds are not those of a draw."""
-    for labels in (False, True):
-        for epsilon in (1.0, None):
-            for setting in settings:
-                SETTINGS[setting](made_up(labels, n=200), Asked(3, epsilon, 2, 60.0, also))
+    # Large enough for a search to split, and with and without groups, which take other ways.
+    for labels, texts, epsilon in itertools.product((False, True), (False, True), (1.0, None)):
+        small = made_up(labels, 12, 3000, texts)
+        for setting in settings:
+            SETTINGS[setting](small, Asked(3, epsilon, 1, 60.0, also))
 
 
 def measure(name: str, settings: Iterable[str], cells: Iterable[Asked]) -> list[Line]:

@@ -310,8 +310,11 @@ def texts_of(cells: Any) -> Any:
     return cells.astype(str).str.strip().where(cells.notna())
 
 
-def made_up(labels: bool = False, p: int = 6, n: int = 600) -> Loaded:
-    """A small table: the numbers v0, v2 and the category `ward` count; v1 has missing cells."""
+def made_up(labels: bool = False, p: int = 6, n: int = 600, texts: bool = True) -> Loaded:
+    """A small table: the numbers v0, v2 and the category `ward` count; v1 has missing cells.
+
+    Without ``texts`` only numbers are declared.
+    """
     import pandas as pd
 
     rng = np.random.default_rng(5)
@@ -326,9 +329,9 @@ def made_up(labels: bool = False, p: int = 6, n: int = 600) -> Loaded:
     frame["y"] = np.where(t > np.median(t), "ill", "well") if labels else t
     response = {"labels": ["well", "ill"]} if labels else {"lo": -20, "hi": 60}
     numbers = {f"v{j}": {"lo": 0, "hi": 10} for j in range(p)}
-    texts = {"ward": {"levels": [*"abcd"]}, "half": {"levels": ["no", "yes"]}}
+    declared = {"ward": {"levels": [*"abcd"]}, "half": {"levels": ["no", "yes"]}} if texts else {}
     schema = dps.Schema.from_dict(
-        {"response": {"name": "y", **response}, "columns": {**numbers, **texts}}
+        {"response": {"name": "y", **response}, "columns": {**numbers, **declared}}
     )
     return Loaded("made up", frame, schema)
 

@@ -44,8 +44,6 @@ def engine_of(recipe: LayoutRecipe, rng: np.random.Generator) -> Engine:
     return Engine(recipe.digest, recipe.problem, recipe.sensitivity.unit, eta, tuning=tuning)
 
 
-
-
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("constraint", ["box", "ball", "l1"])
 def test_every_search_equals_enumeration_by_columns(loss: str, constraint: str) -> None:

@@ -142,7 +142,7 @@ def gradient_moves(
         one, other = moments_of_records([extreme]), moments_of_records([np.append(turned, -STEPS)])
         pairs[-1] = Pair(one, other, "extreme")
     times = 2 if problem.neighbours == "replace-one" else 1
-    bound = times * change(radius, weights, parts)
+    bound = times * change(problem.layout, radius, weights, parts)
     moves = []
     for pair in pairs:
         one, two = (

@@ -78,6 +78,8 @@ def section(cls: type[Mechanism]) -> str:
         f"- *Assumes* {cls.assumes}.",
         f"- *Running time*: {cls.running_time}.",
         f"- *Sees* {sees}. Its draws {seeds}.",
+        f"- *Levels and groups*: {cls.on_groups if cls.takes_groups else 'refused'}.",
+        f"- *Intercept*: {cls.on_intercept if cls.takes_intercept else 'refused'}.",
         f"- *Source*: {cls.source}.",
     ]
     options = fields(cls)

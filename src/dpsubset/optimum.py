@@ -28,7 +28,10 @@ from .table.sources import Progress
 
 @dataclass(frozen=True)
 class ScoredSupport:
-    """A support with its objective in scaled units, |y - X b|^2 + ridge |b|^2. NOT PRIVATE."""
+    """A support with its objective in scaled units, |y - X b|^2 + ridge |b|^2. NOT PRIVATE.
+
+    X has the columns of the variables in the support, and the intercept's where there is one.
+    """
 
     support: tuple[int, ...]
     features: tuple[str, ...]
@@ -130,11 +133,11 @@ def best_in_bucket(
     """
     anchor = tuple(sorted({whole(j, "anchor") for j in anchor}))
     if len(anchor) != whole(k, "k"):
-        raise ArgumentError("anchor must list k different positions of columns")
+        raise ArgumentError("anchor must list k different positions of variables")
     if not 0 <= whole(mistakes, "mistakes") <= k:
         raise ArgumentError("mistakes must lie between 0 and k")
     search = _Search(data, schema, k, asked, progress)
     if anchor[0] < 0 or anchor[-1] >= search.problem.p:
-        raise ArgumentError(f"anchor lists positions of columns, 0 to {search.problem.p - 1}")
+        raise ArgumentError(f"anchor lists positions of variables, 0 to {search.problem.p - 1}")
     ranked = search_bucket(search.engine, anchor, mistakes)
     return None if ranked is None else search.named(ranked)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
@@ -246,8 +246,13 @@ def price(
         planned = planned.with_rows(seal(planned, data, asked.get("y")).rows)
     declared = planned.stated.schema
     told = () if data is None or isinstance(data, Moments) else tuple(doubts(data, declared))
+    guarantee = planned.price() if planned.priced else None
+    if guarantee is not None and not planned.shared:
+        # The total under the neighbours that were asked for is known, its parts are not.
+        cost = guarantee.costs[guarantee.neighbours]
+        guarantee = replace(guarantee, costs={guarantee.neighbours: cost}, parts=())
     return Price(
-        guarantee=planned.price() if planned.priced else None,
+        guarantee=guarantee,
         mechanism=planned.mechanism.name,
         columns=(*declared.feature_names, declared.response.name),
         warnings=told,

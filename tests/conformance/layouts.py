@@ -83,7 +83,7 @@ class LayoutRecipe:
         cells = np.vstack([x, np.clip(np.rint(y), -STEPS, STEPS)])
         return Digest.of_cells(np.asarray(cells, dtype=np.int16, order="C"), "test")
 
-    @property
+    @cached_property
     def sensitivity(self) -> Sensitivity:
         return Sensitivity.of(self.problem)
 
@@ -104,7 +104,9 @@ class LayoutRecipe:
             oracle = scorer(self.digest, plain, unit)
             if hasattr(oracle, "row_loss"):
                 oracle.row_loss = scorer(self.digest, problem, unit).row_loss  # type: ignore[attr-defined]
-            ranked.append((int(oracle.scores(np.array([columns]))[0]), tuple(support)))
+            ranked.append(
+                (int(oracle.scores(np.array([columns], dtype=np.int64))[0]), tuple(support))
+            )
         return sorted(ranked)
 
 

@@ -1,22 +1,31 @@
-"""The engine against outside solvers: the 20 best of 50 problems with 20 to 60 variables."""
+"""The engine against outside solvers: the 20 best of 50 problems with 20 to 60 variables.
+
+And enumeration against them, on 300 small problems with an intercept or groups.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
+from conformance.layouts import LayoutRecipe, layout_recipes
+from dpsubset.errors import SearchLimitError
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
 from dpsubset.search.best import best_supports
 from dpsubset.search.engine import Engine, Limits
-from dpsubset.solvers import SOLVERS, SolverError, solve
+from dpsubset.solvers import SOLVERS, SolverError, certify, solve
 from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
 
 COUNT = 20
+LOSSES = ("least-squares", "logistic", "hinge", "huber")
+#: Those that know the cone program.
+CONES = ("scip", "gurobi-cones")
 
 
 @dataclass(frozen=True)
@@ -78,3 +87,53 @@ def test_agreement_on_other_losses(loss: str, solver: str) -> None:
     needs(solver)
     for seed in range(0, 50, 7):
         agree(solver, Instance(seed, loss))
+
+
+# -- intercept and groups -----------------------------------------------------------------------
+
+
+def layouts_for(solver: str) -> list[LayoutRecipe]:
+    """300 problems that the solver takes, with an intercept or groups of columns or both."""
+    losses = LOSSES[:1] if solver in CONES else LOSSES
+    found = []
+    for recipe in layout_recipes(losses, range(200, 350 if len(losses) == 1 else 250)):
+        problem = recipe.problem
+        ridge = problem.constraint == "box" or problem.ridge > 0 or solver in CONES
+        if problem.constraint != "l1" and ridge and problem.columns != problem.p:
+            found.append(recipe)
+    return found[:: max(1, len(found) // 300)]
+
+
+def answers_of_its_own(
+    solver: str, recipes: Sequence[LayoutRecipe], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the worst first guess and without swaps, so that the answer is the solver's own.
+
+    There may be none in time: linear programs of SCIP have been seen to take minutes.
+    """
+    monkeypatch.setattr(certify.Certified, "_search", lambda self: None)
+    late = 0
+    for recipe in recipes:
+        digest, problem, ranking = recipe.digest, recipe.problem, recipe.ranking
+        count, limits = 1 + recipe.seed % 3, Limits(seconds=15.0)
+        search = certify.Certified(digest, problem, recipe.sensitivity.unit, count, limits)
+        search._offer([support for _, support in ranking[-count:]])
+        search._guess = ranking[-1][1]
+        try:
+            found = search.find(SOLVERS[solver]()(digest, problem, limits))
+        except SearchLimitError:
+            late += 1
+            continue
+        assert found == ranking[:count], recipe
+    assert late <= len(recipes) // 50
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_intercept_and_groups_equal_enumeration_on_300_problems(
+    solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs(solver)
+    recipes = layouts_for(solver)
+    assert len(recipes) >= 300
+    answers_of_its_own(solver, recipes, monkeypatch)

@@ -142,7 +142,7 @@ def gradient_moves(
         one, other = moments_of_records([extreme]), moments_of_records([np.append(turned, -STEPS)])
         pairs[-1] = Pair(one, other, "extreme")
     times = 2 if problem.neighbours == "replace-one" else 1
-    bound = times * change(radius, weights, parts)
+    bound = times * change(problem.layout, radius, weights, parts)
     moves = []
     for pair in pairs:
         one, two = (
@@ -267,8 +267,9 @@ class BlindWalk(FrankWolfe):
     """Takes the change at b = 0 for the change everywhere: no record predicts anything."""
 
     def sensitivity(self, setting: Setting, weights: dict[int, int], taken: int) -> int:
-        moved = change(setting.problem.reach, weights, max(1, taken * (taken + 1) // 2))
-        parts = change(setting.problem.reach, {}, max(1, taken * (taken + 1) // 2))
+        layout, reach = setting.problem.layout, setting.problem.reach
+        moved = change(layout, reach, weights, max(1, taken * (taken + 1) // 2))
+        parts = change(layout, reach, {}, max(1, taken * (taken + 1) // 2))
         return super().sensitivity(setting, weights, taken) * parts // moved
 
 

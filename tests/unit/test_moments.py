@@ -452,6 +452,7 @@ def test_a_selection_from_moments_is_one_from_the_table(intercept: bool, tmp_pat
     of(table, constant=1).save(tmp_path / "m.npz")
     asked: dict[str, Any] = {
         "schema": SCHEMA, "k": 2, "epsilon": 1, "seed": 3, "draws": 200, "intercept": intercept,
+        "response_scale": "declared",
     }  # fmt: skip
     drawn = dpsubset.simulate(table[:, :-1], y=table[:, -1], **asked)
     assert len(drawn) > 1

@@ -60,8 +60,8 @@ def test_every_step_runs_at_a_part_and_the_unit_pays_all(
 ) -> None:
     given: dict[str, Any] = {"k": 1, "neighbours": neighbours, "response_scale": scale,
                              "mechanism": mechanism}  # fmt: skip
-    unit = plan(FRAME, THREE, epsilon=Fraction(6, 5), **given)
-    row = plan(FRAME, PLAIN, epsilon=Fraction(2, 5), **given)
+    unit = plan(FRAME, THREE, epsilon=Fraction(6, 5), **given).with_rows(len(FRAME))
+    row = plan(FRAME, PLAIN, epsilon=Fraction(2, 5), **given).with_rows(len(FRAME))
     assert unit.setting == row.setting
     assert unit.scale_epsilon == row.scale_epsilon
     assert unit.epsilon == row.epsilon == Fraction(2, 5)
@@ -141,7 +141,8 @@ def test_tables_that_differ_in_all_rows_of_a_unit_keep_epsilon_and_more_rows_do_
         for table in contrary(neighbours, rows):
             x, y = table[:, :3], table[:, 3]
             planned = plan(x, schema, y=y, k=1, epsilon=1, neighbours=neighbours,
-                           mechanism="exponential")  # fmt: skip
+                           mechanism="exponential", intercept=False,
+                           response_scale="declared")  # fmt: skip
             data = Data(seal(planned, x, y).read(planned.stated.problem))
             outcomes = planned.mechanism.outcomes(data, planned.setting)
             assert outcomes is not None

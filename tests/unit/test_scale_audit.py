@@ -41,7 +41,8 @@ shares = pytest.mark.parametrize("share", [Fraction(1, 20), Fraction(1, 2)], ids
 
 def planned(neighbours: Neighbours, share: Fraction, k: int = 1, **asked: object) -> Plan:
     scale = ResponseScale(ScaleRule.median(), share)
-    given = {"mechanism": "exponential", "response_scale": scale, **asked}
+    given = {"mechanism": "exponential", "response_scale": scale, "intercept": False, "reach": 1,
+             **asked}  # fmt: skip
     return plan(
         np.zeros((1, 3)), bounds=dps.Bounds(x=1, y=1), y=np.zeros(1), k=k, epsilon=EPSILON,
         neighbours=neighbours, **given,

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from benchmarks.solvers import Published
 
+from conformance.layouts import layout_recipes
 from conformance.recipes import DESIGNS, Recipe
 from dpsubset import Bounds, SearchLimitError, best_subset, solvers, top_supports
 from dpsubset.errors import ArgumentError
@@ -25,7 +26,13 @@ from dpsubset.solvers.quiet import silent_stderr
 from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
 from dpsubset.table.sealed import SealedTable
-from statistical.test_solver_agreement import Instance, needs
+from statistical.test_solver_agreement import (
+    CONES,
+    Instance,
+    answers_of_its_own,
+    layouts_for,
+    needs,
+)
 
 PACKAGES = {
     "highs": "highspy",
@@ -37,6 +44,7 @@ SOLVERS = tuple(PACKAGES)
 OUTER = ("highs", "gurobi")
 BOUNDS = Bounds(x=1.0, y=1.0)
 RECORD_LOSSES = ("logistic", "hinge", "huber")
+LOSSES = ("least-squares", *RECORD_LOSSES)
 
 
 def table(p: int = 15, n: int = 200) -> tuple[np.ndarray, np.ndarray]:
@@ -274,6 +282,40 @@ def test_the_worst_first_guess_is_put_right_by_the_solver(
         search._guess = recipe.ranking[-1][1]
         found = search.find(solvers.SOLVERS[solver]()(digest, problem, Limits()))
         assert found == recipe.ranking[:1], recipe
+
+
+# -- intercept and groups -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_intercept_and_groups_equal_enumeration(
+    solver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a part of the 300 problems that the statistical suite has."""
+    needs(solver)
+    recipes = layouts_for(solver)
+    assert len(recipes) >= 300
+    answers_of_its_own(solver, recipes[:: 6 if solver in CONES else 2], monkeypatch)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_cuts_by_columns_lie_below_every_score_and_touch(loss: str) -> None:
+    for recipe in layout_recipes((loss,), range(200, 206)):
+        problem, unit = recipe.problem, float(recipe.sensitivity.unit)
+        if problem.constraint == "l1" or (problem.constraint == "ball" and problem.ridge == 0):
+            continue
+        cuts, rng, p = planes(recipe.digest, problem), np.random.default_rng(recipe.seed), problem.p
+        score, support = recipe.ranking[recipe.seed % len(recipe.ranking)]
+        whole = np.zeros(p)
+        whole[list(support)] = 1.0
+        for z in (whole, rng.dirichlet(np.ones(p)), rng.random(p)):
+            base, gains = cuts.at(z)
+            assert gains.shape == (p,)
+            for other, s in recipe.ranking:
+                assert base - gains[list(s)].sum() <= (other + 1) * unit + 1e-9, recipe
+        base, gains = cuts.at(whole)
+        missing = score * unit - (base - gains @ whole)
+        assert missing <= 2 * unit + 1e-5 * recipe.digest.n, recipe
 
 
 @pytest.mark.parametrize("kind", DESIGNS)

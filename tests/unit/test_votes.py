@@ -36,6 +36,7 @@ from dpsubset.mechanisms.stability import (
 )
 from dpsubset.privacy.noise import float_scale, top_scale
 from dpsubset.privacy.random import Randomness, SeededSource
+from dpsubset.public.layout import Layout
 from dpsubset.public.problem import Problem
 from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS
@@ -61,6 +62,18 @@ def made_up(n: int, p: int, active: Sequence[int], seed: int, noise: float = 0.0
 # The vote of a block.
 
 
+def cast(
+    x: np.ndarray, y: np.ndarray, k: int, always: Sequence[int] = (), layout: Layout | None = None,
+    intercept: bool = False,
+) -> Vote:  # fmt: skip
+    """The vote of records; the intercept's column is put behind the others."""
+    choices = x.shape[1] if layout is None else layout.choices
+    problem = Problem.state(choices, k, always_include=always, layout=layout, intercept=intercept)
+    if intercept:
+        x = np.column_stack([x, np.full(len(x), float(problem.layout.level))])
+    return vote(x, y, problem)
+
+
 def first_of_size(
     x: np.ndarray, y: np.ndarray, size: int, cheap: Sequence[int] = (), factor: float = 1e5
 ) -> Vote:
@@ -83,7 +96,7 @@ def first_of_size(
 def test_a_vote_is_where_k_variables_are_active_on_the_lasso_path(seed: int, k: int) -> None:
     scaled = made_up(40, 12, [3, 5, 8, 9], seed, noise=0.5) / STEPS
     x, y = scaled[:, :-1], scaled[:, -1]
-    assert vote(x, y, k) == first_of_size(x, y, k)
+    assert cast(x, y, k) == first_of_size(x, y, k)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -91,11 +104,39 @@ def test_columns_always_included_are_not_penalised(seed: int) -> None:
     scaled = made_up(60, 10, [1, 4, 7], seed, noise=0.5) / STEPS
     x, y = scaled[:, :-1], scaled[:, -1]
     wanted = set(first_of_size(x, y, 4, cheap=[1, 2])) - {1, 2}
-    assert vote(x, y, 4, [1, 2]) == tuple(sorted(wanted))
-    assert vote(x, y, 2, [1, 2]) == ()
+    assert cast(x, y, 4, [1, 2]) == tuple(sorted(wanted))
+    assert cast(x, y, 2, [1, 2]) == ()
     copies = np.column_stack([x, x[:, 1], x[:, 1] + x[:, 2]])
     # What they explain to the last bit is not explained again by rounding errors.
-    assert vote(copies, y, 4, [1, 2]) == tuple(sorted(wanted))
+    assert cast(copies, y, 4, [1, 2]) == tuple(sorted(wanted))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_an_intercept_is_like_a_column_that_is_always_included(seed: int) -> None:
+    scaled = made_up(60, 10, [1, 4, 7], seed, noise=0.5) / STEPS
+    x, y = np.clip(scaled[:, :-1] + 0.4, -1, 1), scaled[:, -1] / 2 + 0.5
+    centred = x - x.mean(axis=0), y - y.mean()
+    assert cast(x, y, 3, intercept=True) == cast(*centred, 3) == first_of_size(*centred, 3)
+    with_ones = np.column_stack([x, np.ones(len(x))])
+    assert cast(x, y, 3, intercept=True) == cast(with_ones, y, 4, [10])
+    assert cast(x, y, 3, [2], intercept=True) == cast(with_ones, y, 4, [2, 10])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_choice_is_active_where_one_of_its_columns_is(seed: int) -> None:
+    scaled = made_up(60, 10, [1, 4, 7], seed, noise=0.5) / STEPS
+    x, y = scaled[:, :-1], scaled[:, -1]
+    layout = Layout.of([3, 1, 2, 4], [3, 1, 1, 4])
+    # Column by column until so many choices own one.
+    columns, size = cast(x, y, 1), 1
+    while len({int(layout.owners[j]) for j in columns}) < 2:
+        size += 1
+        columns = cast(x, y, size)
+    assert cast(x, y, 2, layout=layout) == tuple(sorted({int(layout.owners[j]) for j in columns}))
+    assert cast(x, y, 4, layout=layout) == (0, 1, 2, 3)
+    kept = np.column_stack([x[:, :3], x])  # choice 0 by hand: its columns are in every model
+    plain = cast(kept[:, 3:], y, 4, [0, 1, 2])
+    assert cast(x, y, 2, [0], layout=layout) == (int(layout.owners[plain[0]]),)
 
 
 def hostile_blocks() -> Iterator[tuple[str, np.ndarray]]:
@@ -127,7 +168,7 @@ def test_no_block_fails_or_speaks(
     for k in range(max(1, len(always)), 7):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            found = vote(x, y, k, always)
+            found = cast(x, y, k, always)
         assert len(found) <= k - len(always)
         assert found == tuple(sorted(set(found)))
         assert not set(found) & set(always)
@@ -138,8 +179,8 @@ def test_no_block_fails_or_speaks(
 
 def test_where_the_library_fails_there_is_no_vote() -> None:
     # No table that has passed the door holds such values; the library refuses them.
-    assert vote(np.full((9, 6), np.nan), np.ones(9), 2) == ()
-    assert vote(np.ones((0, 6)), np.ones(0), 2) == ()
+    assert cast(np.full((9, 6), np.nan), np.ones(9), 2) == ()
+    assert cast(np.ones((0, 6)), np.ones(0), 2) == ()
 
 
 def test_votes_are_silent_in_threads_too() -> None:
@@ -150,7 +191,7 @@ def test_votes_are_silent_in_threads_too() -> None:
     with warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         with ThreadPoolExecutor(8) as pool:
-            votes = list(pool.map(lambda _: vote(block[:, :-1], block[:, -1], 12), range(64)))
+            votes = list(pool.map(lambda _: cast(block[:, :-1], block[:, -1], 12), range(64)))
         assert len(set(votes)) == 1
         assert heard == []
 

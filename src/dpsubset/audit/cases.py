@@ -1,7 +1,8 @@
 """A small audit of any mechanism: problems, neighbours, both audits, a verdict.
 
-Every mechanism of the table can be audited without being named here: on two small problems, under
-every loss that it can do and both relations of neighbours, with random and contrary pairs.
+Every mechanism of the table can be audited without being named here: on two small problems, and on
+three with an intercept or groups, under every loss that it can do and both relations of neighbours,
+with random and contrary pairs.
 `RECIPES` says what is special about some of them. All data are made up.
 """
 
@@ -20,10 +21,12 @@ from ..errors import ArgumentError
 from ..losses import LOSSES
 from ..mechanisms import Mechanism, Setting, mechanism
 from ..privacy.guarantee import RELATIONS, Cost, shown_cost
+from ..public.layout import Layout
 from ..public.problem import Problem
 from .empirical import RUNS, EmpiricalAudit, audit_empirical
 from .exact import Audit, Pair, audit_exact, contrary_pairs, label_pairs, neighbouring_pairs
 from .pairs import favoured_pairs, tipped_pairs, turning_pairs
+from .rows import is_plain
 
 #: Told what share of the work is done.
 Progress = Callable[[float], None]
@@ -37,6 +40,17 @@ _MANY, _FEW = 2000, 100
 DELTA = Fraction(1, 1000)
 #: Seconds for the draws under one loss and one relation, unless told otherwise.
 SECONDS = 2.0
+
+
+#: Problems whose choices are not columns: columns of each choice, how wide it is, with or without
+#: an intercept, and the reach as a multiple of the loss's own, at which contrary pairs come close
+#: to epsilon. Numbers with an intercept; groups of numbers with one; levels, with one and without.
+LAYOUTS: tuple[tuple[tuple[int, ...], tuple[int, ...], bool, float], ...] = (
+    ((1, 1, 1), (1, 1, 1), True, 0.9),
+    ((3, 3, 3), (3, 3, 3), True, 0.9),
+    ((3, 3, 3), (1, 1, 1), True, 0.45),
+    ((3, 3, 3), (1, 1, 1), False, 0.45),
+)
 
 
 def few_contrary_pairs(problem: Problem) -> Iterator[Pair]:
@@ -55,6 +69,8 @@ class Recipe:
     shapes : tuple
         (p, k, reach) of the problems, the reach as a multiple of the loss's own; draws are made on
         the first.
+    layouts : tuple
+        Problems with an intercept or groups, as in `LAYOUTS`; for exact audits.
     constraint : str
         Which coefficients are allowed.
     pairs : callable
@@ -67,6 +83,7 @@ class Recipe:
 
     options: Mapping[str, Any] = field(default_factory=dict)
     shapes: tuple[tuple[int, int, float], ...] = ((4, 1, 0.5), (5, 2, 1.0))
+    layouts: tuple[tuple[tuple[int, ...], tuple[int, ...], bool, float], ...] = LAYOUTS
     constraint: str = "box"
     pairs: Callable[[Problem], Iterable[Pair]] = few_contrary_pairs
     delta: Fraction | None = None
@@ -284,7 +301,8 @@ def audit(
             )
             if listed.pairs:
                 exact.append(Finding(problem, promise.claimed, listed))
-        if (problem.p, problem.k) == recipe.shapes[0][:2]:  # draws are for the first shape
+        first = (problem.p, problem.k) == recipe.shapes[0][:2] and is_plain(problem.layout)
+        if first:  # draws are for the first shape
             promises = _by_promise(chosen, setting, recipe.pairs(problem))
             for promise, pairs in promises:
                 drawn = audit_empirical(
@@ -323,10 +341,18 @@ def _losses(asked: str | Sequence[str] | None) -> list[str]:
 
 
 def _problems(recipe: Recipe, losses: Iterable[str]) -> Iterator[Problem]:
+    losses = list(losses)
     for loss, (p, k, reach), relation in itertools.product(losses, recipe.shapes, RELATIONS):
         yield Problem.state(
             p, k, loss=loss, reach=reach * LOSSES[loss].reach, constraint=recipe.constraint,
             neighbours=relation,
+        )  # fmt: skip
+    for loss, design, relation in itertools.product(losses, recipe.layouts, RELATIONS):
+        sizes, widths, intercept, reach = design
+        yield Problem.state(
+            len(sizes), 1, loss=loss, reach=reach * LOSSES[loss].reach,
+            constraint=recipe.constraint, neighbours=relation, intercept=intercept,
+            layout=Layout.of(sizes, widths),
         )  # fmt: skip
 
 

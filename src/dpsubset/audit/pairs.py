@@ -10,6 +10,7 @@ import numpy as np
 from ..public.problem import Problem
 from ..table.door import STEPS
 from .exact import Pair, neighbours_of, shade
+from .rows import placed
 
 
 def favoured_pairs(problem: Problem) -> Iterator[Pair]:
@@ -23,6 +24,7 @@ def favoured_pairs(problem: Problem) -> Iterator[Pair]:
     agree = np.append(np.where(first, -shaded, shaded), STEPS)
     for_0 = np.append(np.where(first, -shaded, -STEPS), STEPS)
     against = np.append(np.where(first, STEPS, shaded), STEPS)
+    agree, for_0, against = (placed(problem, cells) for cells in (agree, for_0, against))
     for times in (0, 1, 3, 8, 16):
         rest, copies = np.array([agree, for_0]), np.array([400, times])
         yield neighbours_of(problem, rest, copies, for_0, against, f"favoured by {times} records")
@@ -38,15 +40,13 @@ def tipped_pairs(problem: Problem) -> Iterator[Pair]:
     rows = []
     for y, e, other in itertools.product((-half, half), repeat=3):
         cells = [y + e, y - e, y + other, y - other]
-        rows.append([*cells, *[0] * (problem.p - 4), y])
-    for_01 = [half, half, -half, -half, *[0] * (problem.p - 4), half]
-    for_23 = [-half, -half, half, half, *[0] * (problem.p - 4), half]
+        rows.append(placed(problem, [*cells, *[0] * (problem.p - 4), y]))
+    for_01 = placed(problem, [half, half, -half, -half, *[0] * (problem.p - 4), half])
+    for_23 = placed(problem, [-half, -half, half, half, *[0] * (problem.p - 4), half])
     for times in (10, 50, 200):
         copies = np.full(len(rows), times)
         label = f"tipped, {8 * times} records"
-        yield neighbours_of(
-            problem, np.array(rows), copies, np.array(for_23), np.array(for_01), label
-        )
+        yield neighbours_of(problem, np.array(rows), copies, for_23, for_01, label)
 
 
 def turning_pairs(problem: Problem) -> Iterator[Pair]:
@@ -59,5 +59,6 @@ def turning_pairs(problem: Problem) -> Iterator[Pair]:
         light[[mine, -1]] = STEPS // 300
         stay[[mine, -1]] = STEPS
         turn[[other, -1]] = STEPS
+        light, stay, turn = (placed(problem, cells) for cells in (light, stay, turn))
         label = f"turns from {mine} to {other}, {n} others"
         yield neighbours_of(problem, light[None], np.array([n]), turn, stay, label)

@@ -112,7 +112,10 @@ def _held(finding: Finding) -> str:
 
 
 def _where(problem: Problem) -> str:
-    return f"{problem.k} of {problem.p} variables, {problem.neighbours}"
+    layout = problem.layout
+    columns = f" in {layout.columns - layout.has_intercept} columns" if layout.grouped else ""
+    intercept = ", with an intercept" if layout.has_intercept else ""
+    return f"{problem.k} of {problem.p} variables{columns}{intercept}, {problem.neighbours}"
 
 
 def _dict(report: Report) -> dict[str, Any]:
@@ -137,6 +140,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "loss": problem.loss,
         "p": problem.p,
         "k": problem.k,
+        "columns": problem.columns,
+        "intercept": problem.layout.has_intercept,
         "neighbours": problem.neighbours,
         "promised": {
             "epsilon": float_up(audit.promised.epsilon),

@@ -19,7 +19,7 @@ from ..privacy.random import Randomness
 from ..public.problem import whole
 from ..search.enumerate import list_supports
 from .shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
-from .shared.gradient import Gradient, change, coarse_change, coarseness
+from .shared.gradient import Gradient, change, coarse_change, coarseness, owner
 from .shared.rounds import RECORDS, Rounds, check_linear
 
 #: Most sequences of vertices that the closed form goes through.
@@ -36,7 +36,7 @@ class FrankWolfe(Mechanism):
     Attributes
     ----------
     iterations : int, optional
-        How many steps; twice k by default.
+        How many steps; twice k by default, and two more with an intercept.
     """
 
     iterations: int | None = None
@@ -52,6 +52,9 @@ class FrankWolfe(Mechanism):
     running_time = "milliseconds to seconds, for any p: a few columns of X'X"
     use_when = "p is huge and variables are correlated, or results are to be compared"
     takes_delta = "may"
+    takes_groups = takes_intercept = True
+    on_groups = "a choice counts with the largest coefficient of its columns"
+    on_intercept = "one more coordinate of the ball; k does not count it"
     seedable = False
     randomness = OPENDP_NOISE
 
@@ -69,7 +72,8 @@ class FrankWolfe(Mechanism):
 
     def steps(self, setting: Setting) -> int:
         """T."""
-        return self.iterations or min(2 * setting.problem.k, 1000)
+        problem = setting.problem
+        return self.iterations or min(2 * (problem.k + problem.layout.has_intercept), 1000)
 
     def rounds(self, setting: Setting) -> Rounds:
         """T rounds of a single pick."""
@@ -77,16 +81,15 @@ class FrankWolfe(Mechanism):
 
     def sensitivity(self, setting: Setting, weights: Weights, taken: int) -> int:
         """How far neighbours can move a score after this many steps."""
-        moved = change(setting.problem.reach, weights, _parts(taken))
+        moved = _change(setting, weights, taken)
         return RECORDS[setting.problem.neighbours] * coarse_change(moved)
 
     def scores(
         self, gradient: Gradient, setting: Setting, weights: Weights, taken: int
     ) -> list[int]:
-        """Of the vertices +e_0, ..., +e_(p-1), -e_0, ..., -e_(p-1)."""
-        parts = _parts(taken)
-        divisor = coarseness(change(setting.problem.reach, weights, parts))
-        entries = gradient.at(weights, parts)
+        """Of the vertices +e_0, +e_1, ..., then -e_0, -e_1, ...: two for each column."""
+        divisor = coarseness(_change(setting, weights, taken))
+        entries = gradient.at(weights, _parts(taken))
         return [entry // divisor for entry in entries] + [-entry // divisor for entry in entries]
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
@@ -102,7 +105,7 @@ class FrankWolfe(Mechanism):
     ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
         """Sums over all sequences of vertices, where they are few."""
         problem, steps = setting.problem, self.steps(setting)
-        if (2 * problem.p) ** (steps - 1) > _LARGEST_WALK:
+        if (2 * problem.columns) ** (steps - 1) > _LARGEST_WALK:
             return None
         rounds, gradient = self.rounds(setting), _gradient(data, setting)
         # Walks that end in the same weights continue alike.
@@ -114,7 +117,8 @@ class FrankWolfe(Mechanism):
                 scale = rounds.pick_scale(1, self.sensitivity(setting, weights, taken))
                 logs = rounds.log_pick(self.scores(gradient, setting, weights, taken), scale)
                 for vertex, log in enumerate(logs.tolist()):
-                    after = tuple(sorted(stepped(weights, vertex, taken, problem.p).items()))
+                    further = stepped(weights, vertex, taken, problem.columns)
+                    after = tuple(sorted(further.items()))
                     total = np.logaddexp(longer.get(after, -np.inf), so_far + log)
                     longer[after] = float(total)
             walks = longer
@@ -127,12 +131,14 @@ class FrankWolfe(Mechanism):
 
     def details(self, setting: Setting) -> list[str]:
         """The steps, and how far a row moves them."""
-        reach = setting.problem.reach
+        reach, layout = setting.problem.reach, setting.problem.layout
+        intercept = ", the intercept's coordinate among them" if layout.has_intercept else ""
+        group = "; a variable has the largest of its columns' coefficients" * layout.grouped
         return [
             f"{self.steps(setting)} steps in the l1 ball of radius {shown_up(reach)}, scaled "
-            f"units. A row added or removed moves an entry of the gradient by at most "
-            f"{shown_up(1 + reach)}, a row replaced by at most {shown_up(2 * (1 + reach))}.",
-            "If fewer than k variables were visited, the first columns of the table fill up: they "
+            f"units{intercept}{group}. A row added or removed moves an entry of the gradient by at "
+            f"most {shown_up(1 + reach)}, a row replaced by at most {shown_up(2 * (1 + reach))}.",
+            "If fewer than k variables were visited, the first of the table fill up: they "
             "carry no information.",
             self.rounds(setting).details(setting),
         ]
@@ -150,23 +156,36 @@ class _Walk(Sampler):
             scores = mechanism.scores(self._gradient, setting, weights, taken)
             sensitivity = mechanism.sensitivity(setting, weights, taken)
             [vertex] = self._rounds.pick(scores, 1, sensitivity)
-            weights = stepped(weights, vertex, taken, setting.problem.p)
+            weights = stepped(weights, vertex, taken, setting.problem.columns)
         return largest(weights, setting)
 
 
-def stepped(weights: Weights, vertex: int, taken: int, p: int) -> Weights:
+def stepped(weights: Weights, vertex: int, taken: int, columns: int) -> Weights:
     """The weights after one more step: the t-th vertex weighs t."""
-    sign, column = (1, vertex) if vertex < p else (-1, vertex - p)
+    sign, column = (1, vertex) if vertex < columns else (-1, vertex - columns)
     after = {**weights, column: weights.get(column, 0) + sign * (taken + 1)}
     return {j: weight for j, weight in after.items() if weight}
 
 
 def largest(weights: Weights, setting: Setting) -> tuple[int, ...]:
-    """Columns always included, then those of largest weight; the first columns win ties."""
+    """Choices always included, then those of largest weight; the first win ties.
+
+    A choice has the largest weight of its columns; the intercept is no choice.
+    """
     problem = setting.problem
     always = set(problem.always_include)
-    order = sorted(range(problem.p), key=lambda j: (j not in always, -abs(weights.get(j, 0)), j))
+    most = [0] * (problem.p + 1)
+    for column, weight in weights.items():
+        j = owner(problem.layout, column)
+        most[j] = max(most[j], abs(weight))
+    order = sorted(range(problem.p), key=lambda j: (j not in always, -most[j], j))
     return tuple(sorted(order[: problem.k]))
+
+
+def _change(setting: Setting, weights: Weights, taken: int) -> int:
+    """How far one record moves an entry of the gradient."""
+    problem = setting.problem
+    return change(problem.layout, problem.reach, weights, _parts(taken))
 
 
 def _parts(taken: int) -> int:

@@ -2,7 +2,9 @@
 
     u = b - step / rows * (X'X b - X'y + ridge b),   S = noisy top k of |u|,   b_S = u_S + noise
 
-Values of u are released between rounds; the support of the last round is the outcome.
+Values of u are released between rounds; the support of the last round is the outcome. A choice of
+several columns is kept or dropped as a whole, by its largest |u|; the intercept is always kept, and
+k does not count it.
 """
 
 from __future__ import annotations
@@ -74,6 +76,9 @@ class HardThresholding(Mechanism):
     running_time = "milliseconds to seconds, for any p: a few columns of X'X"
     use_when = "p is huge, n is large and a delta is acceptable; to compare with the literature"
     takes_delta = "may"
+    takes_groups = takes_intercept = True
+    on_groups = "a choice is kept by its largest coefficient, and all of its columns with it"
+    on_intercept = "one more coefficient, always kept, whose value is released with the others"
     seedable = False
     randomness = OPENDP_NOISE
 
@@ -107,15 +112,20 @@ class HardThresholding(Mechanism):
 
     def sensitivity(self, setting: Setting, b: Coefficients) -> int:
         """How far neighbours can move an entry of `targets`."""
-        moved = change(_radius(setting.problem), b, self.GRID)
+        moved = self._change(setting.problem, b)
         return RECORDS[setting.problem.neighbours] * coarse_change(moved)
+
+    def _change(self, problem: Problem, b: Coefficients) -> int:
+        """How far one record moves an entry of the gradient."""
+        return change(problem.layout, _radius(problem), b, self.GRID)
 
     def targets(self, gradient: Gradient, setting: Setting, b: Coefficients) -> list[int]:
         """u in whole numbers: in units of radius / GRID they stand for targets * divisor / weight.
 
-        Here the divisor is the `coarseness` and weight the public number of `_weight`.
+        One for each column, the intercept's last. Here the divisor is the `coarseness` and weight
+        the public number of `_weight`.
         """
-        divisor = coarseness(change(_radius(setting.problem), b, self.GRID))
+        divisor = coarseness(self._change(setting.problem, b))
         entries = gradient.at(b, self.GRID)
         weight = self._weight(setting)
         for column, value in b.items():
@@ -126,7 +136,7 @@ class HardThresholding(Mechanism):
         self, setting: Setting, b: Coefficients, columns: Iterable[int], noisy: Iterable[int]
     ) -> Coefficients:
         """The next b: noisy targets on the grid, shrunk into the coefficient set."""
-        divisor = coarseness(change(_radius(setting.problem), b, self.GRID))
+        divisor = coarseness(self._change(setting.problem, b))
         weight = self._weight(setting)
         values = [_rounded(value * divisor, weight) for value in noisy]
         return self.shrunk(setting.problem, dict(zip(columns, values, strict=True)))
@@ -174,7 +184,7 @@ class HardThresholding(Mechanism):
     def transcripts(self, data: Data, setting: Setting) -> dict[Transcript, float] | None:
         """Every run and the logarithm of its probability: what the guarantee really covers."""
         problem, rounds = setting.problem, self.rounds(setting)
-        between = problem.supports * (2 * self.GRID + 1) ** problem.k
+        between = problem.supports * (2 * self.GRID + 1) ** problem.most_columns
         if self.iterations > 1 and (
             rounds.measure == "zcdp" or between ** (self.iterations - 1) > _LARGEST_WALK
         ):
@@ -191,8 +201,9 @@ class HardThresholding(Mechanism):
                     if not left:
                         longer[(*run, (support, ()))] = so_far + log
                         continue
-                    scale = rounds.value_scale(problem.k, sensitivity)
-                    for after, more in self._log_settled(setting, b, support, targets, scale):
+                    columns = problem.layout.of_support(support).tolist()
+                    scale = rounds.value_scale(len(columns), sensitivity)
+                    for after, more in self._log_settled(setting, b, columns, targets, scale):
                         key = (*run, (support, after))
                         longer[key] = _add(longer.get(key), so_far + log + more)
             runs = longer
@@ -202,23 +213,23 @@ class HardThresholding(Mechanism):
         self,
         setting: Setting,
         b: Coefficients,
-        support: tuple[int, ...],
+        columns: list[int],
         targets: list[int],
         scale: Fraction,
     ) -> Iterable[tuple[tuple[tuple[int, int], ...], float]]:
-        """Every next b on this support, with the logarithm of its probability; once or more."""
+        """Every next b on these columns, with the logarithm of its probability; once or more."""
         grid = self.GRID
-        divisor = coarseness(change(_radius(setting.problem), b, grid))
+        divisor = coarseness(self._change(setting.problem, b))
         weight = self._weight(setting)
         cells = []
-        for j in support:
+        for j in columns:
             # The least noisy target that rounds to q or more.
             starts = [-(-weight * (2 * q - 1) // (2 * divisor)) for q in range(1 - grid, grid + 1)]
             edges = [None, *(start - targets[j] for start in starts), None]
             logs = [_log_laplace(low, high, scale) for low, high in itertools.pairwise(edges)]
             cells.append(list(zip(range(-grid, grid + 1), logs, strict=True)))
         for choice in itertools.product(*cells):
-            values = {j: value for j, (value, _) in zip(support, choice, strict=True)}
+            values = {j: value for j, (value, _) in zip(columns, choice, strict=True)}
             after = self.shrunk(setting.problem, values)
             yield tuple(sorted(after.items())), sum(log for _, log in choice)
 
@@ -226,12 +237,16 @@ class HardThresholding(Mechanism):
         """The steps, and how far a row moves them."""
         reach = setting.problem.reach
         rows = "" if self.rows is None else f", taken to be {self.rows}"
+        layout = setting.problem.layout
+        kept = "; a variable is kept by the largest of its columns' coefficients" * layout.grouped
+        if layout.has_intercept:
+            kept += "; the intercept's is one more coefficient, always kept"
         return [
             f"{self.iterations} gradient steps of size {float(self.step):.6g} over the number of "
             f"rows{rows}, "
             f"coefficients in the {setting.problem.constraint} of radius "
-            f"{setting.problem.radius:.6g}, scaled units; {float(self.share):.4g} of the budget "
-            "for picks if there is more than one step.",
+            f"{setting.problem.radius:.6g}, scaled units{kept}; {float(self.share):.4g} of the "
+            "budget for picks if there is more than one step.",
             "A row added or removed moves an entry of the gradient by at most "
             f"{shown_up(1 + reach)}, a row replaced by at most {shown_up(2 * (1 + reach))}.",
             self.rounds(setting).details(setting),
@@ -247,27 +262,35 @@ class _Descent(Sampler):
     def draw(self, rng: Randomness) -> Outcome:
         mechanism, setting, rounds = self._mechanism, self._setting, self._rounds
         problem = setting.problem
-        columns = problem.free
+        free, layout = problem.free, problem.layout
         b: Coefficients = {}
         support: tuple[int, ...] = ()
         for left in range(mechanism.iterations - 1, -1, -1):
             targets = mechanism.targets(self._gradient, setting, b)
             sensitivity = mechanism.sensitivity(setting, b)
-            scores = [abs(targets[j]) for j in columns]
-            picks = rounds.pick(scores, problem.picks, sensitivity)
-            support = problem.support(columns[i] for i in picks)
+            picks = rounds.pick(_scores(problem, targets), problem.picks, sensitivity)
+            support = problem.support(free[i] for i in picks)
             if left:
-                noisy = rounds.release([targets[j] for j in support], sensitivity)
-                b = mechanism.settled(setting, b, support, noisy)
+                columns = layout.of_support(support).tolist()
+                noisy = rounds.release([targets[i] for i in columns], sensitivity)
+                b = mechanism.settled(setting, b, columns, noisy)
         return support
 
 
 def _log_supports(
     rounds: Rounds, problem: Problem, targets: list[int], sensitivity: int
 ) -> dict[tuple[int, ...], float]:
-    columns = problem.free
-    sets = rounds.log_sets([abs(targets[j]) for j in columns], problem.picks, sensitivity)
-    return {problem.support(columns[i] for i in chosen): log for chosen, log in sets.items()}
+    free = problem.free
+    sets = rounds.log_sets(_scores(problem, targets), problem.picks, sensitivity)
+    return {problem.support(free[i] for i in chosen): log for chosen, log in sets.items()}
+
+
+def _scores(problem: Problem, targets: list[int]) -> list[int]:
+    """|u| of what there is a choice about; the largest, of several columns."""
+    if not problem.layout.grouped:
+        return [abs(targets[j]) for j in problem.free]
+    starts = problem.layout.starts.tolist()
+    return [max(map(abs, targets[starts[j] : starts[j + 1]])) for j in problem.free]
 
 
 def _log_laplace(low: int | None, high: int | None, scale: Fraction) -> float:

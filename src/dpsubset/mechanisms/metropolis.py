@@ -25,7 +25,15 @@ from ..privacy.random import Randomness
 from ..public.problem import whole
 from ..search.enumerate import ScoredSupports, enumerate_supports
 from .exponential import Exponential
-from .shared.base import Data, Mechanism, Outcome, Sampler, Setting
+from .shared.base import (
+    SCORED_GROUPS,
+    SCORED_INTERCEPT,
+    Data,
+    Mechanism,
+    Outcome,
+    Sampler,
+    Setting,
+)
 from .shared.chain import Chain, after, transition_matrix
 
 #: Most supports whose transition matrix is written down.
@@ -67,6 +75,9 @@ class Metropolis(Mechanism):
     running_time = "microseconds a step; nobody knows how many steps are enough"
     use_when = "published figures are to be reproduced; exponential draws its target exactly"
     takes_delta = "must"
+    takes_groups = takes_intercept = True
+    on_groups = SCORED_GROUPS
+    on_intercept = SCORED_INTERCEPT
 
     def __post_init__(self) -> None:
         self._settle(steps=whole(self.steps, "steps"))

@@ -29,7 +29,16 @@ from ..search.enumerate import ScoredSupports, enumerate_supports
 from ..search.race import Race
 from ..search.region import Region
 from .permute_and_flip import PermuteAndFlip
-from .shared.base import Data, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
+from .shared.base import (
+    SCORED_GROUPS,
+    SCORED_INTERCEPT,
+    Data,
+    Mechanism,
+    Outcome,
+    Sampler,
+    ScoreMechanism,
+    Setting,
+)
 from .shared.plain import PLAIN, check_form, flips
 
 Support = tuple[int, ...]
@@ -55,6 +64,9 @@ class Mistakes(Mechanism):
     form: str = "exponential"
 
     any_loss = True
+    takes_groups = takes_intercept = True
+    on_groups = SCORED_GROUPS
+    on_intercept = SCORED_INTERCEPT
     name = "mistakes"
     place = 4
     summary = (

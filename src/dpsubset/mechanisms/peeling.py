@@ -28,6 +28,12 @@ class Peeling(Mechanism):
     running_time = "milliseconds, for any p: one look at X'y"
     use_when = "p is huge and variables are nearly uncorrelated: it looks at them one by one"
     takes_delta = "may"
+    takes_groups = takes_intercept = True
+    on_groups = "a choice counts with the largest |x_j'y| of its columns"
+    on_intercept = (
+        "plays no part: values count from the middle of their bounds, 0 and 1 for levels, so a "
+        "response that is far from its middle favours columns that are, too"
+    )
     seedable = False
     randomness = OPENDP_NOISE
 
@@ -41,7 +47,10 @@ class Peeling(Mechanism):
         return Rounds.of(setting, 1, setting.problem.picks)
 
     def change(self, setting: Setting) -> int:
-        """How far neighbours can move |X'y|_j: a record adds x_j y, of size at most STEPS^2."""
+        """How far neighbours can move |X'y|_j: a record adds x_j y, of size at most STEPS^2.
+
+        The largest of several moves no further than each of them.
+        """
         return RECORDS[setting.problem.neighbours] * STEPS**2
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
@@ -61,12 +70,19 @@ class Peeling(Mechanism):
     def details(self, setting: Setting) -> list[str]:
         """The score, and how far a row moves it."""
         scale = self.rounds(setting).pick_scale(setting.problem.picks, self.change(setting))
-        return [
-            "Score of a variable: |x_j'y| in scaled units. A row added or removed moves it by at "
-            f"most 1, a row replaced by at most 2; scale of the noise: "
+        layout = setting.problem.layout
+        several = ", the largest of its columns' where it has several" if layout.grouped else ""
+        told = [
+            f"Score of a variable: |x_j'y| in scaled units{several}. A row added or removed moves "
+            f"it by at most 1, a row replaced by at most 2; scale of the noise: "
             f"{shown_up(scale / STEPS**2)}. Coefficients, reach and ridge play no part.",
-            self.rounds(setting).details(setting),
         ]
+        if layout.has_intercept:
+            told.append(
+                "Nor does the intercept: variables and response count from the middle of their "
+                "bounds, and nothing is taken off for their means."
+            )
+        return [*told, self.rounds(setting).details(setting)]
 
 
 class _Peeler(Sampler):
@@ -95,6 +111,9 @@ def log_supports(
 
 
 def _scores(data: Data, problem: Problem) -> list[int]:
-    """|x'y| of the variables there is a choice about."""
-    c = data.digest.c.tolist()
-    return [abs(c[j]) for j in problem.free]
+    """|x'y| of the variables there is a choice about; the largest, of several columns."""
+    each, layout = np.abs(data.digest.c), problem.layout
+    if layout.grouped:
+        each = np.maximum.reduceat(each[: layout.starts[-1]], layout.starts[:-1])
+    size = each.tolist()
+    return [size[j] for j in problem.free]

@@ -101,11 +101,12 @@ class SampleAggregate(LassoVotes):
             f"and moves the count of a variable by at most {MOVES}, added, removed or replaced.",
             f"Variables are picked in {setting.problem.picks} rounds at scale "
             f"{shown_up(self.scale(setting))} votes. Coefficient set and ridge play no part.",
+            *self.models(setting),
         ]
 
 
 def tally(votes: Sequence[Vote], problem: Problem) -> tuple[tuple[int, ...], list[int]]:
-    """The variables to pick from, and how many votes contain each."""
+    """The choices to pick from, and how many votes contain each."""
     free = problem.free
     counts = np.zeros(problem.p, dtype=np.int64)
     for vote in votes:

@@ -119,6 +119,7 @@ class Stability(LassoVotes):
             "The winner is released if the gap plus discrete Laplace noise of scale "
             f"{shown_up(self.scale(setting))} is above {self.threshold(setting)}. Coefficient set "
             "and ridge play no part.",
+            *self.models(setting),
         ]
 
 

@@ -110,6 +110,12 @@ class Plan:
         return replace(self, setting=replace(setting, epsilon=self.epsilon * (1 - scale.share)))
 
     @property
+    def shared(self) -> bool:
+        """Whether it is known how epsilon is divided, which may depend on the number of rows."""
+        counted = self.setting.n is not None or not self.setting.problem.n_is_public
+        return counted or self.asked != "private"
+
+    @property
     def priced(self) -> bool:
         """Whether all is known that the price depends on, which may be the number of rows."""
         return self.setting.n is not None or not self.mechanism.priced_by_rows(self.setting)

@@ -25,6 +25,7 @@ from ..mechanisms.metropolis import Metropolis
 from ..mechanisms.shared.chain import Chain
 from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..privacy.sensitivity import Sensitivity
+from ..public.layout import Layout
 from ..public.plan import Rule, exact_epsilon
 from ..public.problem import number, positive, whole
 from ..public.schema import Schema
@@ -43,9 +44,10 @@ class Traces:
     steps : array of shape (r,)
         When they were looked at; 0 is the start.
     supports : array of shape (chains, r, k)
-        The columns they were at.
+        The choices they were at.
     explained : array of shape (chains, r)
-        R = y' Phi_S y / y'y, the share of y that lies in the span of these columns.
+        R = y' Phi_S y / y'y, the share of y that lies in the span of their columns and of the
+        intercept, where there is one.
     f_truth, f_best : arrays of shape (chains, r), f_truth None without a truth
         F-scores against the true support and against ``best``: 2 |S and T| / (|S| + |T|).
     best : tuple of int
@@ -127,7 +129,7 @@ def traces_not_private(
     return Traces(
         steps=np.array(looks, dtype=np.int64),
         supports=supports,
-        explained=_explained(digest, supports),
+        explained=_explained(digest, problem.layout, supports),
         f_truth=None if true is None else f_scores(supports, true),
         f_best=f_scores(supports, good),
         best=good,
@@ -187,17 +189,17 @@ def _positions(names: Iterable[int | str], stated: Stated, what: str) -> tuple[i
     return found
 
 
-def _explained(digest: Digest, supports: NDArray[np.int64]) -> NDArray[np.float64]:
+def _explained(digest: Digest, layout: Layout, supports: NDArray[np.int64]) -> NDArray[np.float64]:
     flat = supports.reshape(-1, supports.shape[-1])
     different, where = np.unique(flat, axis=0, return_inverse=True)
-    shares = np.array([_share(digest, support) for support in different])
+    shares = np.array([_share(digest, layout.of_support(support)) for support in different])
     return np.asarray(shares[where].reshape(supports.shape[:-1]))
 
 
-def _share(digest: Digest, support: NDArray[np.int64]) -> float:
+def _share(digest: Digest, columns: NDArray[np.int64]) -> float:
     """y' Phi_S y / y'y by least squares on the normal equations; 0 where y is 0."""
     scale = float(STEPS) ** 2
-    h = digest.block(np.array(support, dtype=np.int64)) / scale
-    c = digest.c[support] / scale
+    h = digest.block(np.array(columns, dtype=np.int64)) / scale
+    c = digest.c[columns] / scale
     b = np.linalg.lstsq(h, c, rcond=None)[0]
     return float(c @ b) / (digest.yy / scale) if digest.yy else 0.0

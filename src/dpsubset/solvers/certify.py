@@ -77,6 +77,7 @@ class Certified:
         gain = digest.c.astype(np.float64) ** 2 / np.maximum(
             digest.diagonal + problem.ridge * STEPS**2, 1.0
         )
+        gain = problem.layout.of_choices(gain)
         gain[list(problem.always_include)] = math.inf
         self._guess: Support = tuple(sorted(np.argsort(-gain, kind="stable")[: problem.k].tolist()))
 

@@ -6,6 +6,8 @@ Program (8) of Behdin, Prastakos and Mazumder 2024, with a ridge:
     with b_j^2 <= theta_j z_j,  sum of theta_j <= r^2,  sum of z_j = k,
 
 and a no-good cut for every support left out. For the box there are no cones but those of the ridge.
+There is a z for each choice, and a b and a theta for each column: z_j is that of the choice which a
+column belongs to, and 1 for the intercept's.
 
 Solvers keep b_j^2 <= theta_j z_j to a tolerance, which lets every b_j with z_j = 0 be as large as
 its root: with the cones alone a bound comes out about 1e-4 too low. The linear rows |b_j| <= r z_j,
@@ -15,6 +17,8 @@ which follow from (8), hold b_j to the tolerance itself.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +48,10 @@ class Cones:
         self.ridge = problem.ridge / self.scale
         self._norms = float(np.sqrt(np.diagonal(self.g)).sum())
 
+    def on(self, z: Sequence[Any]) -> list[Any]:
+        """For every column the z of its choice; 1 for the intercept's."""
+        return [z[j] if j < len(z) else 1.0 for j in self._problem.layout.owners.tolist()]
+
     def slack(self, tolerance: float) -> float:
         """Every constraint may be off by the tolerance; what that can take off the objective.
 
@@ -52,8 +60,8 @@ class Cones:
         costs; the cones, in the ridge and in the ball, whose multiplier is at most yy / r^2; the
         rounding of the forms.
         """
-        p, r = self._problem.p, self._problem.radius
-        cones = self._problem.k * self.ridge * (1 + r * r)
+        p, r = self._problem.columns, self._problem.radius
+        cones = self._problem.most_columns * self.ridge * (1 + r * r)
         ball = (p + 1) * (1 + r * r) / (r * r) if self._problem.constraint == "ball" else 0.0
         forms = 2 * math.sqrt(p) * (1 + r * self._norms)
         parts = 2 * (1 + r) * self._norms + forms + 2 * p + cones + ball

@@ -29,6 +29,9 @@ A loss that is summed over records, l(y_i, x_i'b), has a line below it at every 
     c(z) >= - sum of l*(y_i, q_i) - mu r^2 - sum of z_j phi_j,
 
 a tangent plane if q are the slopes at the b that attains c(z0).
+
+Where a choice has several columns they share its z, and phi_j is the sum of theirs; the intercept's
+z is 1, so that its phi is part of the base.
 """
 
 from __future__ import annotations
@@ -74,9 +77,23 @@ class Planes(ABC):
     _problem: Problem
     _ridge: float
 
-    @abstractmethod
     def at(self, z: Floats) -> tuple[float, Floats]:
         """Base and gains: f(S) >= base - sum over j in S of gains_j, for every S."""
+        layout = self._problem.layout
+        each = np.repeat(z, layout.sizes) if layout.grouped else z
+        if not layout.has_intercept:
+            base, gains = self._plane(each)
+        else:
+            base, gains = self._plane(np.append(each, 1.0))
+            base = math.nextafter(base - float(gains[-1]), -math.inf)
+        if layout.grouped:
+            # More than what so many additions can round off.
+            gains = gains * (1.0 + 2.0**-52 * layout.widest)
+        return base, layout.of_choices(gains)
+
+    @abstractmethod
+    def _plane(self, z: Floats) -> tuple[float, Floats]:
+        """The same by columns."""
 
     def row(self, z: Floats) -> tuple[float, Floats]:
         """The plane at z as a row for a solver, eta + sum of row_j z_j >= base, in units of scale.
@@ -116,7 +133,7 @@ class Cuts(Planes):
         if self._delta:
             self._ridge = math.nextafter(math.nextafter(self._ridge, 0.0), 0.0)
 
-    def at(self, z: Floats) -> tuple[float, Floats]:
+    def _plane(self, z: Floats) -> tuple[float, Floats]:
         """In integers, rounded at the end."""
         features = np.flatnonzero(z > _SOME)
         b, mu = self._coefficients(features, z[features])
@@ -174,13 +191,13 @@ class RowCuts(Planes):
         self.scale = power_of_two(self._n)
         self._table = scorer.row_loss.conjugates()
 
-    def at(self, z: Floats) -> tuple[float, Floats]:
+    def _plane(self, z: Floats) -> tuple[float, Floats]:
         """From slopes that are integers, so that their sums are exact."""
         source, n, scale = self._from, self._n, float(STEPS)
-        q, half = np.empty(n, dtype=np.int16), np.empty(self._problem.p)
+        q, half = np.empty(n, dtype=np.int16), np.empty(self._problem.columns)
         const = slopes(self._predictions(z), source.response, source.row_loss, scale,
                        _SMOOTHINGS[-1], 0.0, self._table, q)  # fmt: skip
-        status = np.full(self._problem.p, FREE, dtype=np.int8)
+        status = np.full(self._problem.columns, FREE, dtype=np.int8)
         gradient(source.records, status, q, half_slope(source.row_loss, scale), half)
         # Four roundings on the way from an integer.
         w = np.abs(half) * (1.0 + 2.0**-50)

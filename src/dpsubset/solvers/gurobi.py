@@ -196,21 +196,21 @@ class ConeProgram(_Tree):
 
     def _ask(self, model: Any, z: list[Any], limit: float) -> list[Support]:
         cones, problem, quicksum = self._cones, self._problem, self._gurobi.quicksum
-        p, r = problem.p, problem.radius
+        on, r = cones.on(z), problem.radius
         # Linear relaxations, which keep the tolerances that were asked for.
         model.setParam("MIQCPMethod", 1)
         model.setParam("Cutoff", limit)
-        matrix = model.addMVar(p, lb=-r, ub=r)
+        matrix = model.addMVar(len(on), lb=-r, ub=r)
         b, square = matrix.tolist(), model.addVar()
         model.addConstr(matrix @ cones.g @ matrix <= square)
         cost = square - 2.0 * self._gurobi.LinExpr(cones.c.tolist(), b) + cones.yy
-        for j in range(p):
-            model.addConstr(b[j] <= r * z[j])
-            model.addConstr(b[j] >= -r * z[j])
+        for x, switch in zip(b, on, strict=True):
+            model.addConstr(x <= r * switch)
+            model.addConstr(x >= -r * switch)
         if problem.constraint == "ball" or problem.ridge > 0:
-            theta = model.addMVar(p, ub=r * r).tolist()
-            for j in range(p):
-                model.addConstr(b[j] * b[j] <= theta[j] * z[j])
+            theta = model.addMVar(len(on), ub=r * r).tolist()
+            for x, t, switch in zip(b, theta, on, strict=True):
+                model.addConstr(x * x <= t * switch)
             if problem.constraint == "ball":
                 model.addConstr(quicksum(theta) <= r * r)
             cost += cones.ridge * quicksum(theta)

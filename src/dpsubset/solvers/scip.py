@@ -96,18 +96,19 @@ class ConeProgram:
         for name, value in _OPTIONS.items():
             model.setParam(name, value)
         z = [model.addVar(vtype="B", lb=float(j in problem.always_include)) for j in range(p)]
-        b = [model.addVar(lb=-r, ub=r) for _ in range(p)]
-        for j in range(p):
-            model.addCons(b[j] <= r * z[j])
-            model.addCons(b[j] >= -r * z[j])
+        on = cones.on(z)
+        b = [model.addVar(lb=-r, ub=r) for _ in on]
+        for x, switch in zip(b, on, strict=True):
+            model.addCons(x <= r * switch)
+            model.addCons(x >= -r * switch)
         model.addCons(quicksum(z) == k)
         for support in without:
             model.addCons(quicksum(z[j] for j in support) <= k - 1)
         cost = [-2.0 * float(c) * x for c, x in zip(cones.c, b, strict=True)]
         if problem.constraint == "ball" or problem.ridge > 0:
-            theta = [model.addVar(lb=0.0, ub=r * r) for _ in range(p)]
-            for j in range(p):
-                model.addCons(b[j] * b[j] <= theta[j] * z[j])
+            theta = [model.addVar(lb=0.0, ub=r * r) for _ in on]
+            for x, t, switch in zip(b, theta, on, strict=True):
+                model.addCons(x * x <= t * switch)
             if problem.constraint == "ball":
                 model.addCons(quicksum(theta) <= r * r)
             cost += [cones.ridge * t for t in theta]

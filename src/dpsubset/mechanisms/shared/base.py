@@ -30,6 +30,10 @@ OPENDP_NOISE = (
     "operating system seeds."
 )
 
+#: Of mechanisms that see scores alone.
+SCORED_GROUPS = "a model has all columns of a choice, or none of them"
+SCORED_INTERCEPT = "part of every model, with a coefficient in the same set as the others"
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -115,6 +119,13 @@ class Mechanism(ABC):
     any_loss: ClassVar[bool] = False
     #: Whether it needs the records themselves; otherwise X'X and X'y are enough.
     needs_records: ClassVar[bool] = False
+    #: Whether it knows that a choice may stand for several columns, and that the last column may be
+    #: an intercept's. One that does not is refused such problems: what it calibrates may be wrong.
+    takes_groups: ClassVar[bool] = False
+    takes_intercept: ClassVar[bool] = False
+    #: For the comparison page: what it makes of them.
+    on_groups: ClassVar[str] = ""
+    on_intercept: ClassVar[str] = ""
     #: Whether its draws can be repeated from a seed; noise of OpenDP cannot.
     seedable: ClassVar[bool] = True
     #: For the privacy statement: where randomness comes from if there is no seed.
@@ -135,6 +146,16 @@ class Mechanism(ABC):
                 f"{self.name} is for least squares; for the {setting.problem.loss} loss there are "
                 f"{', '.join(others)} and {last}. loss='least-squares' is for labels too: they "
                 "count as -1 and 1"
+            )
+        layout = setting.problem.layout
+        if layout.grouped and not self.takes_groups:
+            raise ArgumentError(
+                f"{self.name} looks at single columns: it cannot pick levels or groups as a whole; "
+                "take permute-and-flip"
+            )
+        if layout.has_intercept and not self.takes_intercept:
+            raise ArgumentError(
+                f"{self.name} knows no intercept; leave it out, or take permute-and-flip"
             )
         if self.takes_delta == "no" and setting.delta:
             raise ArgumentError(f"{self.name} is purely private: leave delta at 0")
@@ -184,6 +205,9 @@ class ScoreMechanism(Mechanism):
     """A mechanism that sees the data through the scores alone, weighed by eta."""
 
     any_loss = True
+    takes_groups = takes_intercept = True
+    on_groups = SCORED_GROUPS
+    on_intercept = SCORED_INTERCEPT
 
     def eta(self, setting: Setting) -> Fraction:
         """The weight of the scores that makes the mechanism epsilon-private."""
@@ -215,6 +239,7 @@ class ScoreMechanism(Mechanism):
             f"Score f(S): smallest {problem.loss} objective{beyond} over models on S with "
             f"coefficients in the {problem.constraint} of radius {problem.radius:.6g} (reach "
             f"{shown_up(problem.reach)}), ridge {problem.ridge:.6g}, in scaled units.",
+            *_columns(problem),
             f"A row added or removed moves scores relative to each other by at most "
             f"{shown_up(s.range)}, a row replaced by at most {shown_up(2 * s.range)} "
             f"(rule: {s.rule}); the numerical error of a score is certified below "
@@ -236,3 +261,22 @@ class ScoreMechanism(Mechanism):
     def probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
         """The output distribution."""
         return np.asarray(np.exp(self.log_probabilities(scored, eta)))
+
+
+def _columns(problem: Problem) -> list[str]:
+    """Sentences on what a model is made of, where that is more than k columns."""
+    layout, k, told = problem.layout, problem.k, []
+    if layout.grouped:
+        most = problem.most_columns - layout.has_intercept
+        told.append(
+            f"The {problem.p} variables have {layout.columns - layout.has_intercept} columns: "
+            "levels and groups are picked as a whole, and a model on "
+            f"{k} of them has up to {most} columns."
+        )
+    if layout.has_intercept:
+        told.append(
+            "Every model has an intercept, which k does not count: a column with the value "
+            f"{float(layout.level):.6g} in every row, its coefficient in the same set as the "
+            "others and under the same ridge."
+        )
+    return told

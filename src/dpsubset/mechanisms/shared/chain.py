@@ -5,7 +5,8 @@
 
 (Roy, Wang and Tewari 2024, Section 4). Proposals are exact uniform integers, acceptances exact
 comparisons of a lazily refined uniform, scores the integers of the one scorer: the chain has the
-transition matrix that it claims, `transition_matrix`, and no other.
+transition matrix that it claims, `transition_matrix`, and no other. Members are choices, whatever
+columns they stand for.
 """
 
 from __future__ import annotations
@@ -70,6 +71,10 @@ class Chain:
         self._scorer = Scorer(digest, problem, unit)
         self._free = np.array(problem.free, dtype=np.int64)
         self._members = problem.picks
+        layout = problem.layout
+        #: As the kernels take them: empty where each choice is one column, -1 without an intercept.
+        self._starts = layout.starts if layout.grouped else np.empty(0, dtype=np.int64)
+        self._intercept = layout.columns - 1 if layout.has_intercept else -1
         pairs = self._members * (len(self._free) - self._members)
         #: Pairs of a member and an outsider, twice as many if half of them stand for staying.
         self._pairs = pairs * (2 if lazy else 1)
@@ -81,8 +86,8 @@ class Chain:
 
     def have_columns(self, steps: int, work_bytes: int = _WORK_BYTES) -> None:
         """Multiply out X'X where that is quicker than entry by entry in this many steps."""
-        digest, p, k = self._digest, self.problem.p, self.problem.k
-        entries = steps * (k * (k - 1) // 2)
+        digest, p, most = self._digest, self.problem.columns, self.problem.most_columns
+        entries = steps * (most * (most - 1) // 2)
         if digest.whole or 8 * p * p > _WHOLE_BYTES or entries * _BULK < p * p:
             return
         batch = max(1, work_bytes // (8 * max(1, digest.n)))
@@ -125,8 +130,8 @@ class Chain:
             halt = kernels.walk(
                 digest.products, digest.c, digest.yy, problem.coefficients, problem.ridge, _SCALE,
                 float(self._unit), float(self.weight), self._pairs, last, self.lazy, bits, words,
-                walk.inside, walk.outside, walk.members, walk.trial, state,
-                self._known, self._remembered,
+                self._starts, self._intercept, walk.inside, walk.outside, walk.members, walk.trial,
+                state, self._known, self._remembered,
             )  # fmt: skip
         state[kernels.USED] = 0
         self._counts["steps"] += steps

@@ -8,6 +8,8 @@ rationals.
 
 A table remembers scores of supports, whole support and score: most proposals are refused and come
 again. It changes no score.
+
+The walk is over choices; scores are of the columns that they stand for, with the intercept's.
 """
 
 from __future__ import annotations
@@ -52,6 +54,8 @@ def walk(
     lazy: bool,
     bits: int,
     words: Words,
+    starts: Ints,
+    intercept: int,
     inside: Ints,
     outside: Ints,
     support: Ints,
@@ -73,6 +77,8 @@ def walk(
         pair, and for the lazy chain in its last bit whether to stay.
     bits : int
         Leading bits of a word that are taken for a uniform.
+    starts, intercept
+        As in `columns_of`.
     inside, outside, support, state
         The walk: free members, free outsiders, all members in order, its numbers.
     trial : int64 array
@@ -80,9 +86,9 @@ def walk(
     known, remembered
         The table of scores: supports (-1 where empty) and scores.
     """
-    k = support.shape[0]
-    h = np.empty((k, k))
-    c = np.empty(k)
+    columns = columns_of(support, starts, intercept)
+    h = np.empty((columns.shape[0], columns.shape[0]))
+    c = np.empty(columns.shape[0])
     members = np.int64(inside.shape[0])
     while state[LEFT] > 0:
         if state[USED] + 2 > words.shape[0]:
@@ -102,8 +108,12 @@ def walk(
         exchange(support, inside[member], outside[outsider], trial)
         row = place(trial, known.shape[0])
         if not same(known, row, trial):
+            columns = columns_of(trial, starts, intercept)
+            if columns.shape[0] != c.shape[0]:  # choices may have different numbers of columns
+                h = np.empty((columns.shape[0], columns.shape[0]))
+                c = np.empty(columns.shape[0])
             certified, score = score_one(
-                x, xy, y_square, trial, constraint, ridge, scale, unit, h, c
+                x, xy, y_square, columns, constraint, ridge, scale, unit, h, c
             )
             state[SCORED] += 1
             if not certified:
@@ -181,6 +191,28 @@ def exchange(support: Ints, leaves: int, enters: int, trial: Ints) -> None:
         at += 1
     if not placed:
         trial[at] = enters
+
+
+@kernel
+def columns_of(support: Ints, starts: Ints, intercept: int) -> Ints:
+    """The columns of a support's models, in order, as `public.layout.Layout.of_support` has them.
+
+    Choice j has those from starts[j] to starts[j + 1], or, with no starts, column j alone;
+    ``intercept`` is one more, unless it is negative.
+    """
+    count = np.int64(1 if intercept >= 0 else 0)
+    for j in support:
+        count += starts[j + 1] - starts[j] if starts.shape[0] > 0 else 1
+    columns = np.empty(count, dtype=np.int64)
+    at = 0
+    for j in support:
+        first, last = (starts[j], starts[j + 1]) if starts.shape[0] > 0 else (j, j + 1)
+        for column in range(first, last):
+            columns[at] = column
+            at += 1
+    if intercept >= 0:
+        columns[at] = intercept
+    return columns
 
 
 @kernel

@@ -5,7 +5,9 @@ At coefficients b = radius * m / parts, with whole m, the gradient falls in step
     (X'y - X'X b - ridge b)_j  =  `Gradient.at`(m, parts)_j / (STEPS^2 * parts * denominator)
 
 where radius = numerator / denominator, up to the rounding of the ridge term, which does not depend
-on the data. One record (x, y) contributes x_j (y - x'b): at most 1 + radius |m|_1 / parts in size.
+on the data. One record (x, y) contributes x_j (y - x'b): at most 1 + radius |m| / parts in size,
+where |m| is the largest |x'm| of a record that the door can make, `longest`. j runs over columns,
+the intercept's among them.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ...public.layout import Layout
 from ...table.digest import Digest
 from ...table.door import STEPS
 
@@ -65,10 +68,32 @@ class Gradient:
         return sums if columns else [0] * digest.p
 
 
-def change(radius: Fraction, m: Mapping[int, int], parts: int) -> int:
+def change(layout: Layout, radius: Fraction, m: Mapping[int, int], parts: int) -> int:
     """How far one record, added or removed, moves an entry of `Gradient.at`: public, like m."""
-    size = sum(abs(weight) for weight in m.values())
-    return STEPS**2 * (parts * radius.denominator + radius.numerator * size)
+    most = STEPS * parts * radius.denominator + radius.numerator * longest(layout, m)
+    return STEPS * most
+
+
+def longest(layout: Layout, m: Mapping[int, int]) -> int:
+    """The largest |x'm| of a record that the door can make, in its steps; or a bound on it.
+
+    The columns of a choice sum up to its width in size, and none is above 1: so many of them, those
+    with the largest weights, can be at their ends. The intercept's column is what it is.
+    """
+    of_choice: dict[int, list[int]] = {}
+    for column, weight in m.items():
+        of_choice.setdefault(owner(layout, column), []).append(abs(weight))
+    fixed = sum(of_choice.pop(layout.choices, []))
+    size = 0
+    for j, weights in of_choice.items():
+        width = layout.widths[j] if layout.widths else 1
+        size += sum(sorted(weights, reverse=True)[:width])
+    return STEPS * size + layout.constant * fixed
+
+
+def owner(layout: Layout, column: int) -> int:
+    """The choice that a column belongs to; one beyond the last for the intercept."""
+    return int(layout.owners[column]) if layout.grouped else column
 
 
 def coarseness(moved: int) -> int:

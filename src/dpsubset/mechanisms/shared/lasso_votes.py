@@ -3,6 +3,9 @@
     block of a record   an independent uniform draw of its own, never its position
     vote of a block     the variables on the lasso path of its own records where k are active
 
+The intercept is in every block's model, unpenalised, like a column that is always included; a
+choice of several columns is active where one of them is.
+
 A record added, removed or replaced is then in one block and changes one vote, whatever its values:
 no other record moves, and a vote knows nothing of other blocks. What becomes of the votes is up to
 the mechanisms: sample-and-aggregate counts variables, stability counts whole supports.
@@ -33,13 +36,13 @@ from ...table.digest import Digest
 from ...table.door import STEPS
 from .base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
 
-#: Sorted positions of at most k variables, those always included left out.
+#: Sorted positions of at most k choices, those always included left out.
 Vote = tuple[int, ...]
 
 Floats = NDArray[np.float64]
 
-#: A path stops after at most this many steps for each variable that is asked for: variables that
-#: leave the path again cost steps too.
+#: A path stops after at most this many steps for each column that is asked for: columns that leave
+#: the path again cost steps too.
 STEPS_EACH = 8
 
 #: Most assignments of records to blocks that are listed one by one.
@@ -62,6 +65,9 @@ class LassoVotes(Mechanism):
     blocks: int | None = None
 
     needs_records = True
+    takes_groups = takes_intercept = True
+    on_groups = "a choice is in the vote where the path has one of its columns, by the largest"
+    on_intercept = "part of every block's model, without a penalty"
     seedable = False
     randomness = OPENDP_NOISE + " Blocks are drawn from the operating system's own."
 
@@ -89,6 +95,15 @@ class LassoVotes(Mechanism):
     @abstractmethod
     def log_probabilities(self, votes: Sequence[Vote], setting: Setting) -> Floats:
         """The distribution of `choose`, in logarithms, over `listed`."""
+
+    def models(self, setting: Setting) -> list[str]:
+        """Sentences on what a vote is made of, where choices are not columns."""
+        layout, told = setting.problem.layout, []
+        if layout.grouped:
+            told.append("A variable of several columns counts with the largest coefficient.")
+        if layout.has_intercept:
+            told.append("Every block's model has an intercept, which is not penalised.")
+        return told
 
     def assign(self, n: int, blocks: int, rng: Randomness) -> list[int]:
         """The block of each record: independent and uniform."""
@@ -164,21 +179,26 @@ class BallotBox:
         """A function of these records and of the problem, both of which are all it is given."""
         cells = np.frombuffer(b"".join(records), dtype=np.int16).reshape(len(records), -1)
         scaled = cells / float(STEPS)
-        return vote(scaled[:, :-1], scaled[:, -1], self._problem.k, self._problem.always_include)
+        return vote(scaled[:, :-1], scaled[:, -1], self._problem)
 
 
-def vote(x: Floats, y: Floats, k: int, always_include: Sequence[int] = ()) -> Vote:
-    """The variables at the first knot of the lasso path at which k are active.
+def vote(x: Floats, y: Floats, problem: Problem) -> Vote:
+    """The choices at the first knot of the lasso path at which k are active.
 
-    Those always included count in k, are not penalised, and are no part of the vote. Where more
-    become active at one knot (ties), the largest coefficients count, then the lowest positions;
-    where there are never so many, the knot with the most. Nothing that the data hold makes it fail
-    or speak: where the path fails, the vote is empty.
+    A choice is active if one of its columns is, and its coefficient is the largest of theirs. Those
+    always included count in k, are not penalised, and are no part of the vote; nor is the
+    intercept, which k does not count. Where more become active at one knot (ties), the largest
+    coefficients count, then the lowest positions; where there are never so many, the knot with the
+    most. Nothing that the data hold makes it fail or speak: where the path fails, the vote is
+    empty.
     """
-    wanted = k - len(always_include)
+    wanted, layout = problem.picks, problem.layout
     if wanted == 0:
         return ()
-    free = np.delete(np.arange(x.shape[1]), list(always_include))
+    # Columns of every model: of choices that are always included, and the intercept's.
+    fixed = layout.of_support(problem.always_include)
+    free = np.delete(np.arange(layout.columns), fixed)
+    owners = layout.owners[free]
     # What is missing or broken about the libraries is public, and an error.
     lars_path, blas = _libraries()
     try:
@@ -190,34 +210,40 @@ def vote(x: Floats, y: Floats, k: int, always_include: Sequence[int] = ()) -> Vo
             blas.limit(limits=1, user_api="blas"),
         ):
             warnings.simplefilter("ignore")
-            x, y = _without(x[:, list(always_include)], x[:, free], y)
-            active = _active(lars_path, x, y, wanted)
-        return tuple(int(j) for j in free[active])
+            x, y = _without(x[:, fixed], x[:, free], y)
+            chosen = _active(lars_path, x, y, owners, wanted)
+        return tuple(int(j) for j in chosen)
     except Exception:
         return ()
 
 
-def _without(always: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """What the columns always included do not explain: the lasso that does not penalise them."""
-    if always.shape[1] == 0:
+def _without(fixed: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """What the columns of every model do not explain: the lasso that does not penalise them."""
+    if fixed.shape[1] == 0:
         return x, y
     both = np.column_stack([x, y])
-    left = both - always @ np.linalg.lstsq(always, both, rcond=None)[0]
+    left = both - fixed @ np.linalg.lstsq(fixed, both, rcond=None)[0]
     left[:, np.linalg.norm(left, axis=0) <= _ROUNDING * np.linalg.norm(both, axis=0)] = 0.0
     return left[:, :-1], left[:, -1]
 
 
-def _active(lars_path: Any, x: Floats, y: Floats, wanted: int) -> NDArray[np.int64]:
-    limit = STEPS_EACH * wanted
+def _active(
+    lars_path: Any, x: Floats, y: Floats, owners: NDArray[np.int64], wanted: int
+) -> NDArray[np.int64]:
+    """Of the choices that own the columns, sorted: those of the vote."""
+    choices, firsts, counts = np.unique(owners, return_index=True, return_counts=True)
+    limit = STEPS_EACH * wanted * int(counts.max())
     for steps in _doubling(wanted, limit):
         _, _, path = lars_path(x, y, method="lasso", Gram=None, max_iter=steps)
-        sizes = np.count_nonzero(np.abs(path) > 0, axis=0)  # not those that are no number
+        size = np.where(np.abs(path) > 0, np.abs(path), 0.0)  # not those that are no number
+        size = np.maximum.reduceat(size, firsts, axis=0)  # columns of a choice are neighbours
+        sizes = np.count_nonzero(size, axis=0)
         if sizes.max() >= wanted or path.shape[1] <= steps:
             break
     enough = sizes >= wanted
-    size = np.abs(path[:, int(np.argmax(enough if enough.any() else sizes))])
-    largest = np.argsort(-np.where(size > 0, size, 0.0), kind="stable")[:wanted]
-    return np.sort(largest[size[largest] > 0])
+    knot = size[:, int(np.argmax(enough if enough.any() else sizes))]
+    largest = np.argsort(-knot, kind="stable")[:wanted]
+    return np.asarray(choices[np.sort(largest[knot[largest] > 0])])
 
 
 def _doubling(start: int, limit: int) -> Iterator[int]:

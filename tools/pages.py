@@ -27,9 +27,10 @@ from typing import Any
 from dpsubset.cli.warmup import _NOTE as COMPILING
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("docs/walkthrough.md", "docs/command-line.md")
+PAGES = ("docs/walkthrough.md", "docs/command-line.md", "docs/papers.md")
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*\n)((?:(?!\$ ).*\n)*)", re.MULTILINE)
 _FILE = re.compile(r"# ([\w.-]+\.yaml)\n")
 
 
@@ -69,7 +70,7 @@ def _python(code: str, names: dict[str, Any]) -> str:
 def _commands(block: str) -> str:
     """A block with what its commands print now."""
     parts = []
-    for command, shown in re.findall(r"^\$ ((?:.*\\\n)*.*\n)((?:(?!\$ ).*\n)*)", block, re.MULTILINE):
+    for command, shown in _COMMAND.findall(block):
         printed = _command(command.replace("\\\n", " "))
         parts.append(f"$ {command}{shown if alike(shown, printed) else printed}")
     return "".join(parts)

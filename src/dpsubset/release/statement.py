@@ -77,8 +77,8 @@ def statement(release: Release) -> str:
         "",
         "## Pre-processing",
         "",
-        "- Bounds were given by the caller. The guarantee holds if they were not derived from "
-        "these data. Values outside are clipped.",
+        f"- Bounds{' and all else in the table below' * bool(also)} were given by the caller. The "
+        "guarantee holds if they were not derived from these data. Values outside are clipped.",
         f"- Missing and unreadable cells count as the {schema.bad_cells} of their bounds"
         + (", unless the table below says otherwise." if also else "."),
         *_label_lines(schema, problem),

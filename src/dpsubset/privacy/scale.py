@@ -39,7 +39,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import choice, rational
+from ..arguments import choice, rational, shortest
 from ..errors import ArgumentError
 from ..public.problem import Neighbours
 from .guarantee import RELATIONS, Cost, Guarantee
@@ -80,7 +80,7 @@ class ScaleRule:
     def __post_init__(self) -> None:
         object.__setattr__(self, "shares", _shares(self.shares))
         for name in ("widening", "least"):
-            number = rational(getattr(self, name), name)
+            number = _written(getattr(self, name), name)
             if number <= 0:
                 raise ArgumentError(f"{name} must be greater than 0")
             object.__setattr__(self, name, number)
@@ -330,12 +330,18 @@ def _below_exp(u: LazyUniform, x: Fraction, j: int) -> bool:
 
 def _shares(shares: Sequence[Any]) -> tuple[Fraction, ...]:
     """Shares of quantiles, in ascending order."""
-    found = tuple(sorted(rational(share, "a share") for share in shares))
+    found = tuple(sorted(_written(share, "a share") for share in shares))
     if not found or not all(0 < share < 1 for share in found):
         raise ArgumentError("shares of quantiles lie between 0 and 1")
     if max(share.denominator for share in found) > LARGEST_DENOMINATOR:
         raise ArgumentError(f"the denominator of a share is at most {LARGEST_DENOMINATOR}")
     return found
+
+
+def _written(value: Any, what: str) -> Fraction:
+    """A float stands for its shortest decimal: 0.1 is one tenth, whose denominator is small."""
+    found = shortest(value)
+    return rational(value, what) if found is None else found
 
 
 def _budget(epsilon: Fraction) -> Fraction:

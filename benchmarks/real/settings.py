@@ -1,15 +1,17 @@
-"""The settings side by side: how each draws sets of k columns from a table."""
+"""The settings side by side: how each draws sets of k choices from a table."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 import dpsubset as dps
+from dpsubset.public.response_scale import usual_scale
 
 from . import peers
 from .tables import Loaded
@@ -21,6 +23,9 @@ NO_NOISE = 1e6
 #: Seconds beyond which a draw counts as slow.
 SLOW = 5.0
 
+#: Seconds after which a cell gets no more draws: a suite has to end.
+ENOUGH = 30.0
+
 
 @dataclass
 class Drawn:
@@ -29,22 +34,23 @@ class Drawn:
     sets: list[Set] = field(default_factory=list)
     first: float = 0.0
     mean: float = 0.0
+    slow: bool = False
     note: str = ""
-
-    @property
-    def slow(self) -> bool:
-        """Whether a user would have had to wait."""
-        return max(self.first, self.mean) > SLOW
 
 
 @dataclass(frozen=True)
 class Asked:
-    """One cell: of how many columns, at which epsilon (None is no noise), how often."""
+    """One cell: of how many choices, at which epsilon (None is no noise), how often.
+
+    ``also`` is what is said to `defaults` beside, to try what might become one: for responses with
+    bounds, and for labels.
+    """
 
     k: int
     epsilon: float | None
     draws: int
     limit: float
+    also: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
 
     @property
     def budget(self) -> float:
@@ -56,90 +62,127 @@ class Asked:
         """Without noise all draws are the same."""
         return 1 if self.epsilon is None else self.draws
 
+    def scale(self, table: Loaded) -> dps.ResponseScale:
+        """The private scale that peers may use too."""
+        said = self.also[0].get("response_scale")
+        if isinstance(said, dps.ResponseScale):
+            return said
+        return usual_scale(Fraction(str(self.budget)), table.n, self.k)
+
 
 Setting = Callable[[Loaded, Asked], Drawn]
 
 
 def defaults(table: Loaded, asked: Asked) -> Drawn:
-    """Today's defaults: ``dps.simulate`` with nothing said but bounds, k and epsilon."""
-    return _simulated(table.x, table.y, table.declared(), asked)
+    """``dps.simulate`` with a table, a schema, k and epsilon, and nothing else said."""
+    return _simulated(table, asked, **asked.also[table.labels])
 
 
-def with_ones(table: Loaded, asked: Asked) -> Drawn:
-    """The same with a column of ones that is part of every set, and not one of the k."""
-    x = np.column_stack([table.x, np.ones(table.n)])
-    declared = table.declared()
-    bounds = dps.Bounds(x=[*declared.x, (-1.0, 1.0)], y=declared.y, labels=declared.labels)
-    drawn = _simulated(x, table.y, bounds, asked, extra=1, always_include=[table.p])
-    drawn.sets = [tuple(j for j in chosen if j != table.p) for chosen in drawn.sets]
-    return drawn
+def papers(table: Loaded, asked: Asked, intercept: bool = False) -> Drawn:
+    """The papers' setting: no intercept, declared bounds, and the hinge for labels."""
+    said: dict[str, Any] = {"loss": "hinge", "reach": 2} if table.labels else {"reach": 1}
+    return _simulated(table, asked, intercept=intercept, response_scale="declared", **said)
 
 
-def peeling(table: Loaded, asked: Asked) -> Drawn:
-    """Noisy largest correlations on centred data; labels count as numbers."""
+def papers_with_intercept(table: Loaded, asked: Asked) -> Drawn:
+    """The same with an intercept."""
+    return papers(table, asked, intercept=True)
+
+
+def peeling(table: Loaded, asked: Asked, scale: dps.ResponseScale | None = None) -> Drawn:
+    """Noisy largest correlations of k columns on centred data; labels count as numbers.
+
+    It names columns. Several levels of one category name one choice, and then fewer than k.
+    """
     x, y, bounds = peers.centred(table)
-    return _simulated(x, y, bounds, asked, mechanism="peeling")
+    owners = table.coded.owners
+
+    def one(_: int) -> Set:
+        counts = dps.simulate(
+            x, y=y, bounds=bounds, k=asked.k, epsilon=asked.budget, draws=1, mechanism="peeling",
+            intercept=False, response_scale="declared" if scale is None else scale,
+        )  # fmt: skip
+        (columns,) = counts
+        return tuple(sorted({int(owners[c]) for c in columns or ()}))
+
+    return _timed(one, asked)
 
 
-def noisy_moments(table: Loaded, asked: Asked) -> Drawn:
-    """Gaussian noise on all moments, then the best subset."""
-    return _timed(lambda seed: peers.noisy_moments(table, asked.k, asked.epsilon, seed), asked)
+def peeling_with_scale(table: Loaded, asked: Asked) -> Drawn:
+    """The same with the response in a private scale, paid for; labels need none."""
+    return peeling(table, asked, None if table.labels else asked.scale(table))
 
 
-def linear_model(table: Loaded, asked: Asked) -> Drawn:
-    """The largest coefficients of a private linear model."""
+def noisy_moments(table: Loaded, asked: Asked, scale: dps.ResponseScale | None = None) -> Drawn:
+    """Gaussian noise on all moments, then the best set of choices."""
     return _timed(
-        lambda seed: tuple(peers.largest_coefficients(table, asked.epsilon, seed)[: asked.k]), asked
+        lambda seed: peers.noisy_moments(table, asked.k, asked.epsilon, seed, scale), asked
     )
+
+
+def moments_with_scale(table: Loaded, asked: Asked) -> Drawn:
+    """The same with the response in a private scale, paid for; labels need none."""
+    return noisy_moments(table, asked, None if table.labels else asked.scale(table))
+
+
+def linear_model(table: Loaded, asked: Asked, scale: dps.ResponseScale | None = None) -> Drawn:
+    """The choices with the largest coefficients of a private linear model."""
+
+    def one(seed: int) -> Set:
+        ranked = peers.largest_coefficients(table, asked.epsilon, seed, scale)
+        return tuple(ranked[: asked.k])
+
+    return _timed(one, asked)
+
+
+def model_with_scale(table: Loaded, asked: Asked) -> Drawn:
+    """The same with the response in a private scale, paid for; labels need none."""
+    return linear_model(table, asked, None if table.labels else asked.scale(table))
 
 
 SETTINGS: dict[str, Setting] = {
     "defaults": defaults,
-    "+ ones": with_ones,
+    "papers": papers,
+    "papers + intercept": papers_with_intercept,
     "peeling": peeling,
+    "peeling + scale": peeling_with_scale,
     "noisy moments": noisy_moments,
+    "moments + scale": moments_with_scale,
     "linear model": linear_model,
+    "model + scale": model_with_scale,
 }
 
 
-def _simulated(
-    x: Any, y: Any, bounds: dps.Bounds, asked: Asked, extra: int = 0, **setting: Any
-) -> Drawn:
-    """One draw on its own for its time, then the others, which share their work.
+def _simulated(table: Loaded, asked: Asked, **said: Any) -> Drawn:
+    """Draws of the package, each on its own: the response may have another scale in each."""
 
-    After a slow one there are no others: a suite has to end.
-    """
-    drawn = Drawn()
-
-    def draw(count: int) -> float:
-        start = time.perf_counter()
-        counts = dps.simulate(
-            x, y=y, bounds=bounds, k=asked.k + extra, epsilon=asked.budget, draws=count,
-            time_limit=asked.limit, **setting,
+    def one(_: int) -> Set:
+        (chosen,) = dps.simulate(
+            table.frame, table.schema, k=asked.k, epsilon=asked.budget, draws=1,
+            time_limit=asked.limit, **said,
         )  # fmt: skip
-        drawn.sets += [tuple(chosen or ()) for chosen in counts.elements()]
-        return time.perf_counter() - start
+        return chosen or ()
 
-    start = time.perf_counter()
-    try:
-        drawn.first = drawn.mean = draw(1)
-        if drawn.slow:
-            drawn.note = "one draw only"
-        elif asked.count > 1:
-            drawn.mean = draw(asked.count - 1) / (asked.count - 1)
-    except dps.SearchLimitError:
-        drawn.note = f"{'other draws ' * bool(drawn.sets)}not done in {asked.limit:g} s"
-        if not drawn.sets:
-            drawn.first = time.perf_counter() - start
-    return drawn
+    return _timed(one, asked)
 
 
 def _timed(one: Callable[[int], Set], asked: Asked) -> Drawn:
-    """Draws of a peer, with a seed: what is compared with should stand still."""
+    """As many draws as asked for. After a slow one there are no more, nor after many seconds.
+
+    Peers get the number of the draw as a seed: what is compared with should stand still.
+    """
     drawn, seconds = Drawn(), []
     for seed in range(asked.count):
         start = time.perf_counter()
-        drawn.sets.append(one(seed))
+        try:
+            drawn.sets.append(one(seed))
+        except dps.SearchLimitError:
+            drawn.note = f"draw {seed + 1} not done in {asked.limit:g} s"
         seconds.append(time.perf_counter() - start)
+        drawn.slow = bool(drawn.note) or seconds[-1] > SLOW
+        if drawn.slow or sum(seconds) > ENOUGH:
+            break
+    if not drawn.note and len(seconds) < asked.count:
+        drawn.note = f"{len(seconds)} of {asked.count} draws"
     drawn.first, drawn.mean = seconds[0], float(np.mean(seconds))
     return drawn

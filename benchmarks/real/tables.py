@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import dpsubset as dps
 
 Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
 
 #: A text column with more levels must be left out by name: that is a choice, and is written down.
 MOST_LEVELS = 30
@@ -139,54 +140,115 @@ def split(name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A table as numbers. Missing cells are NaN: what becomes of them is the door's business.
+    """A table as somebody has it, and what they declare of it.
 
     Attributes
     ----------
-    x : array
-        One column a number, one 0/1 column a level.
-    y : array
-        The response; for labels 0 and 1.
-    bounds : list of pairs
-        Of the columns of x.
-    y_bounds : pair
-        Of the response.
-    names : list of str
-        Of the columns of x.
+    frame : data frame
+        The columns that are offered and the response, as they come. Missing cells stay missing:
+        what becomes of them is the door's business.
+    schema : Schema
+        Its choices are the columns of the frame: numbers, and texts with levels.
     """
 
     name: str
-    x: Floats
-    y: Floats
-    bounds: list[tuple[float, float]]
-    y_bounds: tuple[float, float]
-    names: list[str]
-    labels: bool
+    frame: Any
+    schema: dps.Schema
 
     @property
     def n(self) -> int:
         """Rows."""
-        return self.x.shape[0]
+        return len(self.frame)
 
     @property
     def p(self) -> int:
-        """Columns."""
-        return self.x.shape[1]
+        """Choices."""
+        return len(self.schema.features)
 
-    def declared(self) -> dps.Bounds:
-        """What a caller would state."""
-        if self.labels:
-            return dps.Bounds(x=self.bounds, labels=(0, 1))
-        return dps.Bounds(x=self.bounds, y=self.y_bounds)
+    @property
+    def labels(self) -> bool:
+        """Whether the response has two classes."""
+        return self.schema.response.labels is not None
 
     @functools.cached_property
-    def scaled(self) -> tuple[Floats, Floats]:
-        """x and y clipped to their bounds, in [-1, 1], missing cells in the middle: for peers."""
-        low, high = (np.array(ends) for ends in zip(*self.bounds, strict=True))
-        x = 2 * (np.clip(self.x, low, high) - low) / (high - low) - 1
-        bottom, top = self.y_bounds
-        y = 2 * (np.clip(self.y, bottom, top) - bottom) / (top - bottom) - 1
-        return np.nan_to_num(x, nan=0.0), y
+    def x(self) -> Floats:
+        """One column a number, NaN where it is missing; one 0/1 column a level, then all 0."""
+        parts = []
+        for feature in self.schema.features:
+            cells = self.frame[feature.name]
+            if feature.levels is None:
+                parts.append(cells.to_numpy(np.float64, na_value=np.nan)[:, None])
+            else:
+                texts = texts_of(cells).to_numpy()
+                parts.append((texts[:, None] == np.array(feature.levels, dtype=object)) * 1.0)
+        return np.column_stack(parts)
+
+    @functools.cached_property
+    def y(self) -> Floats:
+        """The response; for labels 0 and 1."""
+        cells, labels = self.frame[self.schema.response.name], self.schema.response.labels
+        if labels is not None:
+            return (cells == labels[1]).to_numpy(np.float64)
+        return cells.to_numpy(np.float64)
+
+    @functools.cached_property
+    def starts(self) -> Places:
+        """Choice j has the columns of x from starts[j] to starts[j + 1]."""
+        sizes = [len(feature.levels or (0,)) for feature in self.schema.features]
+        return np.cumsum([0, *sizes])
+
+    @functools.cached_property
+    def coded(self) -> Coded:
+        """The same in the units of the declared bounds: for peers."""
+        columns, sizes, groups = [], [], []
+        for j, feature in enumerate(self.schema.features):
+            cells = self.x[:, self.starts[j] : self.starts[j + 1]]
+            levels = len(feature.levels or ())
+            if levels > 2:
+                columns.append(cells)
+            elif levels == 2:
+                # One column says all; the other is its mirror image. In the middle if missing.
+                columns.append(cells[:, 1:] - cells[:, :1])
+            else:
+                columns.append(np.nan_to_num(scaled(cells, *feature.span), nan=0.0))
+            sizes.append(columns[-1].shape[1])
+            groups.append(levels > 2)
+        response = self.schema.response
+        y = 2 * self.y - 1 if self.labels else scaled(self.y, *response.span)
+        return Coded(np.column_stack(columns), y, np.cumsum([0, *sizes]), np.array(groups))
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A table in scaled units.
+
+    Attributes
+    ----------
+    x : array
+        A number or a pair of levels is one column from -1 to 1, in the middle where it is missing;
+        more levels are one 0/1 column each, of which one is on at most.
+    y : array
+        The response, from -1 to 1.
+    starts : array
+        Choice j has the columns from starts[j] to starts[j + 1].
+    groups : array of bool
+        Which choices have more than two levels.
+    """
+
+    x: Floats
+    y: Floats
+    starts: Places
+    groups: NDArray[np.bool_]
+
+    @property
+    def owners(self) -> Places:
+        """The choice of each column."""
+        return np.repeat(np.arange(len(self.groups)), np.diff(self.starts))
+
+
+def scaled(values: Floats, low: Any, high: Any) -> Floats:
+    """Clipped to bounds, which become -1 and 1."""
+    return 2 * (np.clip(values, low, high) - low) / (high - low) - 1
 
 
 def codebook(low: float, high: float) -> tuple[float, float]:
@@ -211,39 +273,67 @@ def _digit(value: float, rounded: Any) -> float:
 
 @functools.cache
 def load(name: str) -> Loaded:
-    """Read a table and make numbers of it; kept, since each setting asks for it again."""
+    """Read a table and declare it; kept, since each setting asks for it again."""
     row = BY_NAME[name]
     frame = read(row)
     # A row without a response has nothing to explain. It is left out row by row.
     frame = frame[frame[row.response].notna()]
-    columns: dict[str, Floats] = {}
-    bounds: list[tuple[float, float]] = []
-    for column in offered(row, frame):
-        cells = frame[column]
-        if cells.dtype.kind in "iufb":
-            values = cells.to_numpy(np.float64)
-            columns[column] = values
-            bounds.append(row.codebook.get(column) or codebook(*_ends(values)))
-            continue
-        # In the product the user declares the levels. Here the table's values stand for the list
-        # that its documentation gives.
-        levels = sorted(cells.dropna().astype(str).unique())
-        if len(levels) > MOST_LEVELS:
-            raise ValueError(f"{name}: {column} has {len(levels)} levels; leave it out by name")
-        # Of two levels one column says all; the other would be its mirror image.
-        for level in levels[1:] if len(levels) == 2 else levels:
-            on = (cells.astype(str) == level).to_numpy(np.float64)
-            on[cells.isna().to_numpy()] = np.nan
-            columns[f"{column}={level}"] = on
-            bounds.append((0.0, 1.0))
-    if row.labels is not None:
-        y = (frame[row.response] == row.labels[1]).to_numpy(np.float64)
-        y_bounds = (0.0, 1.0)
-    else:
-        y = frame[row.response].to_numpy(np.float64)
-        y_bounds = row.codebook.get(row.response) or codebook(*_ends(y))
-    x = np.column_stack(list(columns.values()))
-    return Loaded(name, x, y, bounds, y_bounds, list(columns), row.labels is not None)
+    columns = offered(row, frame)
+    schema = dps.Schema.from_dict({
+        "patterns": False,
+        "response": {"name": row.response, **_response(row, frame)},
+        "columns": {column: _entry(row, frame[column]) for column in columns},
+    })  # fmt: skip
+    return Loaded(name, frame[[*columns, row.response]], schema)
+
+
+def _response(row: Row, frame: Any) -> dict[str, Any]:
+    return {"labels": list(row.labels)} if row.labels else _entry(row, frame[row.response])
+
+
+def _entry(row: Row, cells: Any) -> dict[str, Any]:
+    """What a user declares of a column."""
+    if cells.dtype.kind == "b":
+        return {"kind": "boolean"}
+    if cells.dtype.kind in "iuf":
+        low, high = row.codebook.get(cells.name) or codebook(cells.min(), cells.max())
+        return {"lo": low, "hi": high}
+    # The table's values stand for the list that its documentation gives.
+    levels = sorted(texts_of(cells.dropna()).unique())
+    if len(levels) > MOST_LEVELS:
+        raise ValueError(f"{row.name}: {cells.name} has {len(levels)} levels; leave it out by name")
+    return {"levels": levels}
+
+
+def texts_of(cells: Any) -> Any:
+    """Cells as texts without blanks around them, which do not count; missing ones stay missing."""
+    return cells.astype(str).str.strip().where(cells.notna())
+
+
+def made_up(labels: bool = False, p: int = 6, n: int = 600, texts: bool = True) -> Loaded:
+    """A small table: the numbers v0, v2 and the category `ward` count; v1 has missing cells.
+
+    Without ``texts`` only numbers are declared.
+    """
+    import pandas as pd
+
+    rng = np.random.default_rng(5)
+    x = rng.uniform(0, 10, size=(n, p))
+    ward, half = rng.integers(4, size=n), rng.integers(2, size=n)
+    t = x[:, 0] + 0.8 * x[:, 2] + np.array([-4, 0, 0, 4])[ward] + rng.normal(size=n)
+    x[::7, 1] = np.nan
+    frame = pd.DataFrame({f"v{j}": x[:, j] for j in range(p)})
+    frame["ward"] = np.array([*"abcd"], dtype=object)[ward]
+    frame.loc[::11, "ward"] = None
+    frame["half"] = np.array(["no", "yes"], dtype=object)[half]
+    frame["y"] = np.where(t > np.median(t), "ill", "well") if labels else t
+    response = {"labels": ["well", "ill"]} if labels else {"lo": -20, "hi": 60}
+    numbers = {f"v{j}": {"lo": 0, "hi": 10} for j in range(p)}
+    declared = {"ward": {"levels": [*"abcd"]}, "half": {"levels": ["no", "yes"]}} if texts else {}
+    schema = dps.Schema.from_dict(
+        {"response": {"name": "y", **response}, "columns": {**numbers, **declared}}
+    )
+    return Loaded("made up", frame, schema)
 
 
 def read(row: Row) -> Any:
@@ -260,7 +350,3 @@ def offered(row: Row, frame: Any) -> list[str]:
     """Names of the columns to choose from, in the table's order."""
     hidden = {ROW_NAMES, row.response, *row.out}
     return [name for name in frame.columns if name not in hidden]
-
-
-def _ends(values: Floats) -> tuple[float, float]:
-    return float(np.nanmin(values)), float(np.nanmax(values))

@@ -1,10 +1,11 @@
-"""Utility of a set of variables: 1 is the best set of its size, 0 is what random sets have.
+"""Utility of a set of choices: 1 is the best set of its size, 0 is what random sets have.
 
 (fit of the set - mean fit of random sets) / (best set's fit - mean fit of random sets)
 
-The fit is R2 of least squares with an intercept; for labels it is the share of the deviance that a
-logistic model with an intercept explains. The judge sees the table as an analyst would: unclipped,
-without noise, missing cells at their column's mean. It is the same for every setting.
+The fit is R2 of least squares with an intercept on all columns of the choices, one for each level
+of a category; for labels it is the share of the deviance that a logistic model with an intercept
+explains. The judge sees the table as an analyst would: unclipped, without noise, missing numbers at
+their column's mean, and no level on where one is missing. It is the same for every setting.
 """
 
 from __future__ import annotations
@@ -14,26 +15,27 @@ import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
+import numba
 import numpy as np
-from numpy.typing import NDArray
 
-from .tables import Floats, Loaded, load
+from .tables import Floats, Loaded, Places, load
 
 Set = tuple[int, ...]
-Sets = NDArray[np.intp]
 
 #: Up to so many sets all are tried; beyond, forward selection and swaps.
-MOST_SETS = 60_000
+MOST_SETS = 1_000_000
 
-#: First variables from which forward selection starts.
+#: First choices from which forward selection starts.
 STARTS = 8
 
 #: Random sets for their mean, where there are too many to take all.
 RANDOM_SETS = 300
 RANDOM_LABELLED = 100
 
-#: Of standardised columns: copies of a column must not make a system singular.
+#: Of standardised columns: copies of a column must not make a system singular, nor must levels
+#: that sum to 1.
 _RIDGE = 1e-8
 _LOGISTIC_RIDGE = 1e-6
 
@@ -42,37 +44,71 @@ _SWAPS = 200
 
 
 class Linear:
-    """R2 of sets, from moments. Also for noisy moments, which need a ridge."""
+    """R2 of sets of choices, from moments. Also for noisy moments, which need a ridge.
 
-    def __init__(self, gram: Floats, c: Floats, total: float, ridge: float = _RIDGE) -> None:
+    Choice j has the columns from starts[j] to starts[j + 1].
+    """
+
+    def __init__(
+        self, gram: Floats, c: Floats, total: float, starts: Places, ridge: float = _RIDGE
+    ) -> None:
         self._gram = gram + ridge * np.eye(len(c))
-        self._c, self._total = c, total
-        self.p = len(c)
+        self._c, self._total, self._starts = c, total, starts.astype(np.int64)
+        self.p = len(starts) - 1
 
     @classmethod
-    def of(cls, x: Floats, y: Floats) -> Linear:
+    def of(cls, x: Floats, y: Floats, starts: Places) -> Linear:
         """Of standardised columns, and the response less its mean."""
         y = y - y.mean()
-        return cls(x.T @ x / len(y), x.T @ y / len(y), float(y @ y) / len(y))
+        return cls(x.T @ x / len(y), x.T @ y / len(y), float(y @ y) / len(y), starts)
 
-    def __call__(self, sets: Sets) -> Floats:
-        """R2 of each row of positions."""
-        parts = []
-        for some in np.array_split(sets, max(1, len(sets) // 20_000)):
-            gram = self._gram[some[:, :, None], some[:, None, :]]
-            c = self._c[some]
-            solved = np.linalg.solve(gram, c[:, :, None])[:, :, 0]
-            parts.append(np.einsum("ij,ij->i", solved, c) / self._total)
-        return np.concatenate(parts)
+    def __call__(self, sets: Places) -> Floats:
+        """R2 of each row of choices."""
+        return _explained(self._gram, self._c, sets.astype(np.int64), self._starts) / self._total
 
 
-def best_linear(fit: Linear, k: int, starts: int = STARTS) -> tuple[Set, bool]:
-    """The set of size k with the best fit, and whether all were tried.
+def _kernel(function: Any) -> Any:
+    return numba.njit(cache=True)(function)
 
-    Where there are too many: forward selection from each of the best first variables, then swaps
-    of one variable until none helps.
+
+@_kernel
+def _explained(gram, c, sets, starts):
+    """c'G^-1 c on the columns of each set, by Cholesky."""
+    values = np.empty(len(sets))
+    columns = np.empty(len(c), dtype=np.int64)
+    lower, z = np.empty((len(c), len(c))), np.empty(len(c))
+    for i in range(len(sets)):
+        m = 0
+        for choice in sets[i]:
+            for j in range(starts[choice], starts[choice + 1]):
+                columns[m] = j
+                m += 1
+        value = 0.0
+        for s in range(m):
+            rest = c[columns[s]]
+            for t in range(s + 1):
+                entry = gram[columns[s], columns[t]]
+                for u in range(t):
+                    entry -= lower[s, u] * lower[t, u]
+                # What rounding leaves of a copy is no reason to divide by nothing.
+                lower[s, t] = math.sqrt(max(entry, 1e-10)) if s == t else entry / lower[t, t]
+                if t < s:
+                    rest -= lower[s, t] * z[t]
+            z[s] = rest / lower[s, s]
+            value += z[s] * z[s]
+        values[i] = value
+    return values
+
+
+def best_linear(
+    fit: Linear, k: int, starts: int = STARTS, most: int | None = None
+) -> tuple[Set, bool]:
+    """The set of k choices with the best fit, and whether all were tried.
+
+    Where there are more than ``most``: forward selection from each of the best first choices, then
+    swaps of one choice until none helps.
     """
-    if math.comb(fit.p, k) <= MOST_SETS:
+    if math.comb(fit.p, k) <= (MOST_SETS if most is None else most):
         sets = _all_sets(fit.p, k)
         return tuple(sets[int(np.argmax(fit(sets)))].tolist()), True
     alone = fit(np.arange(fit.p)[:, None])
@@ -93,8 +129,10 @@ def best_linear(fit: Linear, k: int, starts: int = STARTS) -> tuple[Set, bool]:
     return max(found, key=found.__getitem__), False
 
 
-def _all_sets(p: int, k: int) -> Sets:
-    return np.array(list(itertools.combinations(range(p), k)), dtype=np.intp)
+@functools.lru_cache(maxsize=2)
+def _all_sets(p: int, k: int) -> Places:
+    every = itertools.chain.from_iterable(itertools.combinations(range(p), k))
+    return np.fromiter(every, dtype=np.int64, count=k * math.comb(p, k)).reshape(-1, k)
 
 
 def _swaps(chosen: Iterable[int], p: int) -> list[list[int]]:
@@ -134,7 +172,7 @@ def deviance_explained(x: Floats, y: Floats) -> float:
         b, t, value = there, t_there, value_there
         if gained < 1e-7 * null:
             break
-    return 1 - 2 * (value - float(ridge @ b**2) / 2) / null
+    return float(1 - 2 * (value - ridge @ b**2 / 2) / null)
 
 
 def _penalised(t: Floats, y: Floats, b: Floats, ridge: Floats) -> float:
@@ -152,16 +190,16 @@ class Ends:
 
 
 class Judge:
-    """The fits of sets of one table, each computed once."""
+    """The fits of sets of choices of one table, each computed once."""
 
     def __init__(self, table: Loaded) -> None:
         filled = np.where(np.isnan(table.x), np.nanmean(table.x, axis=0), table.x)
         deviation = filled.std(axis=0)
         # A constant column explains nothing: 0.
         self._x = (filled - filled.mean(axis=0)) / np.where(deviation > 0, deviation, np.inf)
-        self._y, self._labels = table.y, table.labels
-        self._linear = Linear.of(self._x, table.y)
-        self._kept: dict[Set, float] = {}
+        self._y, self._labels, self._starts = table.y, table.labels, table.starts
+        self._linear = Linear.of(self._x, table.y, table.starts)
+        self._kept: dict[Set, float] = {(): 0.0}
         self._ends: dict[int, Ends] = {}
         self.p = table.p
 
@@ -170,21 +208,23 @@ class Judge:
         key = tuple(sorted(chosen))
         if key not in self._kept:
             if self._labels:
-                self._kept[key] = deviance_explained(self._x[:, key], self._y)
+                columns = [c for j in key for c in range(self._starts[j], self._starts[j + 1])]
+                self._kept[key] = deviance_explained(self._x[:, columns], self._y)
             else:
                 self._kept[key] = float(self._linear(np.array([key]))[0])
         return self._kept[key]
 
-    def utility(self, chosen: Iterable[int]) -> float:
-        """1 for the best set of this size, 0 for what random ones have in the mean."""
-        key = tuple(chosen)
-        ends = self.ends(len(key))
-        return (self.fit(key) - ends.random_fit) / (ends.best_fit - ends.random_fit)
+    def utility(self, chosen: Iterable[int], k: int) -> float:
+        """1 for the best set of k, 0 for what random ones have in the mean.
 
-    def share(self, chosen: Iterable[int]) -> float:
+        A set may have fewer than k: whoever named fewer is judged by these.
+        """
+        ends = self.ends(k)
+        return (self.fit(chosen) - ends.random_fit) / (ends.best_fit - ends.random_fit)
+
+    def share(self, chosen: Iterable[int], k: int) -> float:
         """Of the best set's fit."""
-        key = tuple(chosen)
-        return self.fit(key) / self.ends(len(key)).best_fit
+        return self.fit(chosen) / self.ends(k).best_fit
 
     def ends(self, k: int) -> Ends:
         """Best set and random sets of size k."""

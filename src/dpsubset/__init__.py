@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from .mechanisms import MECHANISMS, Mechanism
     from .optimum import best_in_bucket, best_subset, top_supports
     from .privacy.guarantee import Guarantee
+    from .privacy.scale import ScaleRule
+    from .public.response_scale import ResponseScale
     from .public.schema import Bounds, Schema
     from .release.release import Release
     from .research.chains import mixing_steps, traces_not_private
@@ -31,6 +33,8 @@ _HOMES = {
     "Price": "selection",
     "PrivateSubsetSelector": "estimators",
     "Release": "release.release",
+    "ResponseScale": "public.response_scale",
+    "ScaleRule": "privacy.scale",
     "Schema": "public.schema",
     "SchemaError": "errors",
     "SearchLimitError": "errors",
@@ -56,6 +60,8 @@ __all__ = [
     "Price",
     "PrivateSubsetSelector",
     "Release",
+    "ResponseScale",
+    "ScaleRule",
     "Schema",
     "SchemaError",
     "SearchLimitError",

@@ -13,14 +13,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .errors import ArgumentError, TableError
 from .mechanisms import Mechanism
+from .public.design import Design
+from .public.response_scale import ResponseScale
 from .public.schema import Bounds, Schema
 from .public.stated import NO_WIDTH, declared_columns
 from .selection import select
@@ -37,6 +41,13 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     up. ``GridSearchCV`` with 3 values and 5 folds fits 16 times. What ``transform`` returns are
     columns of the table itself: only *which* columns they are is private.
 
+    Place it *first* in a pipeline, on the raw frame: it reads text columns with declared levels,
+    dates and codes for missing cells, and scales by the declared bounds. A step before it that
+    learns from the data (StandardScaler, OneHotEncoder, an imputer) makes the guarantee false,
+    because one record then changes what is read of all others; the program cannot see that. Steps
+    that learn nothing (FunctionTransformer, a ColumnTransformer that passes columns on) do no harm,
+    and neither do any steps after it.
+
     Parameters
     ----------
     k : int
@@ -50,7 +61,7 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Public description of the columns. A frame's columns are found by name, and those that the
         schema does not declare are never selected; an array has the schema's features in order.
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge, \
-neighbours, sensitivity, always_include, seed, node_limit, time_limit
+intercept, neighbours, sensitivity, response_scale, always_include, seed, node_limit, time_limit
         As in :func:`dpsubset.select`.
 
     Attributes
@@ -82,8 +93,10 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
         reach: float | None = None,
         radius: float | None = None,
         ridge: float = 0.0,
+        intercept: bool = True,
         neighbours: str = "replace-one",
         sensitivity: str = "sharp",
+        response_scale: str | ResponseScale | None = None,
         always_include: Iterable[int | str] = (),
         seed: int | None = None,
         node_limit: int | None = None,
@@ -103,8 +116,10 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
         self.reach = reach
         self.radius = radius
         self.ridge = ridge
+        self.intercept = intercept
         self.neighbours = neighbours
         self.sensitivity = sensitivity
+        self.response_scale = response_scale
         self.always_include = always_include
         self.seed = seed
         self.node_limit = node_limit
@@ -153,12 +168,17 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
             )
         validate_data(self, X, skip_check_array=True)
         # Everything but the data is a parameter of the same name.
-        release = select(X, y=y, **self.get_params(deep=False))
-        positions = list(release.support or ())
+        asked = self.get_params(deep=False)
+        if isinstance(self.schema, (str, Path)):
+            asked["schema"] = read_schema(self.schema, X, y)
+        named = _as_declared(X, asked["schema"])
+        release = select(named, y=y, **asked)
+        # A group is all of its columns.
+        positions = Design.of(release.schema).features_of(release.support or ())
         if is_frame(X):
             # By name: the schema may order the columns in another way, or leave some out.
-            names = column_names(X)
-            positions = [names.index(name) for name in release.features]
+            names, declared = column_names(named), release.schema.feature_names
+            positions = [names.index(declared[j]) for j in positions]
         mask = np.zeros(X.shape[1], dtype=bool)
         mask[positions] = True
         self.release_, self.support_ = release, mask
@@ -181,7 +201,11 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
         X = as_matrix(_rectangle(X, int(self.support_.sum())))
         if X.shape[1] != self.support_.sum():
             raise TableError("X has a different shape than during fitting.")
-        full = np.zeros((X.shape[0], self.support_.size), dtype=X.dtype)
+        shape = (X.shape[0], self.support_.size)
+        if sparse.issparse(X):
+            places = np.flatnonzero(self.support_)[X.indices]
+            return type(X)((X.data, places, X.indptr), shape=shape)
+        full = np.zeros(shape, dtype=X.dtype)
         full[:, self.support_] = X
         return full
 
@@ -196,6 +220,7 @@ neighbours, sensitivity, always_include, seed, node_limit, time_limit
         # Missing and unreadable cells go where the schema's rule says.
         tags.input_tags.allow_nan = True
         tags.input_tags.string = True
+        tags.input_tags.sparse = True
         tags.non_deterministic = self.seed is None
         return tags
 
@@ -207,6 +232,23 @@ def _table(X: Any, columns: int | None = None) -> Any:
     if not hasattr(X, "shape"):
         raise TableError("X is a lazy frame: collect it first")
     return X
+
+
+def _as_declared(X: Any, schema: Schema | None) -> Any:
+    """A frame with the names that its schema declares.
+
+    A ColumnTransformer writes "num__age" for age. Where a declared name is missing and one column
+    alone ends in it so, that column is meant.
+    """
+    if schema is None or not is_frame(X):
+        return X
+    names = column_names(X)
+    found = {}
+    for name in set(schema.feature_names) - set(names):
+        alike = [other for other in names if other.endswith(f"__{name}")]
+        if len(alike) == 1 and alike[0] not in schema.feature_names:
+            found[alike[0]] = name
+    return nw.from_native(X).rename(found).to_native() if found else X
 
 
 def _rectangle(X: Any, columns: int) -> Any:

@@ -2,6 +2,9 @@
 
 Four steps: plan, seal, price, draw. All arguments are checked first, then names and types of the
 table's columns; only then are values read. From there on nothing fails because of a value.
+
+Where a scale of the response is released first, values are read twice: the response alone, and
+everything in the scale that was drawn from it. What the two draws cost is added up.
 """
 
 from __future__ import annotations
@@ -9,22 +12,31 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
 
 from .arguments import whole
 from .errors import ArgumentError, SearchLimitError
 from .mechanisms import Data, Outcome
 from .privacy.guarantee import Guarantee, shown_cost
+from .privacy.scale import Scale, ScaleSampler
 from .public.plan import Plan, SelectionArguments, plan, seal
 from .public.schema import Schema
 from .public.stated import state, takes
 from .release.release import Release
+from .release.scale import ReleasedScale
+from .table.door import STEPS
+from .table.moments import Moments
 from .table.sealed import SealedTable
 from .table.sources import Progress
+from .table.types import doubts
 
 __all__ = ["Price", "price", "select", "simulate"]
 
@@ -81,12 +93,20 @@ def select(
         and reach 2 for losses of labels.
     ridge : float
         Weight of the squared coefficients, in scaled units.
+    intercept : bool
+        Whether every model has an intercept, beside the k variables and under the same bound on
+        its coefficient. Without one, the middle of the bounds stands for the mean.
     neighbours : {"replace-one", "add-remove"}
         Whose data the guarantee protects against: a row replaced (n is public), or a row added or
         removed (n is private).
     sensitivity : {"sharp", "published", "lemma-2"}
         How far one row moves the scores; all but "sharp" are looser and reproduce published
         figures.
+    response_scale : {"private", "declared"} or ResponseScale, optional
+        What the response is scaled by. "declared": its bounds. "private": quantiles of its own are
+        released first, with a part of epsilon, and it is centred and clipped by them; worth its
+        price where values fill a small part of the bounds. The released numbers are part of the
+        release. By default "declared"; labels and moments have no other.
     always_include : names or positions
         Variables that are part of every support.
     seed : int, optional
@@ -95,7 +115,7 @@ def select(
     time_limit : float, optional
         Most splits of the search, most seconds it may take. Passing one raises `SearchLimitError`:
         nothing is released, and because the event depends on the data, what this release would
-        have cost must be counted as spent.
+        have cost must be counted as spent, a scale of the response included.
     diagnostics : "not-private", optional
         Attach counts of the search to the release object. They depend on the data, are never
         written to a file, and are not to be passed on.
@@ -113,14 +133,19 @@ def select(
     planned = planned.with_rows(table.rows)
     if planned.priced:
         planned.price()  # whatever it refuses is refused before a value is read
-    planned, behind = _read(planned, table, progress)
+    rng, scale = planned.randomness, None
+    if planned.scale is not None:
+        planned, scales, _ = _scales(planned, table, _part(progress, 0, 2))
+        scale = scales.draw(rng)
+        progress = _part(progress, 1, 2)
+    planned, behind = _read(planned, table, progress, scale)
     # Of the setting that the draw uses: the rows that were read, not those a file says it has.
     guarantee = planned.price()
     with _telling_cost(guarantee):
         sampler = planned.mechanism.prepare(behind, planned.setting)
-        outcome = sampler.draw(planned.randomness)
-    counts = sampler.diagnostics() if diagnostics else {}
-    return _release(planned, guarantee, outcome, counts)
+        outcome = sampler.draw(rng)
+    work = sampler.diagnostics() if diagnostics else {}
+    return _release(planned, guarantee, outcome, scale, work)
 
 
 @takes(plan, state)
@@ -143,9 +168,25 @@ def simulate(
     if draws < 1:
         raise ArgumentError("draws must be at least 1")
     planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
-    planned, behind = _read(planned, seal(planned, data, asked.get("y")), progress)
-    sampler, rng = planned.mechanism.prepare(behind, planned.setting), planned.randomness
-    return Counter(sampler.draw(rng) for _ in range(draws))
+    table, rng = seal(planned, data, asked.get("y")), planned.randomness
+    alike: dict[bytes, list[Scale | None]] = {b"": [None] * draws}
+    passes = 0
+    if planned.scale is not None:
+        # The response alone is told as half of all, however many passes follow.
+        planned, scales, present = _scales(planned, table, _part(progress, 0, 2))
+        alike = {}
+        for scale in (scales.draw(rng) for _ in range(draws)):
+            # Scales that do the same to every response of the table make the same table.
+            done_to_it = scale.images(STEPS)[present].tobytes()
+            alike.setdefault(sha256(done_to_it).digest(), []).append(scale)
+        passes = len(alike)
+    found: Counter[Outcome] = Counter()
+    for done, same in enumerate(alike.values()):
+        told = _part(progress, passes + done, 2 * passes) if passes else progress
+        planned, behind = _read(planned, table, told, same[0])
+        sampler = planned.mechanism.prepare(behind, planned.setting)
+        found.update(sampler.draw(rng) for _ in same)
+    return found
 
 
 @dataclass(frozen=True)
@@ -160,11 +201,17 @@ class Price:
     mechanism : str
     columns : tuple of str
         What would be read of the table, the response last.
+    warnings : tuple of str
+        Columns whose declaration goes ill with their types: much of them would count as missing.
+    unit : str
+        Whom the guarantee protects, in words.
     """
 
     guarantee: Guarantee | None
     mechanism: str
     columns: tuple[str, ...]
+    unit: str
+    warnings: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         cost = "Cost: known once the rows are counted, since it depends on their number"
@@ -172,9 +219,12 @@ class Price:
             costs = self.guarantee.costs.items()
             each = ", ".join(f"{shown_cost(cost)} under {relation}" for relation, cost in costs)
             cost = f"Guarantee: {self.guarantee}" + (f"\nCost: {each}" if each else "")
+        cost += f"\nUnit of privacy: {self.unit}"
         *features, response = self.columns
         shown = ", ".join(features[:10]) + (f", ... ({len(features)} in all)" * bool(features[10:]))
-        return f"{cost}\nMechanism: {self.mechanism}\nWould read: {shown}; to explain {response}"
+        read = f"Would read: {shown}; to explain {response}"
+        doubts = [f"Warning: {warning}" for warning in self.warnings]
+        return "\n".join([cost, f"Mechanism: {self.mechanism}", read, *doubts])
 
 
 @takes(plan, state)
@@ -195,17 +245,47 @@ def price(
     if data is not None:
         planned = planned.with_rows(seal(planned, data, asked.get("y")).rows)
     declared = planned.stated.schema
+    told = () if data is None or isinstance(data, Moments) else tuple(doubts(data, declared))
+    guarantee = planned.price() if planned.priced else None
+    if guarantee is not None and not planned.shared:
+        # The total under the neighbours that were asked for is known, its parts are not.
+        cost = guarantee.costs[guarantee.neighbours]
+        guarantee = replace(guarantee, costs={guarantee.neighbours: cost}, parts=())
     return Price(
-        guarantee=planned.price() if planned.priced else None,
+        guarantee=guarantee,
         mechanism=planned.mechanism.name,
         columns=(*declared.feature_names, declared.response.name),
+        warnings=told,
+        unit=declared.protected,
     )
 
 
-def _read(planned: Plan, table: SealedTable, progress: Progress | None) -> tuple[Plan, Data]:
+def _scales(
+    planned: Plan, table: SealedTable, progress: Progress | None
+) -> tuple[Plan, ScaleSampler, NDArray[np.bool_]]:
+    """Read the response alone, for draws of its scale; the plan then knows the number of rows, if
+    it is public. Also which values the response has, which is private.
+    """
+    counts, n = table.count_response(progress)
+    planned = planned.with_rows(n).with_scale_settled()
+    planned.price()  # whatever it refuses is refused before anything is drawn
+    assert planned.scale is not None
+    epsilon, neighbours = planned.scale_epsilon, planned.setting.problem.neighbours
+    return planned, ScaleSampler(counts, planned.scale.rule, epsilon, neighbours), counts > 0
+
+
+def _read(
+    planned: Plan, table: SealedTable, progress: Progress | None, scale: Scale | None
+) -> tuple[Plan, Data]:
     """Send all values through the door; the plan then knows the number of rows, if it is public."""
-    digest = table.read(planned.stated.problem, progress)
+    images = None if scale is None else scale.images(STEPS)
+    digest = table.read(planned.setting.problem, progress, images)
     return planned.with_rows(digest.n), Data(digest, planned.stated.limits)
+
+
+def _part(progress: Progress | None, done: int, of: int) -> Progress | None:
+    """Tell the fraction of one of several passes as a fraction of all."""
+    return None if progress is None else lambda fraction: progress((done + fraction) / of)
 
 
 @contextmanager
@@ -221,9 +301,16 @@ def _telling_cost(guarantee: Guarantee) -> Iterator[None]:
 
 
 def _release(
-    planned: Plan, guarantee: Guarantee, outcome: Outcome, diagnostics: dict[str, int]
+    planned: Plan,
+    guarantee: Guarantee,
+    outcome: Outcome,
+    scale: Scale | None,
+    diagnostics: dict[str, int],
 ) -> Release:
     schema, chosen = planned.stated.schema, planned.mechanism
+    released = None
+    if scale is not None and planned.scale is not None:
+        released = ReleasedScale(planned.scale.rule, scale, schema.response)
     return Release(
         support=outcome,
         features=planned.stated.design.names(outcome),
@@ -231,10 +318,11 @@ def _release(
         mechanism=chosen.name,
         mechanism_summary=chosen.summary,
         schema=schema,
-        problem=planned.stated.problem,
+        problem=planned.setting.problem,
         sensitivity=planned.setting.sensitivity,
         options=chosen.options(),
         details=chosen.details(planned.setting),
         randomness=chosen.randomness,
+        scale=released,
         diagnostics=diagnostics or None,
     )

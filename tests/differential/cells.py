@@ -51,6 +51,13 @@ class Refuser(int):
         raise RuntimeError("no")
 
 
+class Nowhere(datetime.tzinfo):
+    """A zone that does not know where it is."""
+
+    def utcoffset(self, _: datetime.datetime | None) -> datetime.timedelta:
+        raise RuntimeError("no")
+
+
 class Shade(enum.IntEnum):
     """A number with a name."""
 
@@ -86,7 +93,8 @@ TEXTS = (
     st.sampled_from([
         "", " ", "0", "1", " 1.0\t", "1e0", "yes", "no", "YES", "true", "False", "nan", "inf",
         "1e400", "-1e-400", "1,5", "1_0", "0x1", "word", "\u0661", "\ud800", "1\n", '"1"',
-        *_LONG_TEXTS,
+        "2000-02-29", "2001-02-29", "2000-01-01T12:00", " 2000-01-01 23:59:59.9-12:30",
+        "0000-01-01", *_LONG_TEXTS,
     ]).map(spelled_out)
     | st.text(max_size=3)
     | st.floats(-5, 5).map(str)
@@ -99,7 +107,11 @@ TIMES = st.sampled_from([
     datetime.date(2000, 1, 1), datetime.datetime(2000, 1, 1), datetime.timedelta(1),
     datetime.time(1), np.datetime64("2000-01-01"), np.timedelta64(1, "s"),
     np.datetime64("NaT"), pd.Timestamp(0), pd.Timestamp(0, tz="UTC"), pd.Timedelta(1), pd.NaT,
-    pd.Period("2000"), pd.Interval(0, 1),
+    pd.Period("2000"), pd.Interval(0, 1), datetime.date.max, datetime.datetime.min,
+    datetime.datetime(1, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=23))),
+    np.datetime64(2**62, "Y"), np.datetime64(-(2**62), "ns"), np.datetime64(2**62, "25s"),
+    np.datetime64("NaT", "D"), np.datetime64("20000-01-01", "s"),
+    pd.Timestamp(np.datetime64("20000-01-01", "s")),
 ])  # fmt: skip
 COMPLEX = st.sampled_from([1j, complex(1, 0), complex(float("nan"), 0), np.complex64(1 + 1j)])
 SCALARS = st.sampled_from([
@@ -117,6 +129,8 @@ ODD = st.sampled_from([
 
 #: Not even hypothesis can hash it.
 UNHASHABLE = st.builds(np.timedelta64, st.just(1))
+UNHASHABLE |= st.builds(datetime.datetime, st.just(2000), st.just(1), st.just(1),
+                        tzinfo=st.builds(Nowhere))  # fmt: skip
 
 #: What can be a key.
 HASHABLE = st.one_of(FLOATS, INTEGERS, DECIMALS, TEXTS, BYTES, TIMES, COMPLEX, SCALARS).filter(

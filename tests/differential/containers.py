@@ -8,11 +8,13 @@ to it. ``how`` is drawn once a table: chunks, encodings, compression.
 from __future__ import annotations
 
 import contextlib
+import datetime
 import decimal
 import gzip
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+import scipy.sparse
 from hypothesis import reject
 from hypothesis import strategies as st
 
@@ -138,6 +141,28 @@ def masked(rows: Sequence[Any], how: Any, _: Path) -> Built:
     return table[:, :2], table[:, 2]
 
 
+#: Days, or seconds, or whatever a type counts.
+COUNTS = st.sampled_from([0, 1, 10957, 946684800, 946684800 * 10**9, 2**52, -(2**52)])
+COUNTS |= st.integers(0, 18628)
+
+
+def stamp(kind: str, count: int) -> np.datetime64:
+    unit, multiple = np.datetime_data(kind)
+    return np.datetime64("NaT") if count < 0 else np.datetime64(count, (unit, multiple))
+
+
+def sparse(kind: str) -> Callable[[Sequence[Any], Any, Path], Built]:
+    def build(rows: Sequence[Any], how: Any, _: Path) -> Built:
+        table = np.array(rows, dtype=np.float64).reshape(-1, 3)
+        x = getattr(scipy.sparse, kind)(table[:, :2].astype(np.float32))
+        if how == "f2" and kind != "csr_array":  # SciPy makes no others
+            how = "f4"
+        x.data = x.data.astype(how)
+        return x, table[:, 2]
+
+    return build
+
+
 LAYOUT = st.tuples(st.sampled_from("CF"), st.booleans())
 DTYPES = [
     *map(np.dtype, ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", ">f8",
@@ -158,8 +183,13 @@ ARRAYS = [
     Container("numpy masked", three(st.tuples(FLOATS, st.booleans())), masked,
               st.sampled_from(["f8", "f4", object, "U8"])),
     Container("numpy complex", three(st.sampled_from([0j, 1j])), array_of(complex), LAYOUT),
-    Container("numpy date", three(st.sampled_from([np.datetime64("2000"), np.datetime64("NaT")])),
-              array_of("M8[s]"), LAYOUT),
+    *(Container(f"numpy {kind}", three(COUNTS.map(partial(stamp, kind))), array_of(kind), LAYOUT)
+      for kind in ("M8[s]", "M8[ns]", ">M8[D]", "M8[Y]", "M8[25s]")),
+    Container("numpy masked date", three(st.tuples(COUNTS, st.booleans())), masked,
+              st.just("M8[s]")),
+    *(Container(f"scipy {kind}", three(st.sampled_from([0, 1, 0.5, float("nan")])), sparse(kind),
+                st.sampled_from(["f8", "f4", "f2", "?", "g"]))
+      for kind in ("csr_array", "csc_matrix", "coo_array")),
 ]  # fmt: skip
 
 # -- Arrow and Parquet -------------------------------------------------------------------------
@@ -203,15 +233,21 @@ ARROW: dict[pa.DataType, st.SearchStrategy[Any]] = {
     pa.decimal256(76, 11): decimals(76, 11),
     **{kind: sane(TEXTS) for kind in (pa.string(), pa.large_string(), pa.string_view())},
     **{kind: nullable(BYTES) for kind in (pa.binary(), pa.large_binary(), pa.binary_view())},
-    # Refused, by their type.
-    pa.date32(): st.none(),
+    # Refused, by their type, unless they are meant.
+    pa.date32(): nullable(st.sampled_from([0, 10957, -(2**31), 2**31 - 1])),
+    pa.date64(): nullable(COUNTS.map(lambda count: count % 30_000 * 86_400_000)),
+    pa.timestamp("s"): nullable(COUNTS.filter(lambda count: count < 2**53)),
+    pa.timestamp("us", "+05:30"): nullable(COUNTS),
+    pa.timestamp("ns", "Europe/Berlin"): nullable(COUNTS | st.just(-(2**63))),
+    # Refused in any case.
+    pa.duration("s"): nullable(st.integers(0, 9)),
     pa.list_(pa.float64()): st.none() | st.just([1.0]),
     pa.struct([("u", pa.float64())]): st.none() | st.just({"u": 1.0}),
     pa.binary(1): st.none() | st.just(b"1"),
 }  # fmt: skip
 
 FOLDED = [pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.float64(),
-          pa.decimal128(38, 11), pa.int64(), pa.bool_()]  # fmt: skip
+          pa.decimal128(38, 11), pa.int64(), pa.bool_(), pa.timestamp("s")]  # fmt: skip
 
 
 def arrow_column(cells: Sequence[Any], kind: pa.DataType, chunk: int) -> pa.ChunkedArray:
@@ -365,6 +401,8 @@ PANDAS: list[tuple[Any, st.SearchStrategy[Any]]] = [
     (pd.StringDtype("python"), sane(TEXTS)), (pd.StringDtype("pyarrow"), sane(TEXTS)),
     (pd.SparseDtype("float64"), FLOATS), (pd.SparseDtype("int64", 0), st.integers(-3, 3)),
     ("datetime64[ns]", st.just(pd.NaT) | st.just(pd.Timestamp(0))),
+    ("datetime64[s]", st.sampled_from([pd.NaT, pd.Timestamp(0), pd.Timestamp("2000-02-29 12:00")])),
+    ("datetime64[us, Europe/Berlin]", st.sampled_from([pd.NaT, pd.Timestamp(10**18, tz="UTC")])),
     ("complex128", st.sampled_from([0j, 1j])),
 ]  # fmt: skip
 
@@ -375,7 +413,8 @@ PANDAS_CONTAINERS = [
       for dtype, cells in PANDAS),
     *(Container(f"pandas arrow {kind}", three(ARROW[kind]), arrow_backed(kind))
       for kind in (pa.int64(), pa.float32(), pa.bool_(), pa.decimal128(38, 11), pa.string(),
-                   pa.large_string(), pa.binary(), pa.null(), pa.date32())),
+                   pa.large_string(), pa.binary(), pa.null(), pa.date32(),
+                   pa.timestamp("us", "+05:30"))),
     *(Container(f"pandas arrow {kind}", three(cells), arrow_backed(kind))
       for kind, cells in dictionaries().items() if kind.index_type == pa.int32()
       and kind.value_type in (pa.string(), pa.decimal128(38, 11))),
@@ -418,7 +457,10 @@ POLARS: list[tuple[Any, st.SearchStrategy[Any], tuple[str, ...]]] = [
     (pl.Categorical, sane(TEXTS), LAZY),
     (pl.Enum(["0", "1", "yes", "no", LONG]),
      nullable(st.sampled_from(["0", "1", "yes", "no", "<long>"]).map(spelled_out)), LAZY),
-    (pl.Date, st.none(), LAZY), (pl.List(pl.Float64), st.none() | st.just([1.0]), LAZY),
+    (pl.Date, nullable(st.dates()), SCANNED), (pl.Datetime("us"), nullable(st.datetimes()), LAZY),
+    (pl.Datetime("ms", "UTC"), nullable(st.datetimes(timezones=st.just(datetime.UTC))), LAZY),
+    (pl.Time, nullable(st.times()), LAZY), (pl.Duration, st.none(), LAZY),
+    (pl.List(pl.Float64), st.none() | st.just([1.0]), LAZY),
 ]  # fmt: skip
 
 POLARS_CONTAINERS = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,21 +31,38 @@ class Drawn:
 
 
 @st.composite
-def tables(draw: st.DrawFn, container: Container) -> Drawn:
+def tables(draw: st.DrawFn, container: Container, schemas: Sequence[Schema] = ()) -> Drawn:
     """Rows of all kinds, or in columns that have no type of one kind, as some library expects."""
     row = draw(st.sampled_from([container.row, *container.families]))
     rows = draw(st.lists(row, min_size=1, max_size=4))
     other = draw(row | container.row)
     pad = draw(row if container.missing is None else row | st.just(container.missing))
     place = draw(st.integers(0, len(rows) - 1))
-    return Drawn(rows, other, place, pad, draw(container.how), draw(st.sampled_from(SCHEMAS)))
+    schema = draw(st.sampled_from([*(schemas or SCHEMAS)]))
+    return Drawn(rows, other, place, pad, draw(container.how), schema)
 
 
+DATES = (datetime.date(1990, 1, 1), datetime.date(2020, 12, 31))
 COLUMNS = {"a": (-5, 5), "b": (0, 1)}
 SCHEMAS = [
     Schema.from_bounds(COLUMNS, ("y", -2, 2)),
     Schema.from_bounds(COLUMNS, "y", labels=(0, 1)),
     Schema.from_bounds(COLUMNS, "y", labels=("no", "yes"), bad_cells="low"),
+    Schema.from_bounds(dict.fromkeys("ab", DATES), ("y", *DATES)),
+]
+
+#: With more columns of the model than the table has.
+LEVELS = {"levels": ["yes", "1", 0.1, "word", '"1"', "true day"], "missing": {"as": "indicator"}}
+LOG = {"lo": 0.001, "hi": 5, "transform": "log"}
+CODED = {"codes": [1, "word"], "as": "value", "value": 2}
+DATED = {"lo": DATES[0], "hi": DATES[1], "missing": {"codes": ["2000-01-01"], "as": "indicator"}}
+RICH = [
+    Schema.from_bounds(
+        {"a": LEVELS, "b": LOG | {"missing": CODED}},
+        {"name": "y", "lo": 0, "hi": 3, "transform": "sqrt", "missing": {"codes": [0]}},
+        bad_cells="high",
+    ),
+    Schema.from_bounds({"a": {"kind": "boolean"}, "b": DATED}, "y", labels=(False, True)),
 ]
 
 

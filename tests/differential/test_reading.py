@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from differential.containers import CONTAINERS, Container
-from differential.reading import Drawn, check, tables
+from differential.reading import RICH, SCHEMAS, Drawn, check, tables
 
 #: Tables a container: a sample, and all.
 SAMPLE, ALL = 6, 160
@@ -35,7 +35,7 @@ def differential(container: Container, folder: Path, examples: int) -> None:
         suppress_health_check=list(HealthCheck),
         phases=[Phase.generate, Phase.shrink],
     )
-    @given(tables(container), st.sampled_from(counts))
+    @given(tables(container, SCHEMAS + RICH), st.sampled_from(counts))
     def rows_are_read_each_by_itself(drawn: Drawn, count: int) -> None:
         check(container, drawn, count, folder)
 

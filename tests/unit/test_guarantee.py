@@ -407,7 +407,8 @@ def test_parts_are_shown() -> None:
     found = Guarantee.of_parts({"scale": SCALE, "selection": PICKS})
     assert "the total of scale (epsilon = 0.25) and selection (epsilon = " in str(found)
     x = np.random.default_rng(0).uniform(-1, 1, (20, 3))
-    plain = dps.select(x, y=x[:, 0], bounds=dps.Bounds((-1, 1), (-1, 1)), k=1, epsilon=1)
+    plain = dps.select(x, y=x[:, 0], bounds=dps.Bounds((-1, 1), (-1, 1)), k=1, epsilon=1,
+                       response_scale="declared")  # fmt: skip
     release = replace(plain, guarantee=found)
     statement = release.statement()
     assert shown_cost(found.costs["replace-one"]) in statement

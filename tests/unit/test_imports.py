@@ -17,8 +17,18 @@ ROOMS = {"public", "table", "privacy"}
 
 #: What a layer may import of the package, besides itself and `errors`. Nothing may import the
 #: package's own __init__, which imports lazily.
-DESCRIBED = {"public.labels", "public.bounds_file", "public.schema", "public.design"}
+DESCRIBED = {
+    "public.labels",
+    "public.dates",
+    "public.bounds_file",
+    "public.column",
+    "public.entries",
+    "public.schema",
+    "public.layout",
+    "public.design",
+}
 DATA = {"table.door", "table.moments", "table.products", "table.digest"}
+SCALE = {"privacy.scale", "public.response_scale"}
 BASE = {"arguments", "exact", "kernels", "constraints"} | DESCRIBED | DATA
 MODEL = {"public.problem", "losses", "privacy.sensitivity"}
 ENGINE = {"search", "privacy.random"}
@@ -31,15 +41,27 @@ MAY_IMPORT: dict[str, set[str]] = {
     "kernels": set(),
     "constraints": {"exact", "kernels"},
     "public.labels": {"arguments"},
+    "public.dates": set(),
     "public.bounds_file": set(),
-    "public.schema": {"public.labels", "arguments", "public.bounds_file"},
-    "public.design": {"arguments", "public.schema"},
-    "table.door": {"kernels", "public.schema", "public.design"},
+    "public.column": {"arguments", "public.labels", "public.dates"},
+    "public.entries": {"arguments", "public.bounds_file", "public.column", "public.dates"},
+    "public.schema": {
+        "arguments",
+        "public.labels",
+        "public.dates",
+        "public.bounds_file",
+        "public.column",
+        "public.entries",
+    },
+    "public.layout": set(),
+    "public.design": {"arguments", "public.schema", "public.layout"},
+    "table.door": {"kernels", "public.labels", "public.schema", "public.layout", "public.design"},
     "table.moments": {"arguments", "kernels", "public.schema", "table.door"},
     "table.products": {"kernels"},
     "table.digest": {"kernels", "public.schema", "table.door", "table.moments", "table.products"},
     # Sources stand beside the moments: they make blocks for them and know nothing of what follows.
     "table.sources": DESCRIBED | {"kernels", "table.moments"},
+    "table.types": DESCRIBED | {"table.sources"},
     "public.problem": BASE | {"losses"},
     "losses": BASE | {"public.problem"},
     "privacy.sensitivity": BASE | {"public.problem", "losses"},
@@ -48,23 +70,27 @@ MAY_IMPORT: dict[str, set[str]] = {
     "privacy.accounting": {"exact"},
     "privacy.guarantee": {"public.problem", "privacy.sensitivity", "privacy.accounting"},
     "privacy.scale": {"arguments", "public.problem", "privacy.guarantee", "privacy.random"},
+    "public.response_scale": {"arguments", "privacy.scale"},
+    "table.response": {"public.schema", "table.door", "table.moments", "privacy.scale"},
     "search": BASE | MODEL | {"privacy.random"},
     "mechanisms": BASE
     | MODEL
     | ENGINE
     | {"privacy.noise", "privacy.accounting", "privacy.guarantee"},
-    "release": BASE | MODEL | ENGINE | {"mechanisms", "privacy.guarantee", "text"},
+    "release": BASE | MODEL | ENGINE | {"mechanisms", "privacy.guarantee", "privacy.scale", "text"},
     # What is asked of a table, public; and the table itself, private.
     "public.stated": BASE | MODEL | ENGINE | {"table.sources"},
-    "table.sealed": BASE | MODEL | {"table.sources"},
+    "table.sealed": BASE | MODEL | {"table.sources", "table.response"},
     "public.plan": BASE
     | MODEL
     | ENGINE
+    | SCALE
     | {"public.stated", "table.sealed", "privacy.guarantee", "mechanisms"},
     "selection": BASE
     | MODEL
     | ENGINE
-    | {"table.sources", "public.stated", "table.sealed", "public.plan"}
+    | SCALE
+    | {"table.sources", "table.types", "public.stated", "table.sealed", "public.plan"}
     | {"privacy.guarantee", "mechanisms", "release"},
     # Cross-checks of the search: nothing that releases may ask them.
     "solvers": BASE | MODEL | ENGINE,

@@ -18,6 +18,7 @@ from threadpoolctl import threadpool_limits
 import dpsubset
 from dpsubset import ArgumentError, DpsubsetError, Moments, Schema, TableError
 from dpsubset.table import moments
+from dpsubset.table.digest import Digest
 from dpsubset.table.door import STEPS, Door
 from dpsubset.table.moments import LARGEST_N, Accumulator
 
@@ -35,19 +36,19 @@ DTYPES = [
 def oracle(table: np.ndarray, schema: Schema = SCHEMA) -> list[list[int]]:
     """X'X in Python integers, of whatever size."""
     quantised = np.empty(table.shape)
-    Door(schema).enter(np.asarray(table, dtype=np.float64), quantised)
+    Door(schema).records(table[:, :-1], table[:, -1], quantised)
     rows = [[int(q) for q in row] for row in quantised]
     width = table.shape[1]
     return [[sum(r[i] * r[j] for r in rows) for j in range(width)] for i in range(width)]
 
 
-def of(table: np.ndarray, schema: Schema = SCHEMA) -> Moments:
-    return Moments.from_blocks(schema, [(table[:, :-1], table[:, -1])])
+def of(table: np.ndarray, schema: Schema = SCHEMA, constant: int = 0) -> Moments:
+    return Moments.from_blocks(schema, [(table[:, :-1], table[:, -1])], constant)
 
 
-def state(m: Moments) -> tuple[bytes, int, str]:
+def state(m: Moments) -> tuple[bytes, int, str, int]:
     assert m.products.dtype == np.int64
-    return m.products.tobytes(), m.n, m.fingerprint
+    return m.products.tobytes(), m.n, m.fingerprint, m.constant
 
 
 def cut(table: np.ndarray, ends: list[int]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -87,7 +88,7 @@ def test_the_same_bytes_for_any_way_of_the_records(
         mock.patch.object(moments, "_WORK_BYTES", work_bytes),
         threadpool_limits(threads),
     ):
-        assert state(Moments.from_blocks(SCHEMA, cut(shuffled, ends))) == wanted
+        assert state(Moments.from_blocks(SCHEMA, cut(shuffled, ends), 0)) == wanted
 
 
 @given(
@@ -125,7 +126,7 @@ def test_the_same_bytes_for_any_number_of_threads_on_a_large_block() -> None:
             states.add(state(of(table, schema)))
     assert len(states) == 1
     quantised = np.empty(table.shape)
-    Door(schema).enter(table, quantised)
+    Door(schema).records(table[:, :-1], table[:, -1], quantised)
     integers = quantised.astype(np.int64)
     np.testing.assert_array_equal(of(table, schema).products, integers.T @ integers)
 
@@ -160,7 +161,7 @@ def test_moments_of_parts_merge_into_those_of_the_whole(
 
 
 def test_an_empty_table_has_moments() -> None:
-    empty = Moments.from_blocks(SCHEMA, [])
+    empty = Moments.from_blocks(SCHEMA, [], 0)
     assert empty.n == 0
     assert not empty.products.any()
     table = np.arange(8.0).reshape(2, 4)
@@ -340,3 +341,125 @@ def test_singular_moments_are_never_refused(width: int, rank: int) -> None:
     cells = rng.integers(-STEPS, STEPS + 1, (rank, width))
     for weight in (1, 2**30):  # as many copies of each record
         Moments(cells.T @ cells * weight, rank * weight, "f").checked()
+
+
+# -- the column of a constant -------------------------------------------------------------------
+
+
+def assert_same(one: Digest, two: Digest) -> None:
+    assert (one.p, one.n, one.yy) == (two.p, two.n, two.yy)
+    np.testing.assert_array_equal(one.product_rows(), two.product_rows())
+    np.testing.assert_array_equal(one.c, two.c)
+    np.testing.assert_array_equal(one.diagonal, two.diagonal)
+
+
+@given(TABLES, st.sampled_from([1, 2, 24575, STEPS]))
+def test_any_intercept_follows_from_a_column_of_ones(table: np.ndarray, constant: int) -> None:
+    kept, made = of(table, constant=1), of(table, constant=constant)
+    assert kept.p == made.p == P
+    before = kept.products.copy()
+    assert_same(Digest.from_moments(kept, constant), Digest.from_moments(made, constant))
+    assert_same(Digest.from_moments(kept), Digest.from_moments(of(table)))
+    np.testing.assert_array_equal(kept.products, before)
+    quantised = np.empty((len(table), P + 2))
+    Door(SCHEMA, constant).records(table[:, :-1], table[:, -1], quantised)
+    assert (quantised[:, -2] == constant).all()
+    integers = quantised.astype(np.int64)
+    np.testing.assert_array_equal(made.products, integers.T @ integers)
+
+
+def test_without_an_intercept_nothing_is_copied() -> None:
+    kept = of(np.ones((3, 4)), constant=1)
+    assert np.shares_memory(Digest.from_moments(kept).columns, kept.products)
+    assert np.shares_memory(Digest.from_moments(kept, 1).columns, kept.products)
+
+
+def test_the_largest_sums_of_a_constant_fit() -> None:
+    n = LARGEST_N
+    products = np.array([[STEPS**2, STEPS, STEPS**2], [STEPS, 1, STEPS],
+                         [STEPS**2, STEPS, STEPS**2]]) * n  # fmt: skip
+    found = Digest.from_moments(Moments(products, n, "f", 1).checked(), STEPS)
+    assert found.product_rows().tolist() == [[n * STEPS**2] * 2] * 2
+    assert found.c.tolist() == [n * STEPS**2] * 2
+
+
+def test_moments_that_users_make_have_the_ones() -> None:
+    moments = Moments.from_blocks(SCHEMA, [(np.ones((2, P)), np.ones(2))])
+    assert moments.constant == 1
+    assert moments.p == P
+    assert moments.products[-2, -2] == 2
+
+
+@pytest.mark.parametrize("held", [0, 2])
+def test_moments_without_the_sums_give_no_intercept(held: int) -> None:
+    with pytest.raises(ArgumentError, match=r"make them anew .* or pass intercept=False"):
+        Digest.from_moments(of(np.ones((3, 4)), constant=held), 24575)
+
+
+@given(TABLES, TABLES)
+def test_parts_with_ones_merge_into_the_whole(one: np.ndarray, two: np.ndarray) -> None:
+    whole = of(np.vstack([one, two]), constant=1)
+    assert state(of(one, constant=1) + of(two, constant=1)) == state(whole)
+    with pytest.raises(ArgumentError, match="intercept"):
+        of(one, constant=1) + of(two)
+    assert of(one, constant=1) != of(one)
+
+
+@given(TABLES, st.sampled_from([1, 24575]))
+def test_moments_with_a_constant_are_kept(
+    tmp_path_factory: pytest.TempPathFactory, table: np.ndarray, constant: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "constant.npz"
+    m = of(table, constant=constant)
+    m.save(path)
+    assert state(Moments.load(path)) == state(m)
+    # As earlier versions wrote them.
+    old = of(table)
+    np.savez(path, products=old.products, n=np.int64(old.n), fingerprint=np.array(old.fingerprint))
+    assert state(Moments.load(path)) == state(old)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"), [((-2, -2), 29), ((-2, -2), 31), ((0, -2), 10**9), ((-2, -2), 0)]
+)
+def test_ones_that_are_none_are_refused(place: tuple[int, int], value: int) -> None:
+    products = of(np.random.default_rng(3).uniform(-1, 1, (30, P + 1)), constant=1).products
+    Moments(products, 30, "f", 1).checked()
+    products[place] = products[place[::-1]] = value
+    with pytest.raises(TableError):
+        Moments(products, 30, "f", 1).checked()
+
+
+@pytest.mark.parametrize("constant", [-1, 1.5, None, "1", True, STEPS + 1, 2, 2**70])
+def test_a_constant_that_cannot_be_is_refused(constant: Any, tmp_path: Path) -> None:
+    products = of(np.random.default_rng(3).uniform(-1, 1, (30, P + 1)), constant=1).products
+    with pytest.raises(DpsubsetError):
+        Moments(products, 30, SCHEMA.fingerprint(), constant).checked()
+    np.savez(tmp_path / "m.npz", allow_pickle=True, products=products, n=np.int64(30),
+             fingerprint=np.array("f"), constant=constant)  # fmt: skip
+    with pytest.raises(TableError):
+        Moments.load(tmp_path / "m.npz")
+
+
+def test_constants_need_a_column() -> None:
+    with pytest.raises(TableError):
+        Moments(np.zeros((2, 2), dtype=np.int64), 0, "f", 1).checked()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_selection_from_moments_is_one_from_the_table(intercept: bool, tmp_path: Path) -> None:
+    table = np.random.default_rng(2).uniform(-10, 30, (50, P + 1))
+    of(table, constant=1).save(tmp_path / "m.npz")
+    asked: dict[str, Any] = {
+        "schema": SCHEMA, "k": 2, "epsilon": 1, "seed": 3, "draws": 200, "intercept": intercept,
+        "response_scale": "declared",
+    }  # fmt: skip
+    drawn = dpsubset.simulate(table[:, :-1], y=table[:, -1], **asked)
+    assert len(drawn) > 1
+    assert dpsubset.simulate(Moments.load(tmp_path / "m.npz"), **asked) == drawn
+    old = of(table)
+    if intercept:
+        with pytest.raises(ArgumentError, match="intercept=False"):
+            dpsubset.simulate(old, **asked)
+    else:
+        assert dpsubset.simulate(old, **asked) == drawn

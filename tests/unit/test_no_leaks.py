@@ -305,7 +305,8 @@ ARRAYS: dict[str, tuple[Any, Any]] = {
     "complex": (MATRIX + 1j, MATRIX[:, 0]),
     "complex y": (MATRIX, MATRIX[:, 0] + 1j),
     "times": (np.full((4, 3), "2019-07-31", dtype="datetime64[D]"), MATRIX[:, 0]),
-    "sparse": (scipy.sparse.csr_array(MATRIX), MATRIX[:, 0]),
+    "sparse": (scipy.sparse.csr_array(MATRIX + 1j), MATRIX[:, 0]),
+    "sparse, narrow": (scipy.sparse.csr_array(MATRIX[:, :2]), MATRIX[:, 0]),
     "columns": (MATRIX[:, :2], MATRIX[:, 0]),
     "rows": (MATRIX, [NUMBER] * 3),
     "matrix y": (MATRIX, MATRIX),
@@ -348,7 +349,9 @@ def fitted() -> dps.PrivateSubsetSelector:
     )
 
 
-@pytest.mark.parametrize("name", [name for name in ARRAYS if name != "columns"])
+@pytest.mark.parametrize(
+    "name", [name for name in ARRAYS if name not in ("columns", "sparse, narrow")]
+)
 def test_selector_refuses_bad_arrays(name: str, watch: Watch) -> None:
     x, y = ARRAYS[name]
     watch.run(lambda: dps.PrivateSubsetSelector(
@@ -366,7 +369,7 @@ def test_selector_refuses_bad_arrays(name: str, watch: Watch) -> None:
         (MATRIX + 1j)[:, :2],
         pd.DataFrame(MATRIX + 1j),
         pd.DataFrame({"a": [WORD]}),
-        scipy.sparse.csr_array(MATRIX),
+        scipy.sparse.csr_array(MATRIX + 1j),
         [[NUMBER, WORD], [NUMBER]],
     ],
     ids=[
@@ -481,6 +484,55 @@ def test_arrays_selectors_moments_and_simulation(columns: Any, watch: Watch) -> 
     watch.check(selector._repr_html_())
     blocks = open_table(x, SCHEMA, y).blocks()
     watch.run(lambda: dps.Moments.from_blocks(SCHEMA, blocks))
+
+
+def test_sparse_matrices(watch: Watch) -> None:
+    x, bounds = scipy.sparse.csr_array(MATRIX), dps.Bounds(x=1, y=1)
+    release = watch.run(lambda: dps.select(x, y=MATRIX[:, 0], bounds=bounds, **ASKED))
+    check_release(watch, release)
+    selector = watch.run(
+        lambda: dps.PrivateSubsetSelector(**ASKED, bounds=bounds).fit(x, MATRIX[:, 0])
+    )
+    check_release(watch, selector.release_)
+
+
+#: Whatever is declared of a column, the markers are none of it.
+DECLARED = dps.Schema.from_bounds(
+    {
+        "a": {"levels": ["u", "v"], "missing": {"as": "indicator"}},
+        "b": {"lo": 1, "hi": 9, "transform": "log", "missing": {"codes": [5], "as": "low"}},
+        "c": {"lo": "2000-01-01", "hi": "2020-01-01", "kind": "date"},
+    },
+    ("y", 0, 1),
+)
+
+
+def test_levels_dates_and_codes(watch: Watch, tmp_path: Path) -> None:
+    columns: dict[str, list[Any]] = {
+        "a": ["u", "v", WORD, str(NUMBER), None] * 8,
+        "b": [NUMBER, 5, 1, 2, None] * 8,
+        "c": ["7319-04-17", "2010-01-01", WORD, str(NUMBER), "7319-04-17T07:31:09.7319Z"] * 8,
+        "y": [NUMBER, 0, 1, 0.5, None] * 8,
+    }
+    (tmp_path / "t.csv").write_text(csv_text(columns))
+    (tmp_path / "t.parquet").write_bytes(parquet_bytes(columns))
+    frame = pd.DataFrame(columns)
+    dated = pa.table({**columns, "c": pa.array([datetime.date(7319, 4, 17)] * 40)})
+    for data in (tmp_path / "t.csv", tmp_path / "t.parquet", frame, frame.astype("category"),
+                 pl.DataFrame(columns, strict=False), dated, pl.DataFrame(dated)):  # fmt: skip
+        release = watch.run(lambda data=data: dps.select(data, DECLARED, **ASKED))
+        check_release(watch, release)
+        watch.check(repr(open_table(data, DECLARED)))
+    wrong = pa.table({**columns, "c": pa.array([NUMBER] * 40)})
+    watch.run(lambda: dps.select(wrong, DECLARED, **ASKED))
+    assert isinstance(watch.error, dps.TableError)
+
+
+def test_a_scale_of_the_response_shows_nothing_but_itself(good_file: Path, watch: Watch) -> None:
+    # Seeded: the released number is public, and by chance its digits could be the marker's.
+    asked: dict[str, Any] = {**ASKED, "response_scale": "private", "seed": 1}
+    check_release(watch, watch.run(lambda: dps.select(good_file, SCHEMA, **asked)))
+    watch.run(lambda: dps.simulate(good_file, SCHEMA, draws=3, **asked))
 
 
 LABELLED = dps.Schema.from_bounds(

@@ -113,7 +113,7 @@ for chosen in (select, fit):
     place(chosen, "epsilon", lambda r: r.guarantee.epsilon)
     place(chosen, "k", lambda r: r.problem.k, True)
     place(chosen, "ridge", lambda r: r.problem.ridge)
-    place(chosen, "reach", lambda r: r.problem.reach)
+    place(chosen, "reach", lambda r: round(float(r.problem.reach), 9))
     place(chosen, "radius", lambda r: r.problem.radius)
     place(chosen, "seed", None, True)
     place(chosen, "node_limit", None, True)

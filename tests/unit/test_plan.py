@@ -146,7 +146,7 @@ def test_a_price_is_refused_for_what_select_refuses() -> None:
 )  # fmt: skip
 def test_epsilon_is_the_number_that_was_written(epsilon: Any, exact: Fraction) -> None:
     planned = plan(X, SCHEMA, k=1, epsilon=epsilon, y=Y)
-    assert planned.setting.epsilon == exact
+    assert planned.epsilon == exact
     assert planned.price().epsilon == exact
 
 

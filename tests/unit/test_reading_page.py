@@ -18,6 +18,7 @@ import pytest
 from dpsubset.table.moments import LARGEST_N
 from dpsubset.table.sources.arrow import is_readable
 from dpsubset.table.sources.cells import LONGEST_TEXT, from_objects
+from dpsubset.table.sources.dates import DATES
 from dpsubset.table.sources.delimited import LONGEST_HEADER, LONGEST_LINE
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reading.md").read_text(encoding="utf-8")
@@ -43,6 +44,23 @@ def code(text: str) -> Any:
 def test_cells_without_a_type(cell: str, value: str) -> None:
     wanted = math.nan if value == "bad" else code(value)
     np.testing.assert_array_equal(from_objects([code(cell)]), [wanted])
+
+
+@pytest.mark.parametrize(("cell", "value"), table("| cell | days |"))
+def test_dates(cell: str, value: str) -> None:
+    wanted = math.nan if value == "bad" else code(value)
+    np.testing.assert_array_equal(from_objects([code(cell)], DATES), [wanted])
+
+
+def test_types_of_dates() -> None:
+    for kind in (pa.date32(), pa.date64(), pa.timestamp("ns"), pa.timestamp("s", "Asia/Tokyo")):
+        assert is_readable(kind, True)
+        assert not is_readable(kind)
+    for kind in (pa.int64(), pa.float64(), pa.bool_(), pa.duration("s"), pa.time32("s")):
+        assert not is_readable(kind, True)
+    for kind in (pa.string(), pa.binary(), pa.null(), pa.dictionary(pa.int8(), pa.string())):
+        assert is_readable(kind, True)
+        assert is_readable(kind)
 
 
 @pytest.mark.parametrize(("kind", "cells"), table("| Arrow type | cells |"))

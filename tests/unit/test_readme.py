@@ -53,9 +53,11 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_bounds_file(tmp_path: Path) -> None:
-    (block,) = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    kinds, block = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    (tmp_path / "kinds.yaml").write_text(kinds)
+    assert Design.of(dps.Schema.read(tmp_path / "kinds.yaml")).layout.sizes == (1, 3, 1)
     (tmp_path / "schema.yaml").write_text(block)
     names = ["id_1", "age", "snp_1", "cost", "snp_2", "dose"]
     schema = dps.Schema.read(tmp_path / "schema.yaml", names=names)
     assert schema.feature_names == ("age", "snp_1", "snp_2", "dose")
-    assert Design.of(schema).highs.tolist() == [110, 2, 2, 1, 20_000]
+    assert [column.hi for column in (*schema.features, schema.response)] == [110, 2, 2, 1, 20_000]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import math
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -12,24 +13,15 @@ import pytest
 from benchmarks.real import __main__ as program
 from benchmarks.real import peers, settings, tables, utility
 
-
-def made_up(labels: bool = False, p: int = 8, n: int = 600) -> tables.Loaded:
-    """Columns 0, 2, 4 count, and column 1 has missing cells."""
-    rng = np.random.default_rng(5)
-    x = rng.uniform(0, 10, size=(n, p))
-    t = x[:, 0] + 0.7 * x[:, 2] - 0.5 * x[:, 4] + rng.normal(size=n)
-    x[::7, 1] = np.nan
-    y = (t > np.median(t)).astype(float) if labels else t
-    bounds = (0.0, 1.0) if labels else (-10.0, 30.0)
-    names = [f"v{j}" for j in range(p)]
-    return tables.Loaded("made up", x, y, [(0.0, 10.0)] * p, bounds, names, labels)
+import dpsubset as dps
+from dpsubset.public.design import Design
 
 
 @pytest.fixture
 def stored(monkeypatch: pytest.MonkeyPatch) -> None:
     """One table of numbers and one of labels in the place of the suite's."""
     rows = (tables.Row("none", "numbers", "y"), tables.Row("none", "marks", "y", (0, 1)))
-    loaded = {"numbers": made_up(), "marks": made_up(labels=True)}
+    loaded = {"numbers": tables.made_up(), "marks": tables.made_up(labels=True)}
     judges = {name: utility.Judge(table) for name, table in loaded.items()}
 
     def load(name: str) -> tables.Loaded:
@@ -45,61 +37,91 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "split", lambda name: "choose")
 
 
+#: The choices of a made-up table that count: two numbers and a category.
+COUNT = (0, 2, 6)
+
+
 @pytest.mark.parametrize("labels", [False, True])
 def test_utility_is_1_for_the_best_set_and_0_for_random_ones(labels: bool):
-    judge = utility.Judge(made_up(labels))
+    judge = utility.Judge(tables.made_up(labels))
     sets = list(itertools.combinations(range(8), 3))
-    values = [judge.utility(chosen) for chosen in sets]
-    assert judge.ends(3).best == (0, 2, 4)
-    assert judge.utility((4, 0, 2)) == pytest.approx(1.0)
+    values = [judge.utility(chosen, 3) for chosen in sets]
+    assert judge.ends(3).best == COUNT
+    assert judge.utility((6, 0, 2), 3) == pytest.approx(1.0)
     assert max(values) == pytest.approx(1.0)
     # The mean over all is 0; for labels it is estimated from 100 sets.
     assert np.mean(values) == pytest.approx(0.0, abs=0.15 if labels else 1e-9)
-    assert judge.share((0, 2, 4)) == pytest.approx(1.0)
+    assert judge.share(COUNT, 3) == pytest.approx(1.0)
+    # Whoever names fewer choices has the fit of these.
+    assert judge.utility((0, 2), 3) < 1
 
 
 def test_the_fit_is_that_of_least_squares_with_an_intercept():
-    table = made_up()
-    judge = utility.Judge(table)
-    x = np.where(np.isnan(table.x), np.nanmean(table.x, axis=0), table.x)
-    design = np.column_stack([np.ones(table.n), x[:, [1, 2]]])
-    rest = table.y - design @ np.linalg.lstsq(design, table.y, rcond=None)[0]
-    assert judge.fit((1, 2)) == pytest.approx(1 - rest.var() / table.y.var(), abs=1e-6)
+    table = tables.made_up()
+    v1 = table.frame["v1"].fillna(table.frame["v1"].mean())
+    wards = [(table.frame["ward"] == level).to_numpy(float) for level in "abcd"]
+    design = np.column_stack([np.ones(table.n), v1, *wards])
+    y = table.frame["y"].to_numpy()
+    rest = y - design @ np.linalg.lstsq(design, y, rcond=None)[0]
+    assert utility.Judge(table).fit((1, 6)) == pytest.approx(1 - rest.var() / y.var(), abs=1e-6)
 
 
 def test_the_fit_of_labels_is_that_of_scikit_learn():
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import log_loss
 
-    table = made_up(labels=True)
-    x = table.x[:, [0, 3]]
-    model = LogisticRegression(C=1e6, tol=1e-8).fit(x, table.y)
+    table = tables.made_up(labels=True)
+    x = table.x[:, [0, *range(*table.starts[6:8])]]
+    assert x.shape[1] == 5
+    model = LogisticRegression(C=1e6, tol=1e-8, max_iter=1000).fit(x, table.y)
     share = table.y.mean()
     null = log_loss(table.y, np.full(table.n, share))
     explained = 1 - log_loss(table.y, model.predict_proba(x)[:, 1]) / null
-    assert utility.Judge(table).fit((0, 3)) == pytest.approx(explained, abs=1e-4)
+    assert utility.Judge(table).fit((0, 6)) == pytest.approx(explained, abs=1e-4)
 
 
 def test_constant_columns_and_copies_are_no_trouble():
-    table = made_up()
-    table.x[:, 7], table.x[:, 6] = 3.0, table.x[:, 0]
+    table = tables.made_up()
+    table.frame["v5"], table.frame["v4"] = 3.0, table.frame["v0"]
     judge = utility.Judge(table)
-    assert judge.fit((7,)) == pytest.approx(0.0)
-    assert judge.fit((0, 6)) == pytest.approx(judge.fit((0,)), abs=1e-6)
+    assert judge.fit((5,)) == pytest.approx(0.0)
+    assert judge.fit((0, 4)) == pytest.approx(judge.fit((0,)), abs=1e-6)
 
 
-def test_swaps_find_what_all_sets_have(monkeypatch: pytest.MonkeyPatch):
+def test_swaps_find_what_all_sets_have():
     rng = np.random.default_rng(1)
+    starts = np.array([0, 1, 2, 4, 5, 8, 9, 10, 12])
     for _ in range(20):
         x = rng.normal(size=(80, 12)) @ rng.normal(size=(12, 12))
-        fit = utility.Linear.of(x / x.std(axis=0), x @ rng.normal(size=12) + rng.normal(size=80))
-        monkeypatch.setattr(utility, "MOST_SETS", 10**6)
+        y = x @ rng.normal(size=12) + rng.normal(size=80)
+        fit = utility.Linear.of(x / x.std(axis=0), y, starts)
         best, every = utility.best_linear(fit, 4)
-        monkeypatch.setattr(utility, "MOST_SETS", 0)
-        found, some = utility.best_linear(fit, 4)
+        found, some = utility.best_linear(fit, 4, most=0)
         assert (every, some) == (True, False)
         values = fit(np.array([best, found]))
         assert values[1] >= 0.98 * values[0]
+
+
+def test_columns_are_those_behind_the_door():
+    """What is judged, and what peers are given, is what the package makes of the same table."""
+    from dpsubset.public.problem import Problem
+    from dpsubset.table.door import STEPS
+    from dpsubset.table.sealed import SealedTable
+
+    table = tables.made_up()
+    layout = Design.of(table.schema).layout
+    assert layout.starts.tolist() == table.starts.tolist()
+    problem = Problem.state(table.p, 3, layout=layout)
+    digest = SealedTable(table.frame, table.schema).read(problem, None, None)
+    ward = slice(*table.starts[6:8])
+    on = table.x[:, ward]
+    assert digest.diagonal[ward] == pytest.approx(on.sum(axis=0) * STEPS**2)
+    coded = table.coded
+    assert coded.groups.tolist() == [False] * 6 + [True, False]
+    assert np.array_equal(coded.x[:, coded.owners == 6], on)
+    numbers = digest.diagonal[:6] / STEPS**2
+    assert numbers == pytest.approx((coded.x[:, :6] ** 2).sum(axis=0), rel=1e-3)
+    assert set(np.unique(coded.x[:, coded.owners == 7])) == {-1.0, 1.0}
 
 
 @pytest.mark.parametrize(
@@ -147,34 +169,42 @@ def test_columns_of_a_row_exist(row: tables.Row):
     assert named <= set(frame.columns)
     table = tables.load(row.name)
     assert table.n >= 2500
-    assert table.p >= 7
-    assert table.p == len(table.names) == len(set(table.names)) == len(table.bounds)
-    low, high = (np.array(ends) for ends in zip(*table.bounds, strict=True))
-    assert (low < high).all()
-    assert np.nanmin(table.x - low) >= 0
-    assert np.nanmax(table.x - high) <= 0
+    assert table.p >= 6
+    assert table.starts[-1] == table.x.shape[1]
     assert not np.isnan(table.y).any()
+    for j, feature in enumerate(table.schema.features):
+        cells = table.x[:, table.starts[j] : table.starts[j + 1]]
+        if feature.levels is None:
+            assert np.nanmin(cells) >= feature.lo
+            assert np.nanmax(cells) <= feature.hi
+        else:
+            # Every cell that is there has one of the levels, and every level a cell.
+            assert np.array_equal(cells.sum(axis=1), table.frame[feature.name].notna())
+            assert cells.any(axis=0).all()
+    assert np.abs(table.coded.x).max() <= 1
+    assert np.abs(table.coded.y).max() <= 1
     if row.labels:
         assert set(frame[row.response].dropna().unique()) == set(row.labels)
 
 
-def test_all_moments_move_by_what_the_noise_is_for():
+@pytest.mark.parametrize(
+    ("numbers", "groups"), [(2, 0), (3, 0), (1, 1), (2, 1), (1, 2), (2, 2), (1, 3)]
+)
+def test_all_moments_move_by_what_the_noise_is_for(numbers: int, groups: int):
     """No pair of records, corners or not, passes the stated sensitivity; some reach it."""
-
-    def moments(z: np.ndarray) -> np.ndarray:
-        z = np.concatenate([[1.0], z])
-        return np.outer(z, z)[np.triu_indices(len(z))]
-
-    rng = np.random.default_rng(3)
-    for d in (2, 3, 4):
-        stated = peers.moment_sensitivity(d)
-        grid = [np.array(z) for z in itertools.product((-1.0, -0.5, 0.0, 0.5, 1.0), repeat=d)]
-        if d == 4:
-            corners = [np.array(z) for z in itertools.product((-1.0, 1.0), repeat=d)]
-            grid = [*corners, *rng.uniform(-1, 1, size=(100, d))]
-        listed = np.array([moments(z) for z in grid])
-        moved = np.linalg.norm(listed[:, None] - listed[None], axis=2).max()
-        assert moved == pytest.approx(stated)
+    owners = [*range(numbers + 1), *np.repeat(numbers + 1 + np.arange(groups), 2)]
+    # Products of levels of one group are no moments, and their squares are their sums.
+    apart = np.array([[i != j or i <= numbers for i in owners] for j in owners])
+    kept = np.triu(apart).astype(bool)
+    levels = [(0.0, 0.0), (0.0, 1.0), (1.0, 0.0)]
+    listed = []
+    for z in itertools.product((-1.0, -0.5, 0.0, 0.5, 1.0), repeat=numbers):
+        for on in itertools.product(levels, repeat=groups):
+            row = np.concatenate([[1.0], z, *on])
+            listed.append(np.outer(row, row)[kept])
+    moments = np.array(listed)
+    moved = max(np.linalg.norm(moments - one, axis=1).max() for one in moments)
+    assert moved == pytest.approx(peers.moment_sensitivity(numbers, groups))
 
 
 def test_the_gaussian_noise_spends_its_delta():
@@ -189,20 +219,43 @@ def test_the_gaussian_noise_spends_its_delta():
 
 
 @pytest.mark.parametrize("name", list(settings.SETTINGS))
-def test_every_setting_draws_k_columns(name: str):
-    table = made_up()
+@pytest.mark.parametrize("labels", [False, True])
+def test_every_setting_draws_k_choices(name: str, labels: bool):
+    table = tables.made_up(labels)
     for epsilon, count in ((1.0, 3), (None, 1)):
         drawn = settings.SETTINGS[name](table, settings.Asked(3, epsilon, 3, 20.0))
         assert len(drawn.sets) == count
-        assert all(len(set(chosen)) == 3 and max(chosen) < table.p for chosen in drawn.sets)
+        # Peeling names columns, and two levels of a category are one choice.
+        least = 2 if "peeling" in name else 3
+        assert all(least <= len(set(chosen)) <= 3 for chosen in drawn.sets)
+        assert all(max(chosen) < table.p for chosen in drawn.sets)
         assert drawn.first > 0
     # Without noise they find what plainly counts.
-    assert set(drawn.sets[0]) == {0, 2, 4}
+    if "peeling" in name:
+        assert set(drawn.sets[0]) <= set(COUNT)
+    elif not name.startswith(("papers", "defaults")):
+        assert set(drawn.sets[0]) == set(COUNT)
+
+
+def test_what_is_said_beside_is_said_to_the_defaults():
+    also = program.said("intercept=true,reach=1.25,response_scale=0.1+0.9/0.5/0.1")
+    scale = dps.ResponseScale(dps.ScaleRule((Fraction("0.1"), Fraction("0.9")), 0.5), 0.1)
+    assert also == {"intercept": True, "reach": 1.25, "response_scale": scale}
+    labelled = program.said("intercept=true,loss=least-squares,reach=1.25")
+    for labels in (False, True):
+        asked = settings.Asked(3, None, 1, 20.0, (also, labelled))
+        drawn = settings.defaults(tables.made_up(labels), asked)
+        assert drawn.sets == [COUNT]
+        assert asked.scale(tables.made_up()) == scale
+    with pytest.raises(ValueError, match="name=value"):
+        program.said("intercept")
 
 
 def test_a_search_that_does_not_end_is_said():
-    drawn = settings.defaults(made_up(labels=True, p=30, n=3000), settings.Asked(5, 1.0, 3, 1e-9))
+    table = tables.made_up(labels=True, p=30, n=3000)
+    drawn = settings.papers(table, settings.Asked(5, 1.0, 3, 1e-9))
     assert drawn.sets == []
+    assert drawn.slow
     assert "not done" in drawn.note
 
 
@@ -212,7 +265,7 @@ def test_the_program_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFix
     assert program.main(asked) == 0
     with (tmp_path / "real.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
-    cells = len(program.KS) * len(program.EPSILONS) * 2
+    cells = 2 * 3 * 2
     assert [sum(line["table"] == name for line in lines) for name in ("numbers", "marks")] == [
         cells, cells
     ]  # fmt: skip

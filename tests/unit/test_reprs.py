@@ -108,7 +108,7 @@ def test_no_object_shows_what_is_private(name: str, loss: str) -> None:
     setting, table = planned.setting, seal(planned, X, Y)
     data = Data(table.read(setting.problem))
     sampler = planned.mechanism.prepare(data, setting)
-    digest = Digest.from_records(SCHEMA, [(X, Y)])
+    digest = Digest.from_records(SCHEMA, [(X, Y)], setting.problem.layout.constant)
     scores = enumerate_supports(digest, setting.problem, setting.sensitivity.unit).scores
     source = Watching(frozenset(str(score) for score in scores.tolist()))
     source.look()

@@ -44,6 +44,14 @@ def schemas(draw: st.DrawFn) -> Schema:
     return Schema(tuple(columns), Column(names[-1], *draw(bounds())), unit, rule)
 
 
+def lows(schema: Schema) -> list[float | None]:
+    return [column.lo for column in (*schema.features, schema.response)]
+
+
+def highs(schema: Schema) -> list[float | None]:
+    return [column.hi for column in (*schema.features, schema.response)]
+
+
 def small(**options: object) -> Schema:
     return Schema.from_bounds({"age": (0, 110), "bmi": (10, 60)}, ("cost", 0, 50_000), **options)
 
@@ -52,8 +60,8 @@ def test_from_bounds_keeps_order_roles_and_bounds() -> None:
     schema = small(always_include=["bmi"], unit="one patient", bad_cells="low")
     assert schema.feature_names == ("age", "bmi")
     assert Design.of(schema).always == (1,)
-    assert Design.of(schema).lows.tolist() == [0.0, 10.0, 0.0]
-    assert Design.of(schema).highs.tolist() == [110.0, 60.0, 50_000.0]
+    assert lows(schema) == [0.0, 10.0, 0.0]
+    assert highs(schema) == [110.0, 60.0, 50_000.0]
     assert (schema.unit, schema.bad_cells) == ("one patient", "low")
 
 
@@ -216,16 +224,16 @@ def test_fingerprints_tell_every_public_fact_apart() -> None:
 def test_bounds_of_arrays() -> None:
     names = ["x0", "x1", "x2"]
     one = Bounds(x=0.5, y=(0, 10)).schema(names)
-    assert Design.of(one).lows.tolist() == [-0.5, -0.5, -0.5, 0.0]
-    assert Design.of(one).highs.tolist() == [0.5, 0.5, 0.5, 10.0]
-    assert Design.of(Bounds(x=(0, 2), y=1).schema(names)).lows.tolist() == [0, 0, 0, -1]
+    assert lows(one) == [-0.5, -0.5, -0.5, 0.0]
+    assert highs(one) == [0.5, 0.5, 0.5, 10.0]
+    assert lows(Bounds(x=(0, 2), y=1).schema(names)) == [0, 0, 0, -1]
     each = [(0, 1), 2, (3, 4)]
-    assert Design.of(Bounds(x=each, y=1).schema(names)).lows.tolist() == [0, -2, 3, -1]
+    assert lows(Bounds(x=each, y=1).schema(names)) == [0, -2, 3, -1]
     array = np.array([[0, 1], [2, 3], [4, 5]])
-    assert Design.of(Bounds(x=array, y=1).schema(names)).highs.tolist() == [1, 3, 5, 1]
+    assert highs(Bounds(x=array, y=1).schema(names)) == [1, 3, 5, 1]
     # Two columns: a pair of numbers is one interval, a pair of pairs is one a column.
-    assert Design.of(Bounds(x=[1, 2], y=1).schema(names[:2])).lows.tolist() == [1, 1, -1]
-    assert Design.of(Bounds(x=[(0, 1), (2, 3)], y=1).schema(names[:2])).lows.tolist() == [0, 2, -1]
+    assert lows(Bounds(x=[1, 2], y=1).schema(names[:2])) == [1, 1, -1]
+    assert lows(Bounds(x=[(0, 1), (2, 3)], y=1).schema(names[:2])) == [0, 2, -1]
 
 
 @pytest.mark.parametrize(

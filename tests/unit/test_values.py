@@ -66,7 +66,7 @@ def test_names_are_those_of_the_tables() -> None:
 def test_what_kernels_get_shows_no_data() -> None:
     held = np.array([[31234]], dtype=np.int64)
     shown = repr(Products(held, held[0], held[0], held.astype(np.int16)))
-    shown += repr(Picks(held[0].astype(np.int8), held[0], held[0]))
+    shown += repr(Picks(*[held[0].astype(np.int8)] * 2, *[held[0]] * 3))
     assert "31234" not in shown
     assert "2" not in shown
 

@@ -18,28 +18,34 @@ schema_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @schema_app.command("init")
 def schema_init(
-    file: Annotated[Path, typer.Argument(help="The table; only its header is read.")],
+    file: Annotated[Path, typer.Argument(help="The table; only names and types are read.")],
     out: Annotated[Path, typer.Option(help="Where to write; .json gives JSON.")] = Path(
         "schema.yaml"
     ),
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
-    """Write a bounds file with the column names of FILE and empty bounds, to be filled in."""
+    """Write a bounds file with the column names of FILE and empty bounds, to be filled in.
+
+    Where FILE has types (Parquet, Arrow), text is asked for its levels and dates for dates.
+    """
     with guarded():
         check_apart(file, out)
 
         from ..public.bounds_file import template
         from ..table.sources.files import header
+        from ..table.types import sorts
         from .outputs import Output
 
         with Output(out, replace=force) as output:
-            names = header(file)
-            template(names, output.draft)
+            known = sorts(file)
+            names = list(known) or header(file)
+            template(names, output.draft, known)
             output.publish()
+        by_type = ", their forms by their types" if known else ""
         say(
-            f"Wrote {out}: {len(names)} columns, no bounds yet. Fill in lo and hi of every column "
-            "from public knowledge, never from the table, and name the response (with two classes "
-            "it has labels in place of bounds)."
+            f"Wrote {out}: {len(names)} columns{by_type}, no bounds yet. Fill in lo and hi of "
+            "every column, or its levels, from public knowledge, never from the table, and name "
+            "the response (with two classes it has labels in place of bounds)."
         )
 
 
@@ -48,21 +54,25 @@ def schema_check(
     schema: Annotated[Path, typer.Argument(help="The bounds file.")],
     file: Annotated[
         Path | None,
-        typer.Argument(help="A table to compare it with; only its header is read."),
+        typer.Argument(help="A table to compare it with; only names and types are read."),
     ] = None,
 ) -> None:
-    """Check a bounds file, and that a table has the columns it declares."""
+    """Check a bounds file, and that a table has the columns it declares, of fitting types."""
     with guarded():
         from ..table.sources import read_schema
 
         declared = read_schema(schema, file)
         say(
-            f"{schema}: {len(declared.features)} features, response {declared.response.name!r}"
-            f"{_labels(declared)}, unit of privacy: {declared.unit}"
+            f"{schema}: {len(declared.features)} features{_model(declared)}, response "
+            f"{declared.response.name!r}{_labels(declared)}, unit of privacy: {declared.unit}"
         )
         if file is not None:
             from ..table.sources.files import first_line, open_file
+            from ..table.types import doubts
 
+            # First, since a source refuses some types without a word on what to declare.
+            for doubt in doubts(file, declared):
+                say(f"{file}: {doubt}")
             open_file(file, declared)
             say(f"{file}: has every declared column")
             known = {*(column.name for column in declared.columns), declared.response.name}
@@ -80,6 +90,16 @@ def _undeclared(names: Sequence[str]) -> str:
     if any(looks_like_a_value(name) or not any(map(str.isalpha, name)) for name in names):
         return text
     return f"{text}: {', '.join(map(repr, names[:10]))}{', ...' if count > 10 else ''}"
+
+
+def _model(schema: Schema) -> str:
+    """What the features become, where that is something else."""
+    from ..public.design import Design
+
+    design = Design.of(schema)
+    if not design.layout.grouped:
+        return ""
+    return f" ({len(design.choices)} choices of {len(design.columns)} columns in all)"
 
 
 def _labels(schema: Schema) -> str:

@@ -85,6 +85,13 @@ def select_command(
     ridge: Annotated[
         float, typer.Option(help="Weight of the squared coefficients, in scaled units.")
     ] = 0.0,
+    intercept: Annotated[
+        bool,
+        typer.Option(
+            "--intercept/--no-intercept",
+            help="Whether every model has one, beside the k variables.",
+        ),
+    ] = True,
     neighbours: Annotated[
         str,
         typer.Option(
@@ -96,6 +103,13 @@ def select_command(
     sensitivity: Annotated[
         str, typer.Option(help="sharp, or the name of a published, looser rule.")
     ] = "sharp",
+    response_scale: Annotated[
+        str | None,
+        typer.Option(
+            help="What the response is scaled by: declared (its bounds), or private (quantiles, "
+            "released first with a part of epsilon). If not given: declared.",
+        ),
+    ] = None,
     always_include: Annotated[
         list[str] | None,
         typer.Option(help="A variable that is part of every set; may be repeated.", metavar="NAME"),
@@ -170,8 +184,10 @@ def select_command(
             "reach": reach,
             "radius": radius,
             "ridge": ridge,
+            "intercept": intercept,
             "neighbours": neighbours,
             "sensitivity": sensitivity,
+            "response_scale": response_scale,
             "always_include": always_include or (),
             "seed": seed,
             "node_limit": node_limit,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Literal
 
+from ..errors import ArgumentError
 from ..public.problem import Problem
 from ..table.digest import Digest
 from ..table.moments import Moments
@@ -23,7 +24,7 @@ LOSSES: dict[str, Loss] = {loss.name: loss for loss in (LEAST_SQUARES, LOGISTIC,
 
 #: The losses of those who name none: for a response with bounds, and for one with two labels.
 REGRESSION = LEAST_SQUARES.name
-CLASSIFICATION = HINGE.name
+CLASSIFICATION = LEAST_SQUARES.name
 
 __all__ = ["CLASSIFICATION", "LOSSES", "REGRESSION", "Loss", "Name", "Scorer", "loss_of", "scorer"]
 
@@ -38,6 +39,10 @@ def loss_of(problem: Problem) -> Loss:
 
 def scorer(data: Moments | Digest, problem: Problem, unit: Fraction, penalty: int = 0) -> Scorer:
     """What scores the supports of a problem on a data set, by the problem's loss."""
+    if isinstance(data, Moments):
+        data = Digest.from_moments(data, problem.layout.constant)
+    if data.p != problem.columns:  # kernels do not look where they read
+        raise ArgumentError("this table has other columns than the models of the problem")
     rows = loss_of(problem).rows
     if rows is None:
         return FromMoments(data, problem, unit, penalty)

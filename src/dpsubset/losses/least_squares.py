@@ -53,7 +53,9 @@ class Scorer(CertifiedScorer):
         self, data: Moments | Digest, problem: Problem, unit: Fraction, penalty: int = 0
     ) -> None:
         super().__init__(problem, unit, penalty)
-        self._digest = Digest.from_moments(data) if isinstance(data, Moments) else data
+        if isinstance(data, Moments):
+            data = Digest.from_moments(data, problem.layout.constant)
+        self._digest = data
 
     def _score(self, columns: NDArray[np.int64], scores: NDArray[np.int64]) -> NDArray[np.bool_]:
         from .quadratic_kernels import score_all

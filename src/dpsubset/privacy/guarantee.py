@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import decimal
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
@@ -108,6 +108,19 @@ class Cost:
     def __radd__(self, other: int) -> Cost:
         """For ``sum``, which starts from 0."""
         return self if other == 0 else NotImplemented
+
+    def of_rows(self, rows: int) -> Cost:
+        """For tables that differ in up to so many rows, one after another: a pure cost each time.
+
+        There is no such sum here for costs with a delta.
+        """
+        if rows == 1:
+            return self
+        if self.terms:
+            return _composed(term.of_rows(rows) for term in self.terms)
+        if self.kind != "pure":
+            raise ValueError("only pure costs are counted for several rows together")
+        return Cost(self.epsilon * rows)
 
     def _listed(self) -> tuple[Cost, ...]:
         return self.terms or (self,)
@@ -199,6 +212,20 @@ class Guarantee:
             any(step.seeded for step in steps),
             "; and ".join(assumed) or None,
             tuple(parts.items()),
+        )
+
+    def of_rows(self, rows: int) -> Guarantee:
+        """The same release, for whoever has up to so many rows: group privacy.
+
+        Tables that differ in so many rows are joined by as many steps from neighbour to neighbour,
+        and each step costs what one row costs.
+        """
+        if rows == 1:
+            return self
+        return replace(
+            self,
+            costs={relation: cost.of_rows(rows) for relation, cost in self.costs.items()},
+            parts=tuple((name, part.of_rows(rows)) for name, part in self.parts),
         )
 
     @property

@@ -31,14 +31,15 @@ exponential mechanism has is this: its draw needs one pass over the values, what
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
+from math import ceil, floor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import choice, rational
+from ..arguments import choice, rational, shortest
 from ..errors import ArgumentError
 from ..public.problem import Neighbours
 from .guarantee import RELATIONS, Cost, Guarantee
@@ -79,7 +80,7 @@ class ScaleRule:
     def __post_init__(self) -> None:
         object.__setattr__(self, "shares", _shares(self.shares))
         for name in ("widening", "least"):
-            number = rational(getattr(self, name), name)
+            number = _written(getattr(self, name), name)
             if number <= 0:
                 raise ArgumentError(f"{name} must be greater than 0")
             object.__setattr__(self, name, number)
@@ -113,7 +114,7 @@ class ScaleRule:
         # Noise may have crossed them.
         low, high = min(quantiles), max(quantiles)
         width = max(self.least, self.widening * Fraction(high - low, 2))
-        return Scale(Fraction(low + high, 2), width)
+        return Scale(Fraction(low + high, 2), width, tuple(quantiles))
 
 
 @dataclass(frozen=True)
@@ -125,11 +126,33 @@ class Scale:
     centre : Fraction
         The middle of the response; a multiple of 1/2.
     half_width : Fraction
-        Where it may be clipped, on either side of the centre; greater than 0.
+        Where it is clipped, on either side of the centre; greater than 0.
+    quantiles : tuple of int
+        What they were made of, in the order of the rule's shares. Scales that do the same to a
+        response are equal, whatever they were made of.
     """
 
     centre: Fraction
     half_width: Fraction
+    quantiles: tuple[int, ...] = field(default=(), compare=False)
+
+    def images(self, steps: int) -> NDArray[np.int16]:
+        """What each value of the grid -steps, ..., steps counts as in this scale.
+
+        (q - centre) * steps / half_width, to the nearest integer, clipped to the same grid: in
+        integers, so that it is the same everywhere. Halves are rounded away from the centre.
+        """
+        low, high = ceil(self.centre - self.half_width), floor(self.centre + self.half_width)
+        within = range(max(low, -steps), min(high, steps) + 1)
+        above, below = (steps / self.half_width).as_integer_ratio()
+        first, rest = self.centre.as_integer_ratio()
+        bottom = 2 * rest * below
+        tops = (2 * above * (rest * q - first) for q in within)
+        nearest = [(abs(top) + bottom // 2) // bottom * (1 if top > 0 else -1) for top in tops]
+        found = np.full(2 * steps + 1, steps, dtype=np.int16)
+        found[: within.start + steps] = -steps
+        found[within.start + steps : within.stop + steps] = nearest
+        return found
 
 
 def private_scale(
@@ -154,10 +177,29 @@ def private_scale(
     rng : Randomness
         Where the noise comes from.
     """
-    counts = _checked(counts)
-    weight = rule.weight(epsilon, neighbours)
     guarantee = rule.guarantee(epsilon, neighbours, seeded=not rng.source.secure)
-    return rule.scale([_draw(counts, share, weight, rng) for share in rule.shares]), guarantee
+    return ScaleSampler(counts, rule, epsilon, neighbours).draw(rng), guarantee
+
+
+class ScaleSampler:
+    """Draws scales of one response, as often as asked. Private data inside.
+
+    See `private_scale` for the arguments, and for what each draw costs.
+    """
+
+    def __init__(
+        self, counts: NDArray[np.int64], rule: ScaleRule, epsilon: Fraction, neighbours: Neighbours
+    ) -> None:
+        counts, weight = _checked(counts), rule.weight(epsilon, neighbours)
+        self._rule, self._steps = rule, len(counts) // 2
+        self._shells = [_shells(counts, share, weight) for share in rule.shares]
+
+    def __repr__(self) -> str:
+        return f"ScaleSampler({self._rule}, private values hidden)"
+
+    def draw(self, rng: Randomness) -> Scale:
+        """One scale: one draw a quantile, each of its own."""
+        return self._rule.scale([shells.draw(rng) - self._steps for shells in self._shells])
 
 
 def quantile(
@@ -173,7 +215,7 @@ def quantile(
     """
     (share,) = _shares((share,))
     weight = _budget(epsilon) / spread((share,), neighbours)
-    return _draw(_checked(counts), share, weight, rng)
+    return _shells(_checked(counts), share, weight).draw(rng) - len(counts) // 2
 
 
 def log_probabilities(
@@ -216,9 +258,9 @@ def histogram(values: NDArray[Any], steps: int) -> NDArray[np.int64]:
     return np.asarray(found, dtype=np.int64)
 
 
-def _draw(counts: NDArray[np.int64], share: Fraction, weight: Fraction, rng: Randomness) -> int:
-    errors = rank_errors(counts, share)
-    return _Shells(errors, weight / share.denominator).draw(rng) - len(counts) // 2
+def _shells(counts: NDArray[np.int64], share: Fraction, weight: Fraction) -> _Shells:
+    """For draws of one quantile, as an index of ``counts``."""
+    return _Shells(rank_errors(counts, share), weight / share.denominator)
 
 
 class _Shells:
@@ -288,12 +330,18 @@ def _below_exp(u: LazyUniform, x: Fraction, j: int) -> bool:
 
 def _shares(shares: Sequence[Any]) -> tuple[Fraction, ...]:
     """Shares of quantiles, in ascending order."""
-    found = tuple(sorted(rational(share, "a share") for share in shares))
+    found = tuple(sorted(_written(share, "a share") for share in shares))
     if not found or not all(0 < share < 1 for share in found):
         raise ArgumentError("shares of quantiles lie between 0 and 1")
     if max(share.denominator for share in found) > LARGEST_DENOMINATOR:
         raise ArgumentError(f"the denominator of a share is at most {LARGEST_DENOMINATOR}")
     return found
+
+
+def _written(value: Any, what: str) -> Fraction:
+    """A float stands for its shortest decimal: 0.1 is one tenth, whose denominator is small."""
+    found = shortest(value)
+    return rational(value, what) if found is None else found
 
 
 def _budget(epsilon: Fraction) -> Fraction:

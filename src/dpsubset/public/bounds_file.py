@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -25,15 +25,35 @@ from ..errors import SchemaError, TableError, did_you_mean
 DEFAULT = "default"
 
 _HEAD = """\
-# Public facts about a table, for dpsubset. Fill in lo and hi of every column and the response.
-# Bounds must come from what is known about the world, never from the rows themselves.
-# A response with two classes has labels in place of lo and hi: labels: [negative, positive].
-# role: feature (default), always (part of every selected set) or ignored (not read).
-# bad_cells: where a missing or unreadable cell goes: middle, low or high end of its bounds.
+# Public facts about a table, for dpsubset. Fill in what is empty, from what is known about the
+# world, never from the rows themselves, and name the response. Forms of a column:
+#   {lo: 0, hi: 110}                      a number between bounds
+#   {lo: 1, hi: 1e6, transform: log}      the same by its logarithm (or sqrt)
+#   {levels: [red, green, 3]}             a category: one of these, selected as a whole
+#   {kind: boolean}                       0 or 1
+#   {kind: date, lo: 1990-01-01, hi: 2025-12-31}
+#   {role: ignored}                       not read; role: always is part of every selected set
+# A response with two classes has labels in place of bounds: labels: [negative, positive].
+# group: name makes one choice of all columns with that name, which k counts once.
+# missing: [-9, 999] are codes for missing cells; missing: {codes: [-9], as: indicator} adds a
+# column that says where (or as: middle, low, high, or value with value: 3).
+# unit: whom the guarantee protects, in words. If that is somebody with several rows, say the most
+# rows that one of them has: rows_per_unit: 3.
+# bad_cells: where other missing or unreadable cells go: middle, low or high end of their bounds.
 # Many columns: "snp_*": {lo: 0, hi: 2} stands for all columns whose names match (* any text, ? one
 # character, [abc] one of these), default: {lo: 0, hi: 1} for all others. A column's own name comes
 # first, then the first pattern that matches, then the default. patterns: false turns this off.
 """
+
+#: What is to be filled in for a column, by what its type holds.
+_FORMS: dict[str, dict[str, Any]] = {
+    "number": {"lo": None, "hi": None},
+    "boolean": {"kind": "boolean"},
+    "text": {"levels": []},
+    "category": {"levels": []},
+    "date": {"kind": "date", "lo": None, "hi": None},
+    "other": {"role": "ignored"},
+}
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
@@ -88,22 +108,39 @@ def dump(facts: dict[str, Any], path: Path) -> None:
         text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
     else:
         # PyYAML folds odd line breaks (U+0085) in names that it may write as they are.
-        response = facts["response"]
-        texts = (facts["unit"], response["name"] or "", *facts["columns"])
-        readable = all(str(text).isprintable() for text in (*texts, *response.get("labels", ())))
+        readable = all(text.isprintable() for text in _texts(facts))
         text = _HEAD + yaml.safe_dump(facts, sort_keys=False, allow_unicode=readable)
     path.write_text(text, encoding="utf-8")
 
 
-def template(names: Sequence[str], path: str | Path) -> None:
-    """Write a bounds file with these column names and *empty* bounds, for a person to fill in."""
+def _texts(facts: Any) -> Iterator[str]:
+    """All text in facts, names among it."""
+    if isinstance(facts, str):
+        yield facts
+    elif isinstance(facts, Mapping):
+        for key, value in facts.items():
+            yield from (*_texts(key), *_texts(value))
+    elif isinstance(facts, list):
+        for value in facts:
+            yield from _texts(value)
+
+
+def template(
+    names: Sequence[str], path: str | Path, sorts: Mapping[str, str] | None = None
+) -> None:
+    """Write a bounds file with these column names and *empty* bounds, for a person to fill in.
+
+    ``sorts`` says what the types of columns hold (see :mod:`dpsubset.table.types`), where they are
+    known: a column of text is asked for its levels, one of dates for dates.
+    """
+    known = sorts or {}
     facts = {
         "version": 1,
         "unit": "one row",
         "bad_cells": "middle",
         **taken_literally(names),
         "response": {"name": None, "lo": None, "hi": None},
-        "columns": {name: {"lo": None, "hi": None} for name in names},
+        "columns": {name: {**_FORMS[known.get(name, "number")]} for name in names},
     }
     dump(facts, Path(path))
 
@@ -205,7 +242,11 @@ def _meant(facts: Any) -> Any:
 
 def _with_numbers(entry: Any) -> Any:
     if isinstance(entry, Mapping):
-        return {k: _number(v) if k in ("lo", "hi") else v for k, v in entry.items()}
+        changed = {k: _number(v) if k in ("lo", "hi") else v for k, v in entry.items()}
+        missing = entry.get("missing")
+        if isinstance(missing, Mapping) and "value" in missing:
+            changed["missing"] = {**missing, "value": _number(missing["value"])}
+        return changed
     return [*map(_number, entry)] if isinstance(entry, list) else entry
 
 
@@ -237,7 +278,8 @@ def _place(line: int, column: int) -> str:
 def _loader() -> Any:
     """YAML's safe loader, with words and numbers as people mean them, and no key twice.
 
-    Yes, no, on and off are words, as they are in labels; 010 is not 8 and 1:30 not 90.
+    Yes, no, on and off are words, as they are in labels; 010 is not 8 and 1:30 not 90. A date is
+    text: what it means depends on where it stands, and one that is none gets an error that says so.
     """
     import yaml
 
@@ -249,7 +291,7 @@ def _loader() -> Any:
             return super().construct_mapping(node, deep)
 
     # Nothing that PyYAML writes without quotes, as the text that it is to it, may be a number here.
-    replaced = (":bool", ":int", ":float")
+    replaced = (":bool", ":int", ":float", ":timestamp")
     Loader.yaml_implicit_resolvers = {
         first: [(tag, form) for tag, form in rules if not tag.endswith(replaced)]
         for first, rules in yaml.SafeLoader.yaml_implicit_resolvers.items()

@@ -1,8 +1,9 @@
-"""Labels: the two classes of a response, public and declared, as bounds are.
+"""Labels: the two classes of a response, the levels of a category, the codes of what is missing.
 
-A label is text or a number. It stands for the cells that *read* the same: as a number where it
-reads as one (1, "1" and "1.0" are the same, and True, which is also what the words true and false
-read as, in any case), else as text without the blanks around it, letter for letter.
+They are public and declared, as bounds are. A label is text or a number. It stands for the cells
+that *read* the same: as a number where it reads as one (1, "1" and "1.0" are the same, and True,
+which is also what the words true and false read as, in any case), else as text without the blanks
+around it, letter for letter.
 """
 
 from __future__ import annotations
@@ -53,6 +54,24 @@ def settle(labels: Any, what: str) -> tuple[Label, Label]:
     return first, second
 
 
+def settle_all(labels: Any, what: str, name: str) -> tuple[Label, ...]:
+    """Any number of labels, in order; those that read the same are told by their positions."""
+    if isinstance(labels, (str, bytes)) or not isinstance(labels, (Sequence, np.ndarray)):
+        raise SchemaError(f"{what}: {name} must be a list of texts or numbers")
+    if getattr(labels, "ndim", 1) != 1:
+        raise SchemaError(f"{what}: {name} must be a list, not a table")
+    found = tuple(_settled(label, what, f"an entry of {name}") for label in labels)
+    first: dict[float | str, int] = {}
+    for place, label in enumerate(found, 1):
+        earlier = first.setdefault(reading(label), place)
+        if earlier != place:
+            raise SchemaError(
+                f"{what}: entries {earlier} and {place} of {name} read the same (1, '1' and 1.0 "
+                "do, and true; blanks around a text do not count): keep one of them"
+            )
+    return found
+
+
 def reading(label: Label) -> float | str:
     """What a cell has to read as to have this label."""
     if not isinstance(label, str):
@@ -67,7 +86,7 @@ def shown(labels: tuple[Label, Label]) -> str:
     return f"{labels[0]} counts as -1, {labels[1]} as 1"
 
 
-def _settled(label: Any, what: str) -> Label:
+def _settled(label: Any, what: str, name: str = "a label") -> Label:
     if isinstance(label, (bool, np.bool_)):
         return "true" if label else "false"
     if isinstance(label, str):
@@ -80,7 +99,7 @@ def _settled(label: Any, what: str) -> Label:
             # One form for 1 and 1.0; floats hold larger integers only in part.
             return int(number) if number.is_integer() and abs(number) <= 2**53 else number
     raise SchemaError(
-        f"{what}: a label must be a text of 1 to {LONGEST} characters, a finite number, True or "
+        f"{what}: {name} must be a text of 1 to {LONGEST} characters, a finite number, True or "
         "False"
     )
 

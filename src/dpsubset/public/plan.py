@@ -1,6 +1,6 @@
 """Plan: everything about a selection that is public, checked once, before a value is read.
 
-arguments -> Plan          schema, problem, mechanism, budget, limits
+arguments -> Plan          schema, problem, scale, mechanism, budget, limits
 Plan, n   -> Guarantee     the price, known before anything is drawn
 """
 
@@ -15,14 +15,22 @@ from typing import Any, Literal, Unpack
 
 from ..arguments import seed_number, shortest
 from ..errors import ArgumentError
+from ..losses import loss_of
 from ..mechanisms import Mechanism, Setting
 from ..mechanisms import mechanism as find_mechanism
 from ..privacy.guarantee import Guarantee
 from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..privacy.sensitivity import Sensitivity
+from ..table.moments import Moments
 from ..table.sealed import SealedTable
+from .response_scale import Asked, ResponseScale, settle, usual_scale
 from .schema import Schema
 from .stated import ProblemArguments, Stated, state
+
+SMALLEST_EPSILON = Fraction(1, 10**9)
+
+#: The steps of a release that has a scale, as guarantees name them.
+SCALE, SELECTION = "the scale of the response", "the selection"
 
 #: How far one row moves the scores.
 Rule = Literal["sharp", "published", "lemma-2"]
@@ -36,21 +44,34 @@ class SelectionArguments(ProblemArguments, total=False):
     options: Mapping[str, Any] | None
     allow_unproven: bool
     sensitivity: Rule
+    response_scale: Literal["private", "declared"] | ResponseScale | None
     seed: int | None
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A selection, ready for a table. Public."""
+    """A selection, ready for a table. Public.
+
+    Attributes
+    ----------
+    setting : Setting
+        What the mechanism is told. Its epsilon is what is left for the selection, of one row.
+    epsilon : Fraction
+        Of the whole release, for one row: a unit of so many rows has as many times that.
+    asked : ResponseScale, "private" or None
+        Which scale of the response is released first.
+    """
 
     stated: Stated
     mechanism: Mechanism
     setting: Setting
     seed: int | None
+    epsilon: Fraction
+    asked: Asked = None
 
     @property
     def randomness(self) -> Randomness:
-        """Where the noise comes from."""
+        """Where the noise comes from. Opened anew each time: one selection asks once."""
         return Randomness(SystemSource() if self.seed is None else SeededSource(self.seed))
 
     @property
@@ -62,7 +83,37 @@ class Plan:
         """The same for a table of n rows, where their number is public."""
         if not self.setting.problem.n_is_public:
             return self
-        return replace(self, setting=replace(self.setting, n=n))
+        return replace(self, setting=replace(self.setting, n=n))._shared()
+
+    @property
+    def scale(self) -> ResponseScale | None:
+        """What is released of the response before the selection."""
+        if self.asked != "private":
+            return self.asked
+        return usual_scale(self.epsilon, self.setting.n, self.setting.problem.k)
+
+    def with_scale_settled(self) -> Plan:
+        """The same for good: rows counted once more must not change what has been drawn."""
+        return replace(self, asked=self.scale)
+
+    def _shared(self) -> Plan:
+        """With what the scale leaves of epsilon for the selection, and the reach that it asks for,
+        unless somebody has said how large predictions may be.
+        """
+        scale, setting = self.scale, self.setting
+        if scale is None:
+            return replace(self, setting=replace(setting, epsilon=self.epsilon))
+        if not self.stated.sized:
+            problem = self.stated.problem.with_reach(scale.reach)
+            sensitivity = Sensitivity.of(problem, setting.sensitivity.rule)
+            setting = replace(setting, problem=problem, sensitivity=sensitivity)
+        return replace(self, setting=replace(setting, epsilon=self.epsilon * (1 - scale.share)))
+
+    @property
+    def shared(self) -> bool:
+        """Whether it is known how epsilon is divided, which may depend on the number of rows."""
+        counted = self.setting.n is not None or not self.setting.problem.n_is_public
+        return counted or self.asked != "private"
 
     @property
     def priced(self) -> bool:
@@ -70,8 +121,19 @@ class Plan:
         return self.setting.n is not None or not self.mechanism.priced_by_rows(self.setting)
 
     def price(self) -> Guarantee:
-        """What a release costs, computed from the constants that its draw uses."""
-        return self.mechanism.guarantee(self.setting, seeded=self.seed is not None)
+        """What a release costs a unit, computed from the constants that its draws use."""
+        seeded = self.seed is not None
+        found = self.mechanism.guarantee(self.setting, seeded=seeded)
+        if self.scale is not None:
+            neighbours = self.setting.problem.neighbours
+            first = self.scale.rule.guarantee(self.scale_epsilon, neighbours, seeded=seeded)
+            found = Guarantee.of_parts({SCALE: first, SELECTION: found})
+        return found.of_rows(self.stated.schema.rows_per_unit)
+
+    @property
+    def scale_epsilon(self) -> Fraction:
+        """What the scale may cost one row."""
+        return self.epsilon - self.setting.epsilon
 
 
 def plan(
@@ -85,6 +147,7 @@ def plan(
     options: Mapping[str, Any] | None = None,
     allow_unproven: bool = False,
     sensitivity: Rule = "sharp",
+    response_scale: Literal["private", "declared"] | ResponseScale | None = None,
     seed: int | None = None,
     **stated: Unpack[ProblemArguments],
 ) -> Plan:
@@ -103,14 +166,34 @@ def plan(
     settled = state(data, schema, k=k, **stated)
     problem = settled.problem
     chosen = chosen.named(settled.design.position)
+    budget = _of_one_row(budget, chance, settled.schema.rows_per_unit)
+    asked = settle(
+        response_scale,
+        labels=settled.schema.response.labels is not None or loss_of(problem).labels,
+        moments=isinstance(data, Moments),
+    )
     setting = Setting(problem, Sensitivity.of(problem, sensitivity), budget, chance)
-    chosen.check(setting)
-    return Plan(settled, chosen, setting, seed)
+    planned = Plan(settled, chosen, setting, seed, budget, asked)._shared()
+    chosen.check(planned.setting)
+    return planned
 
 
 def seal(plan: Plan, data: Any, y: Any = None) -> SealedTable:
     """The table of a plan: names and types of its columns have been looked at."""
     return SealedTable(data, plan.stated.schema, y, records_for=plan.records_for)
+
+
+def _of_one_row(epsilon: Fraction, delta: Fraction, rows: int) -> Fraction:
+    """What one row may cost, if a unit with so many of them may cost epsilon."""
+    if rows > 1 and delta:
+        raise ArgumentError(
+            "rows_per_unit is above 1: for several rows together a delta grows faster than their "
+            "number, and nothing here accounts for that. Take a purely private mechanism, with "
+            "delta = 0"
+        )
+    if epsilon < SMALLEST_EPSILON * rows:
+        raise ArgumentError("epsilon must be at least 1e-9 for each of rows_per_unit rows")
+    return epsilon / rows
 
 
 def exact_epsilon(value: Any) -> Fraction:
@@ -121,7 +204,7 @@ def exact_epsilon(value: Any) -> Fraction:
     if epsilon <= 0:
         raise ArgumentError("epsilon must be a finite number greater than 0")
     # Beyond these no guarantee is worth its name, and float64 bounds no longer guide the search.
-    if not Fraction(1, 10**9) <= epsilon <= 10**6:
+    if not SMALLEST_EPSILON <= epsilon <= 10**6:
         raise ArgumentError("epsilon must lie between 1e-9 and 1e6")
     return epsilon
 

@@ -20,6 +20,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from ..arguments import choice, number, positive, rational, whole
@@ -51,13 +52,21 @@ DEFAULT_THRESHOLD = 0.25
 _THRESHOLDS = (0.01, 1.0)
 
 
+#: B for labels that count as -1 and 1 under a loss for numbers, where none is asked for.
+LABELS_REACH = 1.25
+
 #: Most columns of a model: what is computed of one grows with their cube.
 LARGEST_MODEL = 2000
 
 
-def intercept_constant(k: int, loss: str) -> int:
-    """The intercept's value in every row, in steps of the door: its part of the reach."""
-    return round(STEPS * 3 / 4)
+def intercept_constant(k: int, labels: bool) -> int:
+    """The intercept's value in every row, in steps of the door.
+
+    In the box a tenth of the reach is its part, as long as its value is at most 1: k / 9. Labels
+    are not centred, and where one is rare the intercept has more to do. docs/real-tables.md has the
+    measurements.
+    """
+    return STEPS if labels else min(STEPS, round(STEPS * k / 9))
 
 
 @dataclass(frozen=True)
@@ -74,12 +83,8 @@ class Problem:
     loss: str
     #: Of the Huber loss alone: residuals beyond count by their size, not by their square.
     threshold: float | None = None
-    #: The columns of a model; by default one for each of the p choices, and no intercept.
-    layout: Layout = None  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        if self.layout is None:
-            object.__setattr__(self, "layout", Layout(self.p))
+    #: The columns of a model, unless there is one for each of the p choices and no intercept.
+    laid_out: Layout | None = None
 
     @classmethod
     def state(
@@ -96,12 +101,14 @@ class Problem:
         loss: str = "least-squares",
         threshold: float | None = None,
         intercept: bool = False,
+        labels: bool = False,
         layout: Layout | None = None,
     ) -> Problem:
         """Check the arguments and settle the radius.
 
         ``reach`` and ``radius`` say the same thing in two ways; at most one is given. ``layout`` is
-        of the p choices, without an intercept; by default each is one column.
+        of the p choices, without an intercept; by default each is one column. ``labels`` says that
+        the response has two, whatever the loss.
         """
         from ..losses import LOSSES
 
@@ -111,7 +118,13 @@ class Problem:
         if p > LARGEST_P:
             raise ArgumentError(f"there may be at most {LARGEST_P} variables")
         if k > p:
-            raise ArgumentError(f"k must be at most p, the number of variables, which is {p}")
+            grouped = layout is not None and layout.grouped
+            raise ArgumentError(
+                f"k must be at most {p}, the number of choices: a group counts once, and so does a "
+                "column with levels"
+                if grouped
+                else f"k must be at most p, the number of variables, which is {p}"
+            )
         constraint = choice(constraint, CONSTRAINTS, "constraint")
         neighbours = choice(neighbours, get_args(Neighbours), "neighbours")
         loss = choice(loss, LOSSES, "loss")
@@ -126,12 +139,13 @@ class Problem:
         if not isinstance(intercept, bool):
             raise ArgumentError("intercept must be True or False")
         parts = Layout(p) if layout is None else layout
-        columns = replace(parts, constant=intercept_constant(k, loss) if intercept else 0)
+        columns = replace(parts, constant=intercept_constant(k, labels) if intercept else 0)
         _check_columns(columns, k, always)
         if reach is not None and radius is not None:
             raise ArgumentError("give reach or radius, not both: they say the same thing")
         if radius is None:
-            reach = positive(LOSSES[loss].reach if reach is None else reach, "reach")
+            usual = LABELS_REACH if labels and not LOSSES[loss].labels else LOSSES[loss].reach
+            reach = positive(usual if reach is None else reach, "reach")
             settled = CONSTRAINTS[constraint].radius_for(
                 min(reach, 1e100), columns.width(k, always), columns.level
             )
@@ -144,8 +158,21 @@ class Problem:
         if not 0 <= ridge <= 1e15:
             raise ArgumentError("ridge must lie between 0 and 1e15, in scaled units")
         return cls(
-            p, k, constraint, settled, ridge, neighbours, always, loss, threshold, columns  # type: ignore[arg-type]
+            p, k, constraint, settled, ridge, neighbours, always, loss, threshold,  # type: ignore[arg-type]
+            None if columns == Layout(p) else columns,
         )  # fmt: skip
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The columns of a model, and the choices that they belong to."""
+        return Layout(self.p) if self.laid_out is None else self.laid_out
+
+    def with_reach(self, reach: Fraction) -> Problem:
+        """The same with another reach."""
+        settled = CONSTRAINTS[self.constraint].radius_for(
+            float(reach), self.width, self.layout.level
+        )
+        return replace(self, radius=settled)
 
     @property
     def coefficients(self) -> Constraint:

@@ -1,8 +1,9 @@
 """Schema: what is publicly known of a table before anyone looks at its rows.
 
-Bounds are declared here and nowhere else. They come from knowledge of the world (an age lies in
-[0, 110]), never from the data: a bound read off the data is itself a release. The same goes for the
-two labels that a response may have in place of bounds.
+Bounds are declared here and nowhere else. They have to come from knowledge of the world (an age
+lies in [0, 110]), not from the data: a bound read off the data is itself a release, and no program
+can tell where a bound came from. The same goes for the two labels that a response may have in place
+of bounds, and for the number of rows that a unit may have.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -19,85 +20,17 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from ..arguments import approximate
-from ..errors import SchemaError, did_you_mean
-from .bounds_file import (
-    HOW_TO_WRITE_NUMBERS,
-    dump,
-    expand,
-    has_patterns,
-    load,
-    taken_literally,
-)
-from .labels import IMAGES, Label, settle
+from ..arguments import whole
+from ..errors import ArgumentError, SchemaError, did_you_mean
+from .bounds_file import dump, expand, has_patterns, load, taken_literally
+from .column import Column, Missing, bound
+from .dates import days
+from .entries import check_agreement, check_keys, column, entry, is_filled_in, lacks_levels
+from .labels import Label, settle
 
-Role = Literal["feature", "always", "ignored"]
+__all__ = ["BadCells", "Bounds", "Column", "Missing", "Schema", "declared_width"]
+
 BadCells = Literal["middle", "low", "high"]
-
-#: Bounds beyond this would overflow the affine map of the door.
-_LARGEST_BOUND = 1e300
-
-#: Bounds closer than this would overflow its scale, 32767 over half their distance.
-_SMALLEST_HALF_WIDTH = 5e-300
-
-
-def _bound(value: Any, what: str) -> float:
-    number = approximate(value)
-    if number is None or abs(number) > _LARGEST_BOUND:
-        raise SchemaError(
-            f"{what} must be a number, finite and at most 1e300 in size ({type(value).__name__})"
-        )
-    return number
-
-
-@dataclass(frozen=True)
-class Column:
-    """One column: its name, its public bounds and what it is for.
-
-    A response with two classes has ``labels`` in place of bounds: the one that counts as -1, then
-    the one that counts as 1 (see :mod:`dpsubset.public.labels` for which cells have a label).
-    """
-
-    name: str
-    lo: float | None = None
-    hi: float | None = None
-    role: Role = "feature"
-    labels: tuple[Label, Label] | None = None
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
-            raise SchemaError("a column's name must be a non-empty string")
-        if self.role not in get_args(Role):
-            raise SchemaError(
-                f"column {self.name!r}: role must be one of {', '.join(get_args(Role))}"
-            )
-        if self.labels is not None:
-            if self.lo is not None or self.hi is not None:
-                raise SchemaError(
-                    f"column {self.name!r} has bounds and labels: declare one of them"
-                )
-            object.__setattr__(self, "labels", settle(self.labels, f"column {self.name!r}"))
-            return
-        if self.role == "ignored":
-            return
-        if self.lo is None or self.hi is None:
-            raise SchemaError(
-                f"column {self.name!r} has no bounds: declare lo and hi (public knowledge, "
-                "not read from the data), or give it the role 'ignored'"
-            )
-        lo = _bound(self.lo, f"column {self.name!r}: lo")
-        hi = _bound(self.hi, f"column {self.name!r}: hi")
-        if not lo < hi:
-            raise SchemaError(f"column {self.name!r}: lo must be smaller than hi")
-        if hi / 2 - lo / 2 < _SMALLEST_HALF_WIDTH:
-            raise SchemaError(f"column {self.name!r}: lo and hi must be at least 1e-299 apart")
-        object.__setattr__(self, "lo", lo)
-        object.__setattr__(self, "hi", hi)
-
-    @property
-    def span(self) -> tuple[float | None, float | None]:
-        """The bounds, or what the labels count as."""
-        return (self.lo, self.hi) if self.labels is None else IMAGES
 
 
 @dataclass(frozen=True)
@@ -112,17 +45,22 @@ class Schema:
     response : Column
         The variable to explain; the only one that may have labels.
     unit : str
-        What one row stands for. The guarantee protects one row.
+        Whom the guarantee protects: what one row stands for, or whose rows they are.
     bad_cells : {"middle", "low", "high"}
         Where the door sends a cell that is missing or cannot be read as a number. For a response
         with labels that is any cell with neither of them: ``low`` is the first label, ``high`` the
-        second, and ``middle`` is 0, which the logistic and hinge losses take for the second.
+        second, and ``middle`` is 0, which the logistic and hinge losses take for the second. A
+        column may have a rule of its own (see :class:`Missing`), and of one with levels none is on.
+    rows_per_unit : int
+        The most rows that belong to one unit. The caller knows it: nothing in a table tells, and
+        a unit with more rows is protected less.
     """
 
     columns: tuple[Column, ...]
     response: Column
     unit: str = "one row"
     bad_cells: BadCells = "middle"
+    rows_per_unit: int = 1
 
     def __post_init__(self) -> None:
         names = [c.name for c in (*self.columns, self.response)]
@@ -131,68 +69,61 @@ class Schema:
             raise SchemaError(f"columns declared more than once: {', '.join(repeated)}")
         if not self.features:
             raise SchemaError("the schema declares no feature: there is nothing to select from")
-        if self.response.role != "feature":
-            raise SchemaError("the response cannot be 'ignored' or 'always'")
+        _check_response(self.response)
         labelled = [c.name for c in self.columns if c.labels is not None]
         if labelled:
             raise SchemaError(
                 f"only the response may have labels, but columns have: {', '.join(labelled)}. "
-                "Declare lo and hi, or give them the role 'ignored' without labels"
+                "Declare lo and hi, or levels, or give them the role 'ignored' without labels"
             )
+        _check_groups(self)
         if self.bad_cells not in get_args(BadCells):
             raise SchemaError(f"bad_cells must be one of {', '.join(get_args(BadCells))}")
         if not isinstance(self.unit, str) or not self.unit.strip():
             raise SchemaError("unit must say in words what one row stands for")
+        object.__setattr__(self, "rows_per_unit", _rows(self.rows_per_unit))
 
     @classmethod
     def from_bounds(
         cls,
-        columns: Mapping[str, Sequence[float]],
-        response: Sequence[Any],
+        columns: Mapping[str, Any],
+        response: Any,
         *,
         labels: Sequence[Label] | None = None,
         always_include: Iterable[str] = (),
         unit: str = "one row",
         bad_cells: BadCells = "middle",
+        rows_per_unit: int = 1,
     ) -> Schema:
         """Build from ``{"age": (0, 110), ...}`` and ``("cost", 0, 50_000)``.
 
-        A response with two classes is its name, and ``labels=("no", "yes")`` goes with it.
+        A column may also say what an entry of a bounds file does, such as ``{"levels": ["a",
+        "b"]}``, and so may the response, with its name: ``{"name": "cost", "lo": 0, ...}``. A
+        response with two classes is its name, and ``labels=("no", "yes")`` goes with it.
         """
+        declared = [
+            column(name, given) if isinstance(given, Mapping) else _between(name, given)
+            for name, given in columns.items()
+        ]
         always = set(always_include)
-        unknown = sorted(map(str, always - set(columns)))
+        known = [*(c.name for c in declared), *(c.group for c in declared if c.group is not None)]
+        unknown = sorted(map(str, always - set(known)))
         if unknown:
-            hint = did_you_mean(unknown[0], map(str, columns))
+            hint = did_you_mean(unknown[0], known)
             raise SchemaError(f"always_include names no declared column: "
                               f"{', '.join(unknown)}{hint}")  # fmt: skip
-        declared = []
-        for name, bounds in columns.items():
-            lo, hi = _pair(bounds, f"column {name!r}")
-            declared.append(Column(name, lo, hi, "always" if name in always else "feature"))
-        if labels is not None:
-            if not isinstance(response, str):
-                raise SchemaError("with labels, response must be its name")
-            explained = Column(response, labels=labels)  # type: ignore[arg-type]
-        elif (
-            isinstance(response, (str, bytes))
-            or not isinstance(response, (Sequence, np.ndarray))
-            or getattr(response, "ndim", 1) != 1
-            or len(response) != 3
-        ):
-            raise SchemaError(
-                "response must be (name, lo, hi), or its name together with labels=: they are "
-                "public knowledge and are never read from the data"
-            )
-        else:
-            explained = Column(*response)
-        return cls(tuple(declared), explained, unit, bad_cells)
+        settled = tuple(
+            replace(c, role="always") if {c.name, c.group} & always else c for c in declared
+        )
+        return cls(settled, _explained(response, labels), unit, bad_cells, rows_per_unit)
 
     @classmethod
     def from_dict(cls, facts: Any, names: Sequence[str] | None = None) -> Schema:
         """Build from the contents of a bounds file; ``names`` as in :meth:`read`."""
         if not isinstance(facts, Mapping):
             raise SchemaError("a schema file must hold a mapping with 'columns' and 'response'")
-        known = {"columns", "response", "unit", "bad_cells", "patterns", "version"}
+        options = ("unit", "bad_cells", "rows_per_unit")
+        known = {"columns", "response", *options, "patterns", "version"}
         extra = sorted(str(key) for key in facts if key not in known)
         if extra:
             raise SchemaError(
@@ -214,21 +145,14 @@ class Schema:
         others = {str(n): entry for n, entry in columns.items()}
         hint = "" if name in others else did_you_mean(name, others)
         # The template lists every column of the table; naming one as response moves it there.
-        _check_agreement(name, others.pop(name, None), response)
-        empty = [n for n, entry in (*others.items(), (name, response)) if not _is_filled_in(entry)]
-        if empty:
-            shown = ", ".join(empty[:10]) + (", ..." if len(empty) > 10 else "")
-            raise SchemaError(
-                f"bounds are missing for: {shown}. Declare lo and hi (for a response with two "
-                "classes, labels) from public knowledge, or give the column the role 'ignored'"
-                + (f". The response {name!r} is none of the columns{hint}" if hint else "")
-            )
+        check_agreement(name, others.pop(name, None), response)
+        _check_filled_in({**others, name: response}, name, hint)
         if facts.get("patterns", True):
             others = expand(others, name, names)
-        declared = tuple(_column(n, entry) for n, entry in others.items())
+        declared = tuple(column(n, entry) for n, entry in others.items())
         bounds = {key: value for key, value in response.items() if key != "name"}
-        options = {key: facts[key] for key in ("unit", "bad_cells") if key in facts}
-        return cls(declared, _column(name, bounds), **options)
+        said = {key: facts[key] for key in options if key in facts}
+        return cls(declared, column(name, bounds), **said)
 
     @classmethod
     def read(cls, path: str | Path, names: Sequence[str] | None = None) -> Schema:
@@ -246,23 +170,15 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """The contents of a bounds file that gives this schema again."""
-        columns: dict[str, dict[str, Any]] = {}
-        for c in self.columns:
-            entry: dict[str, Any] = {} if c.role == "ignored" else {"lo": c.lo, "hi": c.hi}
-            columns[c.name] = entry | ({} if c.role == "feature" else {"role": c.role})
+        columns = {c.name: entry(c) for c in self.columns}
         return {
             "version": 1,
             "unit": self.unit,
             "bad_cells": self.bad_cells,
+            # Not where it says nothing, so that schemas without it keep their fingerprints.
+            **({} if self.rows_per_unit == 1 else {"rows_per_unit": self.rows_per_unit}),
             **taken_literally([*columns, self.response.name]),
-            "response": {
-                "name": self.response.name,
-                **(
-                    {"lo": self.response.lo, "hi": self.response.hi}
-                    if self.response.labels is None
-                    else {"labels": list(self.response.labels)}
-                ),
-            },
+            "response": {"name": self.response.name, **entry(self.response)},
             "columns": columns,
         }
 
@@ -279,6 +195,14 @@ class Schema:
     def feature_names(self) -> tuple[str, ...]:
         """Names of the p variables."""
         return tuple(c.name for c in self.features)
+
+    @property
+    def protected(self) -> str:
+        """The unit and its rows, in words."""
+        if self.rows_per_unit == 1:
+            return self.unit
+        rows = f"up to {self.rows_per_unit} rows"
+        return f"whoever has {rows}" if self.unit == "one row" else f"{self.unit}, {rows}"
 
     def fingerprint(self) -> str:
         """SHA-256 of the public facts: the same for equal schemas, whatever file they came from."""
@@ -306,7 +230,7 @@ class Bounds:
         if (self.y is None) == (self.labels is None):
             raise SchemaError(
                 "Bounds need y or, for a response with two classes, labels, and not both: they are "
-                "public knowledge and are never read from the data"
+                "public knowledge and must not come from the data"
             )
         if self.labels is not None:
             settle(self.labels, "Bounds")
@@ -341,55 +265,105 @@ class Bounds:
         return Schema(columns, Column(response, *_pair(self.y, "Bounds.y")))
 
 
+def _rows(value: Any) -> int:
+    with suppress(ArgumentError):
+        if (rows := whole(value, "rows_per_unit")) >= 1:
+            return rows
+    raise SchemaError("rows_per_unit must be a whole number, at least 1")
+
+
+def _between(name: Any, bounds: Any) -> Column:
+    """A column with a pair of bounds, which may be dates."""
+    if isinstance(bounds, (tuple, list)) and len(bounds) == 2 and None not in map(days, bounds):
+        return Column(name, *bounds)
+    return Column(name, *_pair(bounds, f"column {name!r}"))
+
+
+def _explained(response: Any, labels: Any) -> Column:
+    if labels is not None:
+        if not isinstance(response, str):
+            raise SchemaError("with labels, response must be its name")
+        return Column(response, labels=labels)
+    if isinstance(response, Mapping):
+        return column(response.get("name"), {k: v for k, v in response.items() if k != "name"})
+    if (
+        isinstance(response, (str, bytes))
+        or not isinstance(response, (Sequence, np.ndarray))
+        or getattr(response, "ndim", 1) != 1
+        or len(response) != 3
+    ):
+        raise SchemaError(
+            "response must be (name, lo, hi), or its name together with labels=: they are public "
+            "knowledge and must not come from the data"
+        )
+    return Column(*response)
+
+
 def _has_repeats(names: Sequence[str]) -> bool:
     return len(set(names)) < len(names)
 
 
-def _is_filled_in(entry: Any) -> bool:
-    if not isinstance(entry, Mapping):
-        return isinstance(entry, Sequence) and len(entry) > 0
-    return (
-        entry.get("role") == "ignored"
-        or entry.get("labels") is not None
-        or not (entry.get("lo") is None or entry.get("hi") is None)
+def _check_filled_in(entries: Mapping[str, Any], response: str, hint: str) -> None:
+    """Name the columns of a template that nobody has filled in."""
+    empty = [name for name, entry in entries.items() if not is_filled_in(entry)]
+    if not empty:
+        return
+    for name in empty:
+        if name != response:
+            check_keys(entries[name], f"column {name!r}")
+    levels = [name for name in empty if lacks_levels(entries[name])]
+    bounds = [name for name in empty if name not in levels]
+    wanted = [
+        *([f"bounds are missing for: {_some(bounds)}"] if bounds else []),
+        *([f"levels are missing for: {_some(levels)}"] if levels else []),
+    ]
+    raise SchemaError(
+        f"{'; '.join(wanted)}. Declare lo and hi, or for a category levels (for a response with "
+        "two classes, labels), from public knowledge, or give the column the role 'ignored'"
+        + (f". The response {response!r} is none of the columns{hint}" if hint else "")
     )
 
 
-def _column(name: Any, entry: Any) -> Column:
-    what = f"column {name!r}"
-    if not isinstance(entry, Mapping):
-        if isinstance(entry, str) or len(entry) != 2:
-            raise SchemaError(f"{what}: bounds must be a pair [lo, hi]; {HOW_TO_WRITE_NUMBERS}")
-        entry = dict(zip(("lo", "hi"), entry, strict=True))
-    extra = sorted(str(key) for key in entry if key not in ("lo", "hi", "role", "labels"))
-    if extra:
-        # {lo: 0, hi: 20,000} has an entry 0.
-        hint = f" ({HOW_TO_WRITE_NUMBERS})" if any(map(str.isdigit, extra)) else ""
-        raise SchemaError(f"{what}: unknown entries {', '.join(extra)}{hint}")
-    for end in ("lo", "hi"):
-        if isinstance(entry.get(end), str):
-            raise SchemaError(f"{what}: {end} is text, not a number: {HOW_TO_WRITE_NUMBERS}")
-    bounds, labels = (entry.get("lo"), entry.get("hi")), entry.get("labels")
-    return Column(name, *bounds, entry.get("role", "feature"), labels)
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
 
 
-def _check_agreement(name: str, entry: Any, response: Mapping[Any, Any]) -> None:
-    """What stands under 'columns' for the response must be empty or the same."""
-    if entry is None:
-        return
-    if not isinstance(entry, Mapping):
-        is_pair = isinstance(entry, Sequence) and not isinstance(entry, str) and len(entry) == 2
-        entry = dict(zip(("lo", "hi"), entry, strict=True)) if is_pair else {"lo": entry}
-    for key, value in entry.items():
-        same = value is None or value == response.get(key, "feature" if key == "role" else None)
-        if not same and key in ("lo", "hi"):
-            here, there = approximate(value), approximate(response.get(key))
-            same = here is not None and here == there
-        if not same:
+def _check_groups(schema: Schema) -> None:
+    """Groups share nothing with each other, nor a name with a column that is in none of them."""
+    roles: dict[str, str] = {}
+    for feature in schema.features:
+        if feature.group is not None and roles.setdefault(feature.group, feature.role) != (
+            feature.role
+        ):
             raise SchemaError(
-                f"{name!r} is the response, and 'columns' says something else about it: declare it "
-                "under 'response' alone"
+                f"group {feature.group!r}: its columns have different roles. It is selected as a "
+                "whole: give all of them the role 'always', or none"
             )
+    for other in (*schema.columns, schema.response):
+        if other.name in roles and other.group != other.name:
+            raise SchemaError(
+                f"there is a group {other.name!r} and a column of that name which is not in it: "
+                "what is selected must have a name of its own, so call the group otherwise"
+            )
+
+
+def _check_response(response: Column) -> None:
+    if response.role != "feature":
+        raise SchemaError("the response cannot be 'ignored' or 'always'")
+    if response.levels is not None:
+        raise SchemaError(
+            f"the response {response.name!r} has levels: with two classes declare labels, "
+            "otherwise lo and hi"
+        )
+    if response.group is not None:
+        raise SchemaError(
+            f"the response {response.name!r} is in a group: groups are made of what is selected"
+        )
+    if response.has_indicator:
+        raise SchemaError(
+            f"the response {response.name!r} cannot have an indicator beside it: missing may go "
+            "as: middle, low, high or value"
+        )
 
 
 def _is_list_of_bounds(x: Any) -> bool:
@@ -402,7 +376,7 @@ def _is_list_of_bounds(x: Any) -> bool:
 
 def _pair(bounds: Any, what: str) -> tuple[float, float]:
     if isinstance(bounds, (int, float, Fraction, Decimal, np.generic)):
-        half = _bound(bounds, what)
+        half = bound(bounds, what)
         if half <= 0:
             raise SchemaError(f"{what}: a single bound b means [-b, b] and must be positive")
         return -half, half
@@ -412,7 +386,7 @@ def _pair(bounds: Any, what: str) -> tuple[float, float]:
             ends = list(bounds)
     if len(ends) != 2:
         raise SchemaError(f"{what}: bounds must be a pair (lo, hi)")
-    return _bound(ends[0], f"{what}: lo"), _bound(ends[1], f"{what}: hi")
+    return bound(ends[0], f"{what}: lo"), bound(ends[1], f"{what}: hi")
 
 
 def declared_width(path: str | Path) -> int | None:

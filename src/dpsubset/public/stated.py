@@ -42,6 +42,7 @@ class ProblemArguments(TypedDict, total=False):
     reach: float | None
     radius: float | None
     ridge: float
+    intercept: bool
     neighbours: Neighbours
     always_include: Iterable[int | str]
     node_limit: int | None
@@ -56,6 +57,8 @@ class Stated:
     design: Design
     problem: Problem
     limits: Limits
+    #: Whether somebody said how large predictions may be.
+    sized: bool
 
     @property
     def records_for(self) -> str | None:
@@ -77,6 +80,7 @@ def state(
     reach: float | None = None,
     radius: float | None = None,
     ridge: float = 0.0,
+    intercept: bool = True,
     neighbours: Neighbours = "replace-one",
     always_include: Iterable[int | str] = (),
     node_limit: int | None = None,
@@ -91,13 +95,15 @@ def state(
     settled = _settle_schema(data, y, schema, bounds)
     design = Design.of(settled)
     always = {*design.always, *(design.position(j, "always_include") for j in always_include)}
-    usual = REGRESSION if settled.response.labels is None else CLASSIFICATION
+    labels = settled.response.labels is not None
+    usual = CLASSIFICATION if labels else REGRESSION
     problem = Problem.state(
         len(design.choices), k, always_include=always, loss=usual if loss is None else loss,
-        threshold=threshold,
+        threshold=threshold, intercept=intercept, labels=labels, layout=design.layout,
         constraint=constraint, reach=reach, radius=radius, ridge=ridge, neighbours=neighbours,
     )  # fmt: skip
-    return Stated(settled, design, problem, limits)
+    sized = reach is not None or radius is not None
+    return Stated(settled, design, problem, limits, sized)
 
 
 def declared_columns(schema: Any, bounds: Any) -> int | None:
@@ -160,7 +166,7 @@ def _settle_schema(
     if bounds is None:
         if schema is None:
             raise ArgumentError("pass a schema (or, for arrays, bounds): bounds are public "
-                                "knowledge and are never read from the data")  # fmt: skip
+                                "knowledge and must not come from the data")  # fmt: skip
         return schema
     if schema is not None:
         raise ArgumentError("pass a schema or bounds, not both")

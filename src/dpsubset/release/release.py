@@ -1,7 +1,7 @@
 """Release: what may leave, for machines and for people.
 
-Holds the released support and public facts, nothing else: no objective value, no row count, no
-timing. Everything here may be published.
+Holds what was released, a support and perhaps a scale of the response, and public facts; nothing
+else: no objective value, no row count, no timing. Everything here may be published.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ..public.labels import IMAGES
 from ..public.problem import Neighbours, Problem
 from ..public.schema import Schema
 from ..text import visible
+from .scale import ReleasedScale
 from .statement import statement, versions, warnings
 
 
@@ -31,12 +32,14 @@ class Release:
     Attributes
     ----------
     support : tuple of int, or None
-        Positions of the selected variables among the schema's features; None if the mechanism
-        released nothing, as some may.
+        Positions of the selected variables among the schema's features, of which a group counts as
+        one; None if the mechanism released nothing, as some may.
     features : list of str
-        Their names.
+        Their names; of a group, that of the group.
     guarantee : Guarantee
         What the release costs, and under which neighbours.
+    scale : ReleasedScale, optional
+        The scale of the response, where one was released before the selection.
     diagnostics : dict, optional
         NOT PRIVATE counts of the search, if they were asked for by that name; no export has them.
     """
@@ -52,6 +55,7 @@ class Release:
     options: Mapping[str, Any] = field(default_factory=dict)
     details: Sequence[str] = ()
     randomness: str = SYSTEM_NOISE
+    scale: ReleasedScale | None = None
     diagnostics: dict[str, int] | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -62,6 +66,7 @@ class Release:
             **({"warning": " ".join(warnings(g))} if warnings(g) else {}),
             "features": list(self.features),
             "support": None if self.support is None else list(self.support),
+            **({} if self.scale is None else {"scale": self.scale.to_dict()}),
             "guarantee": {
                 "private": g.private,
                 "seeded": g.seeded,
@@ -71,6 +76,7 @@ class Release:
                 "assumes": g.assumes,
                 "neighbours": g.neighbours,
                 "unit": self.schema.unit,
+                "rows_per_unit": self.schema.rows_per_unit,
                 **_either_way(g),
                 **_parts(g),
             },
@@ -87,6 +93,8 @@ class Release:
                 "radius": problem.radius,
                 "reach": float_up(problem.reach),
                 "ridge": problem.ridge,
+                "intercept": float(problem.layout.level) or None,
+                "columns": problem.columns,
                 "sensitivity": s.rule,
                 "range": float_up(s.range),
                 "tau": float_up(s.tau),
@@ -129,7 +137,7 @@ def _flags(g: Guarantee) -> list[str]:
 def _summary(release: Release) -> tuple[str, list[str], list[str]]:
     """A heading, the names below it, and what they cost."""
     g, schema = release.guarantee, release.schema
-    selected = f"Selected {len(release.features)} of {len(schema.features)} variables"
+    selected = f"Selected {len(release.features)} of {release.problem.p} variables"
     if release.support is None:
         selected = "Released nothing: no set of variables could be named"
     costs = [f"{shown_cost(cost)} under {relation}" for relation, cost in g.costs.items()]
@@ -137,8 +145,9 @@ def _summary(release: Release) -> tuple[str, list[str], list[str]]:
         f"{selected} to explain {schema.response.name}:",
         list(release.features),
         [
-            f"Guarantee: {g}; unit of privacy: {schema.unit}",
+            f"Guarantee: {g}; unit of privacy: {schema.protected}",
             *([f"Cost: {', '.join(costs)}"] if costs else []),
+            *([f"Released first: {release.scale}"] if release.scale else []),
         ],
     )
 

@@ -6,11 +6,15 @@ For the person who signs. Made of the release and public facts, nothing else.
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from ..losses import loss_of
+from ..mechanisms.shared.base import SYSTEM_NOISE
 from ..privacy.guarantee import Guarantee, shown_cost, shown_parts, shown_up
+from ..public.dates import written
+from ..public.design import Design
 from ..public.labels import shown
 from ..public.problem import Problem
 from ..public.schema import Column, Schema
@@ -20,6 +24,9 @@ if TYPE_CHECKING:
     from .release import Release
 
 _PACKAGES = ("dpsubset", "numpy", "scipy", "numba", "python-flint", "scikit-learn", "opendp")
+
+#: Levels of a column that a statement lists; the schema's fingerprint stands for all.
+_LEVELS = 20
 
 SEEDED_WARNING = (
     "This draw was made with a fixed seed. Whoever knows the seed can repeat the noise, so the "
@@ -34,9 +41,12 @@ UNPROVEN_WARNING = (
 def statement(release: Release) -> str:
     """Of a release."""
     g, problem, schema = release.guarantee, release.problem, release.schema
-    always = [code(schema.feature_names[j]) for j in problem.always_include]
+    always = [code(name) for name in Design.of(schema).names(problem.always_include)]
+    declared = (*_shown(schema), schema.response)
+    also = {column.name: text for column in declared if (text := _also(column))}
     labels = [] if schema.response.labels is None else ["the labels of the response"]
-    public = ["column names and bounds", *labels, "k"] + (
+    rest = ["what else is declared of the columns"] if also else []
+    public = ["column names and bounds", *rest, *labels, "k"] + (
         ["the number of rows"] if g.neighbours == "replace-one" else []
     )
     lines = [
@@ -45,9 +55,10 @@ def statement(release: Release) -> str:
         *(line for warning in warnings(g) for line in (f"> **{warning}**", "")),
         _released(release),
         "",
+        *_scale_lines(release),
         "## Guarantee",
         "",
-        *_guarantee_lines(g, schema.unit),
+        *_guarantee_lines(g, schema),
         "",
         "## Mechanism",
         "",
@@ -62,17 +73,21 @@ def statement(release: Release) -> str:
         if not g.seeded
         else "- Noise was drawn from a seeded, reproducible stream.",
         *([f"- In every candidate set by declaration: {', '.join(always)}."] if always else []),
+        *_scale_noise_lines(release),
         "",
         "## Pre-processing",
         "",
-        "- Bounds were declared in the schema, not read from the data; values outside are clipped.",
-        f"- Missing and unreadable cells count as the {schema.bad_cells} of their bounds.",
+        "- Bounds were given by the caller. The guarantee holds if they were not derived from "
+        "these data. Values outside are clipped.",
+        f"- Missing and unreadable cells count as the {schema.bad_cells} of their bounds"
+        + (", unless the table below says otherwise." if also else "."),
         *_label_lines(schema, problem),
         "- Values are scaled to [-1, 1] and rounded to multiples of 1/32767.",
+        *_rescaling_lines(release),
         "",
-        "| variable | low | high |",
-        "|---|---|---|",
-        *(_bounds_row(column) for column in (*_shown(schema), schema.response)),
+        "| variable | low | high |" + " also declared |" * bool(also),
+        "|---|---|---|" + "---|" * bool(also),
+        *(_bounds_row(column, also) for column in declared),
         "",
         "## Not protected",
         "",
@@ -80,7 +95,8 @@ def statement(release: Release) -> str:
         "- The running time, memory use and power draw of the computation depend on the data. An "
         "attacker who can observe them learns something this guarantee does not cover.",
         "- So does the chance of passing a node or time limit, where one was set. A search that "
-        "passes it ends without a release; its epsilon counts as spent all the same.",
+        "passes it ends without a release; its epsilon counts as spent all the same, that of a "
+        "scale of the response included.",
         "- Other releases from the same table: their epsilons add up.",
         "",
         "## Provenance",
@@ -106,15 +122,76 @@ def _released(release: Release) -> str:
     )
 
 
-def _guarantee_lines(g: Guarantee, protected: str) -> list[str]:
+def _scale_lines(release: Release) -> list[str]:
+    """What was released first, and what either step costs."""
+    if release.scale is None:
+        return []
+    g = release.guarantee
+    found = " and ".join(f"{name} {value:.6g}" for name, value in release.scale.named)
+    lines = [
+        f"A scale of the response was released first: {found}, noise included. These numbers are "
+        "public from now on."
+    ]
+    if g.proven:
+        first, second = (shown_cost(part.costs[g.neighbours]) for _, part in g.parts)
+        lines.append(
+            f"The scale costs {first}; the selection costs {second}; in all "
+            f"{shown_cost(g.costs[g.neighbours])}."
+        )
+    return [" ".join(lines), ""]
+
+
+def _scale_noise_lines(release: Release) -> list[str]:
+    """Of the scale's own draw: the mechanism's noise may come from elsewhere."""
+    if release.scale is None:
+        return []
+    noise = "" if release.guarantee.seeded else f" {SYSTEM_NOISE}"
+    return [
+        "- Scale of the response: quantiles by the exponential mechanism over all 65535 values "
+        "that a response can have within its bounds, each with its rank error for a score."
+        f"{noise}"
+    ]
+
+
+def _rescaling_lines(release: Release) -> list[str]:
+    scale = release.scale
+    if scale is None:
+        return []
+    return [
+        f"- Then the response was centred on {scale.centre:.6g}, clipped {scale.half_width:.6g} on "
+        "either side, both from the released scale, and scaled and rounded once more. Missing and "
+        f"unreadable cells of it count as the {release.schema.bad_cells} of that range."
+    ]
+
+
+def _unit_lines(g: Guarantee, schema: Schema) -> list[str]:
+    """Whom it protects, and what a unit with more rows has."""
+    larger = " (and a larger delta)." if g.delta else "."
+    protected, most = markdown(schema.protected), schema.rows_per_unit
+    if most == 1:
+        return [
+            f"- Unit of privacy: {protected}. Whoever contributes m rows is protected at m times "
+            f"epsilon{larger}"
+        ]
+    return [
+        f"- Unit of privacy: {protected}. That nobody has more rows was declared by the caller and "
+        f"cannot be checked: whoever contributes m > {most} rows is protected at m / {most} times "
+        f"epsilon{larger}"
+    ]
+
+
+def _guarantee_lines(g: Guarantee, schema: Schema) -> list[str]:
     if not g.proven:
         return [
             "- None. This mechanism is known not to keep the epsilon it was run with; it exists to "
             "reproduce published figures on data that are not sensitive."
         ]
+    most = schema.rows_per_unit
+    rows, verb = ("one row", "is") if most == 1 else (f"up to {most} rows of one unit", "are")
+    by = "any other" if most == 1 else "as many others"
     relation = {
-        "replace-one": "one row is replaced by any other (the number of rows is public)",
-        "add-remove": "one row is added or removed (the number of rows is private)",
+        "replace-one": f"{rows} {verb} replaced by {by} (the number of rows is public)",
+        "add-remove": f"{rows} {verb} added or removed (the number of rows is private)",
     }[g.neighbours]
     cost, other = g.costs[g.neighbours], [shown_cost(c) + f" under {r}" for r, c in g.costs.items()]
     kind, rest = ("Approximate", "") if cost.delta else ("Pure", ", delta = 0")
@@ -122,8 +199,7 @@ def _guarantee_lines(g: Guarantee, protected: str) -> list[str]:
         f"- {kind} differential privacy, {shown_cost(cost)}{rest}.",
         *([f"- It is the total of {markdown(shown_parts(g))}."] if g.parts else []),
         *_rho_lines(g),
-        f"- Unit of privacy: {markdown(protected)}. Whoever contributes m rows is protected at m "
-        "times epsilon" + (" (and a larger delta)." if cost.delta else "."),
+        *_unit_lines(g, schema),
         f"- Neighbours: {g.neighbours}: two tables are neighbours if {relation}.",
         f"- The same release costs {' and '.join(other)}."
         if len(other) > 1
@@ -153,17 +229,54 @@ def _label_lines(schema: Schema, problem: Problem) -> list[str]:
         "low": f"as {response.labels[0]}",
         "high": f"as {response.labels[1]}",
         "middle": f"as {response.labels[1]}" if takes_labels else "as 0",
-    }[schema.bad_cells]
+    }[(response.missing and response.missing.rule) or schema.bad_cells]
     return [
-        f"- The labels of {code(response.name)} were declared, not read from the data: "
+        f"- The labels of {code(response.name)} were given by the caller: "
         f"{markdown(shown(response.labels))}; a cell with neither counts {markdown(rest)}."
     ]
 
 
-def _bounds_row(column: Column) -> str:
-    low, high = column.span if column.labels is None else column.labels
-    texts = [f"{x:g}" if isinstance(x, float) else str(x) for x in (low, high)]
+def _bounds_row(column: Column, also: Mapping[str, str]) -> str:
+    ends = column.span if column.labels is None else column.labels
+    texts = _written(column, ends)
+    if column.levels is not None:
+        texts = ["", ""]
+    if also:
+        texts.append(also.get(column.name, ""))
     return f"| {' | '.join(map(markdown, (column.name, *texts)))} |"
+
+
+def _also(column: Column) -> str:
+    """What is declared of a column beside its bounds or labels."""
+    parts = []
+    if column.levels is not None:
+        shown = ", ".join(map(str, column.levels[:_LEVELS]))
+        parts.append(f"levels {shown}" + ", ..." * bool(column.levels[_LEVELS:]))
+    if column.transform is not None:
+        parts.append({"log": "by its logarithm", "sqrt": "by its square root"}[column.transform])
+    if column.group is not None:
+        parts.append(f"part of the group {column.group}")
+    if column.missing is not None:
+        codes, rule = column.missing.codes, column.missing.rule
+        if codes:
+            parts.append(f"missing if {', '.join(_written(column, codes))}")
+        if rule == "indicator":
+            parts.append("a column beside it says where it is missing")
+        elif rule == "value":
+            (value,) = _written(column, [column.missing.value])
+            parts.append(f"missing counts as {value}")
+        elif rule is not None and column.labels is None:
+            parts.append(f"missing counts as the {rule}")
+    if column.levels is not None and (column.missing is None or column.missing.rule is None):
+        parts.append("none of them where it is missing")
+    return "; ".join(parts)
+
+
+def _written(column: Column, values: Iterable[Any]) -> list[str]:
+    """Values of a column as somebody wrote them: dates as dates."""
+    if column.kind == "date":
+        values = [written(v) if isinstance(v, (int, float)) else v for v in values]
+    return [f"{v:g}" if isinstance(v, float) else str(v) for v in values]
 
 
 def _shown(schema: Schema) -> tuple[Any, ...]:

@@ -121,6 +121,10 @@ class Consumer(Protocol):
         """A leaf has been split into parts."""
 
 
+def _digest(data: Moments | Digest, problem: Problem) -> Digest:
+    return Digest.from_moments(data, problem.layout.constant) if isinstance(data, Moments) else data
+
+
 class Engine:
     """Regions, bounds and scores of one problem on one data set.
 
@@ -149,7 +153,7 @@ class Engine:
         self.problem = problem
         self.unit = unit
         self.tuning = tuning
-        digest = Digest.from_moments(data) if isinstance(data, Moments) else data
+        digest = _digest(data, problem)
         self._scorer = scorer(digest, problem, unit, penalty)
         self.bounder = bounder(digest, problem, self._scorer, eta, tuning)
         self._scores: dict[Support, int] = {}

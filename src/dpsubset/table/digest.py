@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ArgumentError
 from ..kernels.compiled import kernel
 from ..public.schema import Schema
 from . import products
@@ -93,29 +94,29 @@ class Digest:
         return f"Digest(p={self.p}, private values hidden)"
 
     @classmethod
-    def from_moments(cls, moments: Moments) -> Digest:
-        """All of X'X at hand."""
-        products, p = moments.products, moments.p
+    def from_moments(cls, moments: Moments, constant: int = 0) -> Digest:
+        """All of X'X at hand, with the column of an intercept of this value, if it is not 0."""
+        products = _with_constant(moments, constant)
+        p = moments.p + (constant != 0)
         return cls(
             columns=products,
             slot=np.arange(p),
             diagonal=np.ascontiguousarray(np.diagonal(products)[:p]),
-            c=np.ascontiguousarray(products[:p, p]),
-            yy=int(products[p, p]),
+            c=np.ascontiguousarray(products[:p, -1]),
+            yy=int(products[-1, -1]),
             n=moments.n,
             records=np.empty((0, 0), dtype=np.int16),
             fingerprint=moments.fingerprint,
         )
 
     @classmethod
-    def from_records(cls, schema: Schema, blocks: Iterable[Block]) -> Digest:
-        """Columns of X'X when they are asked for."""
-        door = Door(schema)
+    def from_records(cls, schema: Schema, blocks: Iterable[Block], constant: int = 0) -> Digest:
+        """Columns of X'X when they are asked for; with an intercept of this value, if not 0."""
+        door = Door(schema, constant)
         parts = [np.empty((door.width, 0), dtype=np.int16)]
         for x, y in blocks:
             part = np.empty((door.width, x.shape[0]), dtype=np.int16)
-            door.enter(x, part.T)
-            door.enter(y.reshape(-1, 1), part.T, first=door.width - 1)
+            door.records(x, y, part.T)
             parts.append(part)
         cells = np.concatenate(parts, axis=1)
         del parts
@@ -164,6 +165,26 @@ class Digest:
             self.columns = grown
         self.columns[used : used + len(missing)] = fresh
         self.slot[missing] = np.arange(used, used + len(missing))
+
+
+def _with_constant(moments: Moments, constant: int) -> Ints:
+    """The products, with what the column before the response has to hold.
+
+    A column that is not wanted stays where it is: nobody asks for it.
+    """
+    products, held = moments.products, moments.constant
+    if constant in (0, held):
+        return products
+    if not held or constant % held:
+        raise ArgumentError(
+            "these moments were made without the sums that an intercept needs: make them anew from "
+            "the table, or pass intercept=False"
+        )
+    # Entries stay within n * STEPS^2, as those of any column.
+    products = products.copy()
+    products[-2] *= constant // held
+    products[:, -2] *= constant // held
+    return products
 
 
 def _work_blocks(records: NDArray[np.int16]) -> Iterable[tuple[slice, NDArray[np.int16]]]:

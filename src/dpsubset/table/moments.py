@@ -5,6 +5,9 @@ product of up to 2**22 records is exact (every partial sum is an integer below 2
 added as int64. The result is the same bytes for any batch size, row order and number of threads,
 and moments of parts of a table merge into those of the whole.
 
+A model with an intercept has one more column, the same in every record. Its products are the sums
+of the others, so moments that are kept hold a column of ones, of which any intercept follows.
+
 Moments are *private data*: they describe the table, noise has yet to be added.
 """
 
@@ -40,7 +43,8 @@ _EXACT_WIDTH = 160
 #: Size of the float64 work block, in bytes: large enough for a fast matrix product.
 _WORK_BYTES = 2**26
 
-#: Values of X (rows, p) and of y (rows,), real numbers, NaN where a cell is missing or unreadable.
+#: What features (rows, features) and response (rows,) read as: real numbers or positions of levels,
+#: NaN where a cell is missing or unreadable.
 Block = tuple[NDArray[Any], NDArray[Any]]
 
 
@@ -49,32 +53,41 @@ class Moments:
 
     Attributes
     ----------
-    products : (p + 1, p + 1) int64 array
-        Sums of products of the quantised columns, response last. In scaled units [-1, 1] they are
-        ``products / STEPS**2``.
+    products : int64 array, square
+        Sums of products of the quantised columns: p of the model, that of the constant if there is
+        one, and the response. In scaled units [-1, 1] they are ``products / STEPS**2``.
     n : int
         Number of records. Private under add/remove neighbours.
     fingerprint : str
         Of the schema whose door the records came through.
+    constant : int
+        What the column before the response holds in every record, in steps; 0 if there is no such
+        column.
     """
 
-    def __init__(self, products: NDArray[np.int64], n: int, fingerprint: str) -> None:
+    def __init__(
+        self, products: NDArray[np.int64], n: int, fingerprint: str, constant: int = 0
+    ) -> None:
         self.products = products
         self.n = n
         self.fingerprint = fingerprint
+        self.constant = constant
 
     @classmethod
-    def from_blocks(cls, schema: Schema, blocks: Iterable[Block]) -> Moments:
-        """Send blocks of raw values through the door and add up their products."""
-        total = Accumulator(schema)
+    def from_blocks(cls, schema: Schema, blocks: Iterable[Block], constant: int = 1) -> Moments:
+        """Send blocks of raw values through the door and add up their products.
+
+        With the constant 1 they serve models with and without an intercept.
+        """
+        total = Accumulator(schema, constant)
         for x, y in blocks:
             total.add(x, y)
         return total.moments()
 
     @property
     def p(self) -> int:
-        """Number of variables."""
-        return int(self.products.shape[0]) - 1
+        """Number of columns of the model, without an intercept."""
+        return int(self.products.shape[0]) - 1 - (self.constant != 0)
 
     def checked(self) -> Moments:
         """The same, if a table can have such moments; an error if they were made up or damaged.
@@ -87,25 +100,34 @@ class Moments:
             type(products) is not np.ndarray
             or products.dtype != np.int64
             or products.ndim != 2
-            or not products.shape[0] == products.shape[1] >= 2
+            or not products.shape[0] == products.shape[1]
             or not isinstance(self.fingerprint, str)
         ):
             raise TableError("these are no moments: products must be a square matrix of int64")
         n = whole(n, "n of moments")
         if not 0 <= n <= LARGEST_N:
             raise TableError(f"moments must have n between 0 and {LARGEST_N}")
-        if not _possible(products, n):
+        constant = whole(self.constant, "constant of moments")
+        if not (0 <= constant <= STEPS and products.shape[0] >= 2 + (constant != 0)):
+            raise TableError("these moments have no such column as they say")
+        if not _possible(products, n, constant):
             raise TableError(
                 "no table has such moments: they were damaged, or not made by dpsubset"
             )
-        return Moments(np.ascontiguousarray(products), n, self.fingerprint)
+        return Moments(np.ascontiguousarray(products), n, self.fingerprint, constant)
 
     def merge(self, other: Moments) -> Moments:
         """Moments of the two tables stacked; commutative, associative, exact."""
         if self.fingerprint != other.fingerprint or self.p != other.p:
             raise ArgumentError("these moments come from different schemas and cannot be merged")
+        if self.constant != other.constant:
+            raise ArgumentError(
+                "some of these moments have the sums that an intercept needs, and some have not or "
+                "others: make them anew, all by the same version of dpsubset"
+            )
         check_n(self.n + other.n)
-        return Moments(self.products + other.products, self.n + other.n, self.fingerprint)
+        products = self.products + other.products
+        return Moments(products, self.n + other.n, self.fingerprint, self.constant)
 
     __add__ = merge
 
@@ -114,6 +136,7 @@ class Moments:
             isinstance(other, Moments)
             and self.n == other.n
             and self.fingerprint == other.fingerprint
+            and self.constant == other.constant
             and np.array_equal(self.products, other.products)
         )
 
@@ -130,6 +153,7 @@ class Moments:
                 products=self.products,
                 n=np.int64(self.n),
                 fingerprint=np.array(self.fingerprint),
+                constant=np.int64(self.constant),
             )
 
     @classmethod
@@ -138,18 +162,20 @@ class Moments:
         with suppress(OSError, ValueError, TypeError, KeyError, EOFError, BadZipFile):
             with np.load(path, allow_pickle=False) as file:
                 products, n, fingerprint = file["products"], file["n"], file["fingerprint"]
+                # Files of earlier versions have no such column.
+                constant = file["constant"] if "constant" in file else np.array(0, dtype=np.int64)
             # Of what `save` writes and nothing else: an n of 2.5 is not 2.
-            kinds = n.dtype == np.int64 and fingerprint.dtype.kind == "U"
-            if kinds and n.ndim == fingerprint.ndim == 0:
-                return cls(products, int(n), str(fingerprint)).checked()
+            kinds = n.dtype == constant.dtype == np.int64 and fingerprint.dtype.kind == "U"
+            if kinds and n.ndim == constant.ndim == fingerprint.ndim == 0:
+                return cls(products, int(n), str(fingerprint), int(constant)).checked()
         raise TableError(f"{Path(path).name} is not a file of moments")
 
 
 class Accumulator:
     """Running sum of products over blocks of any size."""
 
-    def __init__(self, schema: Schema) -> None:
-        self._door = Door(schema)
+    def __init__(self, schema: Schema, constant: int = 0) -> None:
+        self._door = Door(schema, constant)
         self._fingerprint = schema.fingerprint()
         width = self._door.width
         budget = max(_WORK_BYTES, 2 * width * width)
@@ -162,15 +188,14 @@ class Accumulator:
         self._n = 0
 
     def add(self, x: NDArray[Any], y: NDArray[Any]) -> None:
-        """Add records: x (rows, p), y (rows,), real numbers with NaN for bad cells."""
+        """Add records: x (rows, features), y (rows,), real numbers with NaN for bad cells."""
         start = 0
         while start < x.shape[0]:
             rows = min(x.shape[0] - start, self._capacity - self._pending)
             self._reserve(self._pending + rows)
             out = self._work[self._pending : self._pending + rows]
             part = slice(start, start + rows)
-            self._door.enter(x[part], out)
-            self._door.enter(y[part].reshape(-1, 1), out, first=self._door.width - 1)
+            self._door.records(x[part], y[part], out)
             self._pending += rows
             start += rows
             if self._pending == self._capacity:
@@ -190,7 +215,7 @@ class Accumulator:
             products = self._settled
         _mirror(products)
         del self._recent, self._work
-        return Moments(products, self._n, self._fingerprint)
+        return Moments(products, self._n, self._fingerprint, self._door.constant)
 
     def _reserve(self, rows: int) -> None:
         # Grown on demand, so that a short table does not pay for a long one's work block.
@@ -222,9 +247,13 @@ class Accumulator:
         self._recent_rows = 0
 
 
-def _possible(products: NDArray[np.int64], n: int) -> bool:
+def _possible(products: NDArray[np.int64], n: int, constant: int) -> bool:
     """Whether these can be sums of products of n records; always so if they are."""
     most = n * STEPS**2
+    if constant:
+        ones = products[-2].tolist()
+        if ones[-2] != n * constant**2 or any(v % constant for v in ones):
+            return False
     if products.min() < -most or products.max() > most or not np.array_equal(products, products.T):
         return False
     squares = np.diagonal(products)

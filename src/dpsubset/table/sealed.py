@@ -1,18 +1,23 @@
 """SealedTable: a table whose names and types have been looked at, and whose values go to the door.
 
 The one object between a user's data and what a search or a mechanism gets. It shows nothing, is
-not pickled, and only `read` touches values, which does not fail because of one.
+not pickled, and only `read` and `count_response` touch values: neither fails because of one.
 """
 
 from __future__ import annotations
 
 from typing import Any, NoReturn
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..errors import ArgumentError, TableError
+from ..public.design import Design
 from ..public.problem import Problem
 from ..public.schema import Schema
 from .digest import Digest
 from .moments import Moments
+from .response import counted, rescaled, rescaled_schema
 from .sources import Progress, Table, open_table
 
 #: With more variables than this, columns of X'X are multiplied out on demand ...
@@ -66,25 +71,43 @@ class SealedTable:
             return held.rows
         return None if self._moments is None else self._moments.n
 
-    def read(self, problem: Problem, progress: Progress | None = None) -> Digest:
-        """Send the values through the door. Records are kept for who needs them, or if p is large
-        and their number is known beforehand.
+    def count_response(self, progress: Progress | None = None) -> tuple[NDArray[np.int64], int]:
+        """The histogram of the response, quantised and without bad cells, and the number of rows.
+
+        Both are private, as a table is. Moments have none: who asks them for it has been refused.
         """
+        assert self._table is not None
+        return counted(self._schema, self._table.responses(progress))
+
+    def read(
+        self,
+        problem: Problem,
+        progress: Progress | None = None,
+        images: NDArray[np.int16] | None = None,
+    ) -> Digest:
+        """Send the values through the door. Records are kept for who needs them, or if there are
+        many columns and the number of records is known beforehand.
+
+        ``images`` is what each value of the quantised response counts as, in a scale of its own.
+        """
+        constant = problem.layout.constant
         if self._table is None:
             assert self._moments is not None
-            return Digest.from_moments(self._moments)
-        rows, p = self._table.rows, problem.p
+            return Digest.from_moments(self._moments, constant)
+        rows, p, schema = self._table.rows, problem.columns, self._schema
         blocks = self._table.blocks(progress)
+        if images is not None:
+            blocks, schema = rescaled(schema, blocks, images), rescaled_schema(schema)
         wide = p > _MANY_VARIABLES and rows is not None and 2 * rows * (p + 1) <= _RECORD_BYTES
         if self._records or wide:
-            return Digest.from_records(self._schema, blocks)
-        return Digest.from_moments(Moments.from_blocks(self._schema, blocks))
+            return Digest.from_records(schema, blocks, constant)
+        return Digest.from_moments(Moments.from_blocks(schema, blocks, constant), constant)
 
 
 def _of_schema(moments: Moments, schema: Schema) -> Moments:
     checked = moments.checked()
     if checked.fingerprint != schema.fingerprint():
         raise ArgumentError("these moments come from another schema")
-    if checked.p != len(schema.features):
+    if checked.p != len(Design.of(schema).columns):
         raise TableError("these moments have another number of columns than their schema")
     return checked

@@ -230,5 +230,7 @@ class Bounder(ABC):
 
         gain_error = self.constraint.gain_error(k, highest, w_error, stiffness)
         size = self.yy + abs(bound.yy) + penalty + abs(carried) + k * highest
-        rounding = (4 * k + 64) * ROUNDING * size
+        # Gains of choices are sums: a rounding more for each column.
+        summed = k if self.problem.layout.grouped else 0
+        rounding = (4 * k + summed + 64) * ROUNDING * size
         return float(gain_error + point[CARRIED_ERROR] + rounding + 2 * self._scorer.unit_float)

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+from numpy.typing import NDArray
+
 from ...errors import ArgumentError, TableError
 from ...public.bounds_file import has_patterns, load, response_name
 from ...public.schema import Schema
@@ -35,6 +37,9 @@ class Table(Protocol):
 
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Blocks of records: the schema's features and its response."""
+
+    def responses(self, progress: Progress | None = None) -> Iterator[NDArray[Any]]:
+        """The response alone, cell by cell as in the blocks; nothing else need be read."""
 
 
 def read_schema(path: str | Path, data: Any, y: Any = None) -> Schema:

@@ -24,20 +24,24 @@ from .cells import quietly
 _TYPED = (str, bytes, bytearray, memoryview, array.array)
 
 
+#: Kinds of NumPy's types that hold numbers, and that hold dates; text and objects may hold either.
+NUMBER_KINDS, DATE_KINDS = "biufOSUT", "MOSUT"
+
+
 def is_list(x: Any) -> bool:
     """Whether these are records or cells without a type, to be taken one by one."""
     return isinstance(x, Sequence) and not isinstance(x, _TYPED) and not hasattr(x, "dtype")
 
 
-def as_matrix(x: Any, p: int | None = None) -> NDArray[Any]:
+def as_matrix(x: Any, p: int | None = None) -> Any:
     """A two-dimensional array; looks at type and shape only, and of lists at the length of records.
 
-    A list of records has p columns, which have to be declared.
+    A list of records has p columns, which have to be declared. A sparse matrix stays one, by rows.
     """
     if hasattr(x, "toarray"):
-        raise TableError("sparse X is not supported: pass a dense array")
+        return _compressed(x)
     if not is_list(x):
-        return _real(x, "X", 2)
+        return _typed(x, "X", 2, NUMBER_KINDS + DATE_KINDS)
     if p is None:
         raise ValueError("the width of a list has to be declared")
     with quietly():
@@ -54,7 +58,18 @@ def is_ragged(x: Any) -> bool:
     return is_list(x) and len(set(map(_length, x))) > 1
 
 
-def as_vector(y: Any) -> NDArray[Any]:
+def _compressed(x: Any) -> Any:
+    """A sparse matrix of SciPy's, by rows; only its entries take memory."""
+    from scipy import sparse
+
+    if not sparse.issparse(x):
+        raise TableError("X is a matrix of an unknown kind: pass an array, or a matrix of SciPy's")
+    _check(x, "X", 2, "biuf")
+    # SciPy has no arithmetic for half floats. Singles hold them.
+    return (x.astype(np.float32) if x.dtype == np.float16 else x).tocsr()
+
+
+def as_vector(y: Any, of_dates: bool = False) -> NDArray[Any]:
     """A one-dimensional array; a single column will do, in a list a record of one cell."""
     if is_list(y):
         with quietly():
@@ -63,7 +78,7 @@ def as_vector(y: Any) -> NDArray[Any]:
     values = _array(y)
     if values is not None and values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    return _real(values, "y", 1)
+    return _typed(values, "y", 1, DATE_KINDS if of_dates else NUMBER_KINDS)
 
 
 def _length(record: Any) -> int:
@@ -137,13 +152,29 @@ def _array(values: Any) -> NDArray[Any] | None:
     return None
 
 
-def _real(values: Any, what: str, dimensions: int) -> NDArray[Any]:
+def _typed(values: Any, what: str, dimensions: int, kinds: str) -> NDArray[Any]:
     found = _array(values)
+    _check(found, what, dimensions, kinds)
+    assert found is not None
+    return found
+
+
+def _check(found: Any, what: str, dimensions: int, kinds: str) -> None:
     if found is None or found.ndim != dimensions:
         shape = "two-dimensional, one row a record" if dimensions == 2 else "one-dimensional"
         raise TableError(f"{what} must be {shape}. Reshape your data and try again")
-    if found.dtype.kind not in "biufOSUT":
+    check_kind(found, what, kinds)
+
+
+def check_kind(found: Any, what: str, kinds: str) -> None:
+    """Refuse an array by its type."""
+    kind = found.dtype.kind
+    if kind not in kinds:
+        if "M" in kinds and kind in "biuf":
+            raise TableError(
+                f"{what} holds {found.dtype.name}, but dates are declared: pass datetime64, text "
+                "or objects"
+            )
         # The wording after the colon is the one scikit-learn's own checks look for.
-        reason = "Complex data not supported" if found.dtype.kind == "c" else found.dtype.name
+        reason = "Complex data not supported" if kind == "c" else found.dtype.name
         raise TableError(f"{what} must hold real numbers: {reason}")
-    return found

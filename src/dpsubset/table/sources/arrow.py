@@ -14,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...kernels.compiled import kernel
+from . import dates
 from .cells import LONGEST_TEXT, NUMBERS, Reader
 
 #: Bytes of text that are read at a time.
@@ -23,17 +24,18 @@ _TEXT = 2**25
 _LARGEST_SCALE = {32: 9, 64: 18, 128: 38, 256: 76}
 
 
-def is_readable(kind: pa.DataType) -> bool:
-    """Whether a column of this Arrow type can hold numbers."""
+def is_readable(kind: pa.DataType, of_dates: bool = False) -> bool:
+    """Whether a column of this Arrow type can hold numbers or, where these are meant, dates."""
     if pa.types.is_dictionary(kind):
-        return is_readable(kind.value_type)
-    return (
-        pa.types.is_boolean(kind)
-        or pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
-        or pa.types.is_null(kind)
-        or is_text(kind)
+        return is_readable(kind.value_type, of_dates)
+    if pa.types.is_null(kind) or is_text(kind):
+        return True
+    if of_dates:
+        return dates.is_temporal(kind)
+    types = pa.types
+    return any(
+        of_type(kind)
+        for of_type in (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)
     )
 
 
@@ -57,6 +59,8 @@ def from_arrow(column: pa.Array | pa.ChunkedArray, read: Reader = NUMBERS) -> ND
         return _from_dictionary(column, read)
     if is_text(column.type):
         return _from_text(column, read)
+    if dates.is_temporal(column.type):
+        return read.days(dates.of_arrow(column))
     if pa.types.is_decimal(column.type):
         if abs(column.type.scale) > _LARGEST_SCALE[column.type.bit_width]:
             return read.numbers(_from_digits(column))

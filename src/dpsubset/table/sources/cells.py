@@ -4,8 +4,8 @@ A cell becomes a float64, or NaN if it is missing or unreadable, and what it bec
 cell and on what is declared: the schema, and the type of its column where the table has one. It
 never depends on another cell. Numbers of any type stay numbers, rounded to the nearest float64;
 booleans become 0 and 1; text is read as a decimal number; everything else (missing, words, dates,
-complex numbers off the real line, objects) is NaN. A response with labels has a reader of its own,
-in `labelled`.
+complex numbers off the real line, objects) is NaN. Columns with levels, labels or codes and those
+of booleans have readers of their own, in `labelled`, and those of dates in `dates`.
 
 Columns that have a type are converted by that type (numbers here, Arrow's types in `arrow`). Cells
 without one, in lists and in columns of objects, are taken one by one, whatever stands beside them.
@@ -13,10 +13,12 @@ without one, in lists and in columns of objects, are taken one by one, whatever 
 
 from __future__ import annotations
 
+import datetime
 import decimal
 import fractions
 import functools
 import math
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -27,8 +29,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ...public.labels import NUMBER
-from ...public.schema import Column
+from ...public.labels import NUMBER, reading
+from ...public.schema import Column, Schema
+from . import dates
 
 #: In bytes. Longer text is unreadable: no number or label is that long, and it bounds the memory
 #: that a cell can take.
@@ -43,15 +46,24 @@ _NUMBER = f"^{NUMBER}$"
 class Reader(Protocol):
     """Makes float64 of the cells of one column, each by itself."""
 
+    @property
+    def dates(self) -> bool:
+        """Whether it takes types of dates, and none of numbers."""
+
     def numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Numbers, NaN for cells that are missing or hold none; may return ``values`` itself."""
 
     def texts(self, column: pa.LargeBinaryArray) -> NDArray[np.float64]:
         """Text of at most `LONGEST_TEXT` bytes, as bytes of any encoding, nulls among it."""
 
+    def days(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Dates, in days, NaN for none; may return ``values`` itself."""
+
 
 class NumberReader:
     """Reads the cells of a column with bounds."""
+
+    dates = False
 
     @staticmethod
     def numbers(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -66,17 +78,35 @@ class NumberReader:
         values = pc.ascii_trim_whitespace(spelled).cast(pa.float64())
         return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
+    @staticmethod
+    def days(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A date is no number."""
+        return np.full(values.shape, np.nan)
+
 
 NUMBERS = NumberReader()
 
 
+def readers(schema: Schema) -> list[Reader]:
+    """What reads the cells of each feature and, last, of the response."""
+    return [reader(column) for column in (*schema.features, schema.response)]
+
+
 def reader(column: Column) -> Reader:
     """What reads the cells of a column."""
-    if column.labels is None:
-        return NUMBERS
-    from .labelled import LabelReader
+    from .labelled import BooleanReader, CodedReader, LabelReader, LevelReader
 
-    return LabelReader(column.labels)
+    # What has no level or label is missing anyway: codes only say that it may be there.
+    if column.labels is not None:
+        return LabelReader(column.labels)
+    if column.levels is not None:
+        return LevelReader(column.levels)
+    kinds: dict[str, Reader] = {"boolean": BooleanReader(), "date": dates.DATES}
+    read = kinds.get(column.kind, NUMBERS)
+    # Text that spells no number, or date, is missing without being called so.
+    codes = [] if column.missing is None else map(reading, column.missing.codes)
+    numbers = [code for code in codes if isinstance(code, float)]
+    return CodedReader(read, numbers) if numbers else read
 
 
 @contextmanager
@@ -94,6 +124,11 @@ def from_array(values: NDArray[Any], read: Reader = NUMBERS) -> NDArray[np.float
     """
     mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     cells = np.asarray(values)
+    if cells.dtype.kind == "M":
+        moments = dates.of_numpy(cells)
+        if mask is not None:
+            moments[mask] = np.nan
+        return read.days(moments)
     if cells.dtype.kind not in "biuf":
         if cells.dtype.kind == "U":
             cells = _characters(cells)
@@ -123,18 +158,24 @@ def from_objects(cells: Sequence[Any], read: Reader = NUMBERS) -> NDArray[np.flo
     values = np.empty(len(cells))
     for start in range(0, len(cells), _OBJECTS):
         part = slice(start, start + _OBJECTS)
-        numbers, texts = _sorted_out(cells[part])
+        numbers, texts, moments = _sorted_out(cells[part])
         values[part] = read.numbers(numbers)
         if texts:
             column = pa.array(list(texts.values()), pa.large_binary())
             values[[start + i for i in texts]] = read.texts(column)
+        if moments:
+            days = np.array(list(moments.values()), dtype=np.float64)
+            values[[start + i for i in moments]] = read.days(days)
     return values
 
 
-def _sorted_out(cells: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, bytes]]:
-    """Python objects that are numbers, NaN for all others; and by position, those that are text."""
+def _sorted_out(
+    cells: Sequence[Any],
+) -> tuple[NDArray[np.float64], dict[int, bytes], dict[int, _Days]]:
+    """Python objects that are numbers, NaN for all others; and by position, texts and dates."""
     values = np.full(len(cells), np.nan)
     texts: dict[int, bytes] = {}
+    moments: dict[int, _Days] = {}
     converters: dict[int, Converter | None] = {}
     with quietly():
         for i, cell in enumerate(cells):
@@ -150,17 +191,23 @@ def _sorted_out(cells: Sequence[Any]) -> tuple[NDArray[np.float64], dict[int, by
                 found = convert(cell)
             if isinstance(found, bytes):
                 texts[i] = found
+            elif isinstance(found, _Days):
+                moments[i] = found
             elif found is not None:
                 values[i] = found
-    return values, texts
+    return values, texts, moments
 
 
-#: From a cell to its number, or to its text; None for text that is too long.
+class _Days(float):
+    """The number of a date."""
+
+
+#: From a cell to its number, its text or its days; None for text that is too long.
 Converter = Callable[[Any], float | bytes | None]
 
 
 def _converter(kind: type) -> Converter | None:
-    """What a type of cell is read by; None for types that hold neither numbers nor text.
+    """What a type of cell is read by; None for types that hold no numbers, text or dates.
 
     By the identity of its bases, since a class may have any idea of its equals. A subclass is read
     as its base is: its own methods may do anything, and libraries that type a column do not ask
@@ -173,6 +220,8 @@ def _converter(kind: type) -> Converter | None:
 
     if is_a(np.timedelta64):  # which NumPy counts among its integers
         return None
+    if is_a(datetime.date):
+        return _of_date(bases)
     for base, convert in _CONVERTERS:
         if is_a(base):
             return convert
@@ -182,6 +231,21 @@ def _converter(kind: type) -> Converter | None:
     if is_a(np.complexfloating):
         return _real
     return None
+
+
+def _of_date(bases: Sequence[type]) -> Converter | None:
+    """The same for dates; pandas counts what is no time among them, and has some of its own."""
+    pandas = sys.modules.get("pandas")
+    if pandas is not None:
+        if any(base is type(pandas.NaT) for base in bases):
+            return None
+        if any(base is pandas.Timestamp for base in bases):
+            # It may be outside of the years that its base has.
+            exact = pandas.Timestamp.to_datetime64
+            return lambda cell: _Days(dates.of_scalar(exact(cell)))
+    if any(base is datetime.datetime for base in bases):
+        return lambda cell: _Days(dates.of_datetime(cell))
+    return lambda cell: _Days(dates.of_date(cell))
 
 
 def _whole(cell: Any) -> float:
@@ -251,4 +315,5 @@ _CONVERTERS: tuple[tuple[type, Converter], ...] = (
     (complex, _real),
     (str, _str),
     (bytes, _bytes),
+    (np.datetime64, lambda cell: _Days(dates.of_scalar(cell))),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
@@ -14,6 +14,7 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from ...errors import TableError
+from . import Progress, batch_rows
 from .arrays import as_vector
 from .arrow import from_arrow, is_readable
 from .cells import Reader, from_array, from_objects
@@ -26,43 +27,59 @@ class Cells(Protocol):
         """Cells ``start`` to ``stop``."""
 
 
-def series_cells(series: nw.Series[Any], name: str) -> Cells:
-    """A column of a frame, or an error if its type holds no numbers."""
-    cells, kind = _typed(series)
+def in_parts(
+    cells: Cells, rows: int, read: Reader, progress: Progress | None
+) -> Iterator[NDArray[np.float64]]:
+    """One column by itself, so many rows."""
+    step = batch_rows(1)
+    for start in range(0, rows, step):
+        stop = min(start + step, rows)
+        yield cells(start, stop, read)
+        if progress:
+            progress(stop / rows)
+
+
+def series_cells(series: nw.Series[Any], name: str, of_dates: bool = False) -> Cells:
+    """A column of a frame, or an error if its type holds no numbers, or no dates."""
+    cells, kind = _typed(series, of_dates)
     if cells is None:
         # The bare name of the type: in full, a nested one lists its fields and categories.
-        raise TableError(
-            f"column {name!r} holds {kind}, which is no number: convert it, or give it the role "
-            "'ignored'"
-        )
+        raise TableError(f"column {name!r} holds {kind}, {unreadable(of_dates)}")
     return cells
 
 
-#: A column, None if its type holds no numbers; and what that type is called.
+def unreadable(of_dates: bool) -> str:
+    """What an error says of a type."""
+    meant = "date, as the schema declares it" if of_dates else "number"
+    return f"which is no {meant}: convert it, or give it the role 'ignored'"
+
+
+#: A column, None if its type cannot hold what is declared; and what that type is called.
 Typed = tuple[Cells | None, str]
 
 
-def _typed(series: nw.Series[Any]) -> Typed:
+def _typed(series: nw.Series[Any], of_dates: bool) -> Typed:
     if series.implementation.is_pandas():
         from .pandas import pandas_cells
 
-        return pandas_cells(series.to_native())
+        return pandas_cells(series.to_native(), of_dates)
     if series.implementation.is_polars():
         from .polars import polars_cells
 
-        return polars_cells(series.to_native())
+        return polars_cells(series.to_native(), of_dates)
     if series.implementation.is_pyarrow():
-        return arrow_cells(series.to_native())
-    return _other_cells(series)
+        return arrow_cells(series.to_native(), of_dates)
+    return _other_cells(series, of_dates)
 
 
-def arrow_cells(column: pa.ChunkedArray) -> Typed:
+def arrow_cells(column: pa.ChunkedArray, of_dates: bool) -> Typed:
     """A column of Arrow's."""
 
     def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
         return from_arrow(column.slice(start, stop - start), read)
 
-    return (cells if is_readable(column.type) else None), str(column.type).partition("<")[0]
+    kind = str(column.type).partition("<")[0]
+    return (cells if is_readable(column.type, of_dates) else None), kind
 
 
 def object_cells(part: Callable[[int, int], Sequence[Any]]) -> Cells:
@@ -74,9 +91,13 @@ def object_cells(part: Callable[[int, int], Sequence[Any]]) -> Cells:
     return cells
 
 
-def _other_cells(series: nw.Series[Any]) -> Typed:
+def _other_cells(series: nw.Series[Any], of_dates: bool) -> Typed:
     kind = series.dtype
-    if kind.is_temporal() or kind.is_nested():
+    if kind.is_temporal():
+        readable = of_dates and isinstance(kind, (nw.Date, nw.Datetime))
+    else:
+        readable = not kind.is_nested() and not (of_dates and kind.is_numeric())
+    if not readable:
         return None, type(kind).__name__
     return object_cells(lambda start, stop: series[start:stop].to_list()), type(kind).__name__
 
@@ -91,7 +112,7 @@ def known(data: Any, **how: Any) -> Any:
     raise TableError("the data frame has several columns of one name: names must be unique")
 
 
-def response_cells(y: Any, name: str) -> tuple[Cells, int]:
+def response_cells(y: Any, name: str, of_dates: bool = False) -> tuple[Cells, int]:
     """A response beside X, and its length."""
     if isinstance(y, pa.Array):
         y = pa.chunked_array([y])
@@ -105,8 +126,8 @@ def response_cells(y: Any, name: str) -> tuple[Cells, int]:
     if isinstance(series, nw.DataFrame) and series.shape[1] == 1:
         series = series[:, 0]
     if isinstance(series, nw.Series):
-        return series_cells(series, name), len(series)
-    array = as_vector(y)
+        return series_cells(series, name, of_dates), len(series)
+    array = as_vector(y, of_dates)
 
     def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
         return from_array(array[start:stop], read)

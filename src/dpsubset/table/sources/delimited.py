@@ -20,11 +20,11 @@ from numpy.typing import NDArray
 
 from ...errors import TableError
 from ...kernels.compiled import kernel
-from ...public.schema import Schema
+from ...public.schema import Column, Schema
 from ..moments import Block
 from . import Progress, batch_rows
 from .arrow import from_arrow, packed
-from .cells import LONGEST_TEXT, NUMBERS, reader
+from .cells import LONGEST_TEXT, readers
 from .header import check_columns
 
 #: Bytes read at a time.
@@ -54,9 +54,8 @@ class DelimitedTable:
         self._fields = len(names)
         wanted = [*schema.feature_names, schema.response.name]
         self._wanted = np.array([names.index(name) for name in wanted], dtype=np.int64)
-        self._readers = [*[NUMBERS] * len(schema.features), reader(schema.response)]
-        labels = schema.response.labels or ()
-        self._quotes = any('"' in label for label in labels if isinstance(label, str))
+        self._readers = readers(schema)
+        self._quotes = [_has_quote(column) for column in (*schema.features, schema.response)]
 
     @staticmethod
     def header(path: Path, delimiter: str, compression: str | None) -> list[str]:
@@ -88,11 +87,23 @@ class DelimitedTable:
 
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Pieces of the file, cut at ends of lines."""
+        for *x, y in self._columns(slice(None), progress):
+            yield np.column_stack(x), y
+
+    def responses(self, progress: Progress | None = None) -> Iterator[NDArray[np.float64]]:
+        """All lines are split, but of their fields one is read."""
+        for (y,) in self._columns(slice(-1, None), progress):
+            yield y
+
+    def _columns(
+        self, which: slice, progress: Progress | None
+    ) -> Iterator[list[NDArray[np.float64]]]:
+        """Some of the wanted columns, the response last."""
         size = max(1, self._path.stat().st_size)
         with open(self._path, "rb") as raw:
             stream = _decompress(raw, self._compression, self._path)
             for text in self._whole_lines(stream):
-                yield from self._records(text)
+                yield from self._records(text, which)
                 if progress:
                     progress(min(1.0, raw.tell() / size))
 
@@ -116,26 +127,32 @@ class DelimitedTable:
         if rest:  # the last line may lack its newline
             yield rest
 
-    def _records(self, text: bytes) -> Iterator[Block]:
+    def _records(self, text: bytes, which: slice) -> Iterator[list[NDArray[np.float64]]]:
         data = np.frombuffer(text, dtype=np.uint8)
-        width, at = len(self._wanted), 0
+        wanted, readers = self._wanted[which], self._readers[which]
+        width, at = len(wanted), 0
         # Rows of a block are bounded, however short the lines are.
         starts = np.zeros((width, min(batch_rows(width), text.count(b"\n") + 1)), dtype=np.int64)
         ends = np.zeros_like(starts)
         column_of = np.full(self._fields, -1, dtype=np.int64)
-        column_of[self._wanted] = np.arange(width)
+        column_of[wanted] = np.arange(width)
         while at < len(data):
             rows, at = _split(
                 data, at, ord(self._delimiter), self._fields, column_of, self._longest,
                 LONGEST_TEXT, starts, ends,
             )  # fmt: skip
             values = []
-            for w, read in enumerate(self._readers):
+            for w, read in enumerate(readers):
                 column = packed(data, starts[w, :rows], ends[w, :rows])
-                if self._quotes and w == width - 1:  # a quote within quotes is doubled
+                if self._quotes[w]:  # a quote within quotes is doubled
                     column = pc.replace_substring(column, '""', '"')
                 values.append(from_arrow(column, read))
-            yield np.column_stack(values[:-1]), values[-1]
+            yield values
+
+
+def _has_quote(column: Column) -> bool:
+    labels = column.labels or column.levels or ()
+    return any('"' in label for label in labels if isinstance(label, str))
 
 
 def _decompress(raw: IO[bytes], compression: str | None, path: Path) -> Any:

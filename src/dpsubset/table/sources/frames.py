@@ -11,13 +11,14 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from numpy.typing import NDArray
 
 from ...errors import TableError
 from ...public.schema import Schema
 from ..moments import Block
 from . import Progress, batch_rows
-from .cells import NUMBERS, reader
-from .columns import known, response_cells, series_cells
+from .cells import readers
+from .columns import in_parts, known, response_cells, series_cells
 from .header import check_columns
 
 
@@ -47,13 +48,16 @@ class FrameTable:
         self._rows = int(frame.shape[0])
         wanted = [*schema.feature_names, *([schema.response.name] if y is None else [])]
         places = {name: i for i, name in enumerate(names)}
-        self._columns = [series_cells(frame[:, places[name]], name) for name in wanted]
+        self._readers = readers(schema)
+        self._columns = [
+            series_cells(frame[:, places[name]], name, read.dates)
+            for name, read in zip(wanted, self._readers, strict=y is None)
+        ]
         if y is not None:
-            response, rows = response_cells(y, schema.response.name)
+            response, rows = response_cells(y, schema.response.name, self._readers[-1].dates)
             if rows != self._rows:
                 raise TableError("the data frame and y must have the same number of rows")
             self._columns.append(response)
-        self._readers = [*[NUMBERS] * len(schema.features), reader(schema.response)]
 
     @property
     def rows(self) -> int:
@@ -70,6 +74,10 @@ class FrameTable:
             yield np.column_stack(x), y
             if progress:
                 progress(stop / self._rows)
+
+    def responses(self, progress: Progress | None = None) -> Iterator[NDArray[np.float64]]:
+        """Slices of one column."""
+        return in_parts(self._columns[-1], self._rows, self._readers[-1], progress)
 
 
 _REFUSED = (

@@ -1,57 +1,131 @@
-"""Cells of a response with labels: -1, 1, or NaN for a cell that has neither, each by itself."""
+"""Cells that are compared with what is declared: levels, labels, words and codes, each by itself.
+
+A cell has a level, a label or a code if it reads the same, see :mod:`dpsubset.public.labels`.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ...public.labels import IMAGES, WORDS, Label, reading
-from .cells import NUMBERS
+from ...public.labels import BLANKS, IMAGES, WORDS, Label, reading
+from .cells import NUMBERS, Reader
 
 
-class LabelReader:
-    """Reads the cells of a column with these two labels, as `cells.NumberReader` reads numbers."""
+class LevelReader:
+    """Reads the cells of a column with these levels: the position of a cell's level, or NaN.
 
-    def __init__(self, labels: tuple[Label, Label]) -> None:
-        images = list(zip(map(reading, labels), IMAGES, strict=True))
-        self._numbers = [(read, image) for read, image in images if isinstance(read, float)]
-        self._texts = [(_exactly(read), image) for read, image in images if isinstance(read, str)]
+    ``images`` are what levels count as in place of their positions.
+    """
+
+    dates = False
+
+    def __init__(self, levels: Sequence[Label], images: Sequence[float] | None = None) -> None:
+        counted = range(len(levels)) if images is None else images
+        pairs = list(zip(map(reading, levels), counted, strict=True))
+        numbers = sorted((read, image) for read, image in pairs if isinstance(read, float))
+        texts = [(read, image) for read, image in pairs if isinstance(read, str)]
+        self._numbers = np.array([read for read, _ in numbers])
+        self._images = np.array([image for _, image in numbers], dtype=np.float64)
+        self._texts = pa.array([read.encode() for read, _ in texts], pa.large_binary())
+        # With one more, for text that is none of them.
+        self._text_images = np.array([image for _, image in texts] + [np.nan], dtype=np.float64)
         # Which of the two words can matter.
-        values = {number for number, _ in self._numbers}
-        self._words = [(_word(w), value) for w, value in WORDS.items() if value in values]
+        self._words = [word for word, value in WORDS.items() if value in self._numbers]
 
     def numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Numbers that are a label."""
-        images = np.full(values.shape, np.nan)
-        for number, image in self._numbers:
-            images[values == number] = image
-        return images
+        """Numbers that are a level."""
+        if not len(self._numbers):
+            return np.full(values.shape, np.nan)
+        nearest = np.searchsorted(self._numbers, values)
+        nearest[nearest == len(self._numbers)] = 0
+        found: NDArray[np.float64] = np.where(
+            self._numbers[nearest] == values, self._images[nearest], np.nan
+        )
+        return found
 
     def texts(self, column: pa.LargeBinaryArray) -> NDArray[np.float64]:
-        """Text that is a label, or spells one that is a number."""
+        """Text that is a level, or spells one that is a number."""
         images = np.full(len(column), np.nan)
-        if self._numbers:
-            numbers = NUMBERS.texts(column).copy()  # Arrow's own memory is read-only
-            for pattern, value in self._words:
-                numbers[_matches(column, pattern)] = value
-            images = self.numbers(numbers)
-        for pattern, image in self._texts:
-            images[_matches(column, pattern)] = image
+        if len(self._numbers):
+            images = self.numbers(_spelled(column, self._words))
+        if len(self._texts):
+            places = pc.index_in(_trimmed(column), value_set=self._texts)
+            places = np.asarray(pc.fill_null(places, len(self._texts)))
+            # No text is both: levels that read as numbers are not among the texts.
+            images = np.where(places < len(self._texts), self._text_images[places], images)
         return images
 
-
-def _exactly(text: str) -> str:
-    """A pattern for this text and blanks around it, byte by byte."""
-    return r"^[ \t]*" + "".join(f"\\x{byte:02x}" for byte in text.encode()) + r"[ \t]*$"
-
-
-def _word(text: str) -> str:
-    return rf"^[ \t]*(?i:{text})[ \t]*$"
+    @staticmethod
+    def days(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A date is no level."""
+        return np.full(values.shape, np.nan)
 
 
-def _matches(column: pa.LargeBinaryArray, pattern: str) -> NDArray[np.bool_]:
-    # Text of any encoding is bytes here, so that no cell is an error.
-    found = pc.fill_null(pc.match_substring_regex(column, pattern), False)
-    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)
+class LabelReader(LevelReader):
+    """Reads the cells of a response with two labels: -1 or 1, NaN for a cell that has neither."""
+
+    def __init__(self, labels: tuple[Label, Label]) -> None:
+        super().__init__(labels, IMAGES)
+
+
+class BooleanReader:
+    """Reads numbers, and the words true and false, in any case, as 1 and 0."""
+
+    dates = False
+    numbers = staticmethod(NUMBERS.numbers)
+    days = staticmethod(NUMBERS.days)
+
+    @staticmethod
+    def texts(column: pa.LargeBinaryArray) -> NDArray[np.float64]:
+        """Text that is such a word, or spells a decimal number."""
+        return _spelled(column, WORDS)
+
+
+class CodedReader:
+    """Reads as another reader does, but a cell that reads as one of the codes is missing."""
+
+    def __init__(self, read: Reader, codes: Sequence[float]) -> None:
+        self._read, self._codes, self.dates = read, np.array(codes), read.dates
+
+    def numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers that are no code."""
+        return self._without(self._read.numbers(values))
+
+    def texts(self, column: pa.LargeBinaryArray) -> NDArray[np.float64]:
+        """Text that spells no code."""
+        return self._without(self._read.texts(column))
+
+    def days(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Dates that are no code."""
+        return self._without(self._read.days(values))
+
+    def _without(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = np.where(np.isin(values, self._codes), np.nan, values)
+        return found
+
+
+def _spelled(column: pa.LargeBinaryArray, words: Iterable[str]) -> NDArray[np.float64]:
+    """The numbers that text spells, some words among them."""
+    numbers = NUMBERS.texts(column).copy()  # Arrow's own memory is read-only
+    for word in words:
+        # Text of any encoding is bytes here, so that no cell is an error.
+        found = pc.fill_null(pc.match_substring_regex(column, rf"^[ \t]*(?i:{word})[ \t]*$"), False)
+        numbers[np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)] = WORDS[word]
+    return numbers
+
+
+def _trimmed(column: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
+    """Without the blanks around it, byte by byte: the function that Arrow has for text."""
+    count = len(column)
+    text = pa.Array.from_buffers(
+        pa.large_string(), count, column.buffers(), column.null_count, column.offset
+    )
+    bare = pc.ascii_trim(text, BLANKS)
+    return pa.Array.from_buffers(
+        pa.large_binary(), count, bare.buffers(), bare.null_count, bare.offset
+    )

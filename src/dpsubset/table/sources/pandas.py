@@ -12,17 +12,19 @@ from .cells import Reader, from_array, from_objects, quietly
 from .columns import Cells, Typed, arrow_cells, object_cells
 
 
-def pandas_cells(series: Any) -> Typed:
+def pandas_cells(series: Any, of_dates: bool = False) -> Typed:
     """A column of pandas."""
     kind, name = series.dtype, str(series.dtype).partition("[")[0]
     if isinstance(kind, pd.CategoricalDtype):
         return _categorical(series), name
     if isinstance(kind, pd.ArrowDtype):
-        return arrow_cells(series.array.__arrow_array__())
+        return arrow_cells(series.array.__arrow_array__(), of_dates)
     if isinstance(kind, pd.StringDtype) and kind.storage == "pyarrow":
-        return arrow_cells(series.array.__arrow_array__())
+        return arrow_cells(series.array.__arrow_array__(), of_dates)
     if kind.kind in "biuf":
-        return _numbers(series), name
+        return None if of_dates else _numbers(series), name
+    if kind.kind == "M" and of_dates and isinstance(kind, (np.dtype, pd.DatetimeTZDtype)):
+        return _dates(series), name
     if kind.kind in "cmM" or isinstance(kind, (pd.PeriodDtype, pd.IntervalDtype)):
         return None, name
     return object_cells(lambda start, stop: list(series.iloc[start:stop].array)), name
@@ -35,6 +37,17 @@ def _numbers(series: Any) -> Cells:
             return from_array(part.to_numpy(), read)
         with quietly():  # nullable or sparse
             return read.numbers(part.to_numpy(dtype=np.float64, na_value=np.nan))
+
+    return cells
+
+
+def _dates(series: Any) -> Cells:
+    zone = getattr(series.dtype, "tz", None)
+
+    def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
+        part = series.iloc[start:stop].array
+        # In universal time, in which it is kept.
+        return from_array(np.asarray(part if zone is None else part.tz_convert(None)), read)
 
     return cells
 

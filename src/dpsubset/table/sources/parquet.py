@@ -21,7 +21,8 @@ from ...public.schema import Schema
 from ..moments import Block
 from . import Progress, batch_rows
 from .arrow import from_arrow, is_readable, is_text
-from .cells import NUMBERS, Reader, reader
+from .cells import Reader, readers
+from .columns import unreadable
 from .header import check_columns
 
 #: Bytes of each column held at a time. Without it pyarrow holds whole row groups, and with its
@@ -69,22 +70,22 @@ class ParquetTable:
     def __init__(self, path: Path, schema: Schema) -> None:
         self._path = path
         self._names = [*schema.feature_names, schema.response.name]
+        self._readers: dict[str, Reader] = dict(zip(self._names, readers(schema), strict=True))
         with _open(path) as file:
             kinds = file.schema_arrow
             self._rows = int(file.metadata.num_rows)
             check_columns(list(kinds.names), schema, path.name)
             for name in self._names:
                 kind = kinds.field(name).type
-                if not is_readable(kind):
+                of_dates = self._readers[name].dates
+                if not is_readable(kind, of_dates):
                     # Without what stands in <>: a nested type lists its fields there.
                     bare = str(kind).partition("<")[0]
                     raise TableError(
-                        f"{path.name}: column {name!r} holds {bare}, which is no number: convert "
-                        "it, or give it the role 'ignored'"
+                        f"{path.name}: column {name!r} holds {bare}, {unreadable(of_dates)}"
                     )
             self._parts = _plan(file, self._names)
-        self._readers: dict[str, Reader] = dict.fromkeys(self._names, NUMBERS)
-        self._readers[schema.response.name] = reader(schema.response)
+            self._response_parts = _plan(file, self._names[-1:])
 
     @staticmethod
     def header(path: Path) -> list[str]:
@@ -99,27 +100,38 @@ class ParquetTable:
 
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Batches of rows."""
+        for *x, y in self._batches(self._names, self._parts, progress):
+            yield np.column_stack(x), y
+
+    def responses(self, progress: Progress | None = None) -> Iterator[NDArray[np.float64]]:
+        """Batches of one column: a file of columns need not be read for the others."""
+        for (y,) in self._batches(self._names[-1:], self._response_parts, progress):
+            yield y
+
+    def _batches(
+        self, names: Sequence[str], parts: Sequence[_Part], progress: Progress | None
+    ) -> Iterator[list[NDArray[np.float64]]]:
+        """Some columns of the whole file, in batches of rows."""
         done = 0
-        for part in self._parts:
+        for part in parts:
             try:
-                for columns in self._columns(part):
-                    *x, y = columns
-                    yield np.column_stack(x), y
-                    done += len(y)
+                for columns in self._columns(names, part):
+                    yield columns
+                    done += len(columns[-1])
                     if progress:
                         progress(done / self._rows)
             except (pa.ArrowException, OSError):
                 raise TableError(f"{self._path.name} is damaged and cannot be read") from None
 
-    def _columns(self, part: _Part) -> Iterator[list[NDArray[np.float64]]]:
-        """All columns, in batches of rows."""
-        step = batch_rows(len(self._names))
+    def _columns(self, names: Sequence[str], part: _Part) -> Iterator[list[NDArray[np.float64]]]:
+        """The same of a part."""
+        step = batch_rows(len(names))
         whole = {name: self._read_alone(name, part) for name in part.alone}
-        beside = [name for name in self._names if name not in whole]
+        beside = [name for name in names if name not in whole]
         if not beside:
             rows = len(whole[part.alone[0]])
             for start in range(0, rows, step):
-                yield [whole[name][start : start + step] for name in self._names]
+                yield [whole[name][start : start + step] for name in names]
             return
         start = 0
         with _open(self._path, part.folded) as file:
@@ -129,7 +141,7 @@ class ParquetTable:
                     whole[name][start:stop]
                     if name in whole
                     else from_arrow(batch.column(name), self._readers[name])
-                    for name in self._names
+                    for name in names
                 ]
                 start = stop
 

@@ -15,7 +15,7 @@ from .cells import Reader
 from .columns import Typed, object_cells
 
 
-def polars_cells(series: Any) -> Typed:
+def polars_cells(series: Any, of_dates: bool = False) -> Typed:
     """A column of polars."""
     kind = type(series.dtype).__name__
     if kind not in ("Object", "Unknown"):
@@ -25,7 +25,9 @@ def polars_cells(series: Any) -> Typed:
             def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
                 return from_arrow(_folded(series, start, stop), read)
 
-            return (cells if is_readable(typed) else None), kind
+            return (cells if is_readable(typed, of_dates) else None), kind
+    if of_dates and kind not in ("Object", "Unknown"):
+        return None, kind
     # Objects, and numbers that Arrow has no type for (of 128 bits).
     return object_cells(lambda start, stop: series.slice(start, stop - start).to_list()), kind
 

@@ -1,0 +1,186 @@
+"""Types: what a table's columns hold by its own account, compared with what is declared.
+
+Types of columns are public, as their names are; no value is read. Text files have none, and a
+column of Python objects says nothing of what they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import TableError
+from ..public.labels import Label, reading
+from ..public.schema import Column, Schema
+
+#: What a type holds, as far as a schema cares.
+Sort = Literal["number", "boolean", "text", "category", "date", "other"]
+
+_PARQUET = {".parquet", ".pq"}
+_ARROW = {".arrow", ".feather", ".ipc"}
+
+_CALLED = {
+    "number": "a column of numbers",
+    "boolean": "a column of booleans",
+    "text": "text",
+    "category": "a category",
+    "date": "a column of dates",
+    "other": "neither numbers nor text nor dates",
+}
+
+
+def sorts(data: Any) -> dict[str, Sort]:
+    """What each column of a file or frame holds, in order, where its type says so.
+
+    Empty for what has no types: text files and arrays.
+    """
+    if isinstance(data, (str, Path)):
+        return _of_file(Path(data))
+    from .sources.frames import is_frame
+
+    return _of_frame(data) if is_frame(data) else {}
+
+
+def doubts(data: Any, schema: Schema) -> list[str]:
+    """What is declared and goes ill with the types of a table: much of it would be missing."""
+    found = sorts(data)
+    used = (*schema.features, schema.response)
+    each = [(column, found[column.name]) for column in used if column.name in found]
+    told = [(column, sort, _doubt(column, sort)) for column, sort in each]
+    return [
+        f"column {column.name!r} is {_CALLED[sort]}, declared as {_declared(column)}: {doubt}"
+        for column, sort, doubt in told
+        if doubt is not None
+    ]
+
+
+def _doubt(column: Column, sort: Sort) -> str | None:
+    if sort == "other":
+        return "it cannot be read (role: ignored leaves it out)"
+    named = column.labels if column.levels is None else column.levels
+    if named is not None:
+        return _doubt_names(named, sort)
+    if sort in ("text", "category"):
+        if column.kind == "date":
+            return "a cell that is not written like 1990-01-31 counts as missing"
+        if column.kind == "boolean":
+            return None  # words are read too
+        return "every cell that does not spell a number counts as missing (a category has levels)"
+    if (sort == "date") != (column.kind == "date"):
+        instead = "kind: date, with dates as bounds" if sort == "date" else "bounds of numbers"
+        return f"no cell can be read as one (declare {instead})"
+    return None
+
+
+def _doubt_names(named: Sequence[Label], sort: Sort) -> str | None:
+    """Of levels or labels, which cells of text and categories may have, whatever they are."""
+    if sort in ("text", "category"):
+        return None
+    readings = [reading(label) for label in named]
+    able = [read for read in readings if isinstance(read, float)] if sort != "date" else []
+    if sort == "boolean":
+        able = [read for read in able if read in (0.0, 1.0)]
+    if len(able) == len(named):
+        return None
+    if able:
+        return "some of them no cell can have"
+    return "every cell would count as missing"
+
+
+def _declared(column: Column) -> str:
+    if column.labels is not None:
+        return "labels"
+    if column.levels is not None:
+        return "levels"
+    return f"a {column.kind}"
+
+
+def _of_file(path: Path) -> dict[str, Sort]:
+    ending = path.suffix.lower()
+    if ending not in _PARQUET | _ARROW:
+        return {}
+    import pyarrow as pa
+
+    if not path.is_file():
+        raise TableError(f"there is no file {path.name}")
+    schema = None
+    # The library's own error may quote the file.
+    with suppress(pa.ArrowException, OSError, ValueError):
+        schema = _parquet(path) if ending in _PARQUET else _arrow(path)
+    if schema is None:
+        kind = "Parquet" if ending in _PARQUET else "Arrow"
+        raise TableError(f"{path.name} is not a {kind} file, or it is damaged")
+    if len(set(schema.names)) < len(schema.names):
+        raise TableError(f"{path.name} has several columns of one name: names must be unique")
+    return {field.name: _of_arrow(field.type) for field in schema}
+
+
+def _parquet(path: Path) -> Any:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        return file.schema_arrow
+
+
+def _arrow(path: Path) -> Any:
+    """Of a file with random access, which Feather files are, or of a stream."""
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as source:
+        try:
+            return pa.ipc.open_file(source).schema
+        except pa.ArrowInvalid:
+            source.seek(0)
+            return pa.ipc.open_stream(source).schema
+
+
+def _of_arrow(kind: Any) -> Sort:
+    from pyarrow import types
+
+    from .sources.arrow import is_text
+
+    if types.is_dictionary(kind):
+        return "category"
+    tests: Mapping[Sort, Any] = {
+        "boolean": types.is_boolean,
+        "number": lambda kind: (
+            types.is_integer(kind)
+            or types.is_floating(kind)
+            or types.is_decimal(kind)
+            or types.is_null(kind)  # nothing that is missing goes ill with anything
+        ),
+        "text": is_text,
+        "date": lambda kind: types.is_date(kind) or types.is_timestamp(kind),
+    }
+    return next((sort for sort, test in tests.items() if test(kind)), "other")
+
+
+def _of_frame(data: Any) -> dict[str, Sort]:
+    import narwhals.stable.v2 as nw
+
+    from .sources.columns import known
+    from .sources.frames import column_names
+
+    names = column_names(data)  # refuses a lazy frame
+    frame = known(data).head(0)  # narwhals would look at objects to say what they are
+    found: dict[str, Sort] = {}
+    for place, name in enumerate(names):
+        series = frame[:, place]
+        kind = series.dtype
+        if str(getattr(series.to_native(), "dtype", "")) == "object":
+            continue
+        if isinstance(kind, nw.Boolean):
+            found[name] = "boolean"
+        elif kind.is_numeric():
+            found[name] = "number"
+        elif isinstance(kind, (nw.Categorical, nw.Enum)):
+            found[name] = "category"
+        elif isinstance(kind, nw.String):
+            found[name] = "text"
+        elif isinstance(kind, (nw.Date, nw.Datetime)):
+            found[name] = "date"
+        elif kind.is_nested() or kind.is_temporal():
+            found[name] = "other"
+    return found

@@ -55,7 +55,7 @@ def share(
     x, y = Shape(n, P, K, seed=seed).make()
     counts = dps.simulate(
         x, y=y, bounds=BOUNDS, k=K, epsilon=EPSILON, delta=delta, mechanism=chosen, draws=draws,
-        allow_unproven=True, **setting,
+        allow_unproven=True, intercept=False, response_scale="declared", **setting,
     )  # fmt: skip
     return counts[TRUTH] / draws
 

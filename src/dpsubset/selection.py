@@ -78,10 +78,9 @@ def select(
     allow_unproven : bool
         Needed for mechanisms without a privacy guarantee, which exist to reproduce figures.
     loss : {"least-squares", "logistic", "hinge", "huber"}, optional
-        What a support is judged by: by default least squares, and where the response has labels
-        `dpsubset.losses.CLASSIFICATION`. "logistic" and "hinge" are for labels: where the response
-        has bounds, these are the two labels, and a cell counts as the nearer one (the upper one
-        from the middle).
+        What a support is judged by: by default least squares, also of labels, which count as -1
+        and 1. "logistic" and "hinge" are for labels: where the response has bounds, these are the
+        two labels, and a cell counts as the nearer one (the upper one from the middle).
     threshold : float, optional
         For "huber" alone, in units of the response's half-range: residuals beyond it count by
         their size, not by their square. From 0.01 to 1; 1/4 by default.
@@ -89,8 +88,8 @@ def select(
         Which coefficients are allowed.
     reach, radius : float, optional
         Size of the coefficient set: the largest prediction, in units of the response's half-range,
-        or the set's own radius. By default reach 1,
-        and reach 2 for losses of labels.
+        or the set's own radius. By default a private scale says so (1 to 1.5 of its half-widths);
+        otherwise it is reach 1, for labels 1.25, and 2 under "logistic" and "hinge".
     ridge : float
         Weight of the squared coefficients, in scaled units.
     intercept : bool
@@ -103,10 +102,10 @@ def select(
         How far one row moves the scores; all but "sharp" are looser and reproduce published
         figures.
     response_scale : {"private", "declared"} or ResponseScale, optional
-        What the response is scaled by. "declared": its bounds. "private": quantiles of its own are
-        released first, with a part of epsilon, and it is centred and clipped by them; worth its
-        price where values fill a small part of the bounds. The released numbers are part of the
-        release. By default "declared"; labels and moments have no other.
+        What the response is scaled by. "private", the default: quantiles of its own are released
+        first, with a part of epsilon, and it is centred and clipped by them; the released numbers
+        are part of the release. "declared": its bounds, which is as good where values fill them.
+        Labels and moments have no other.
     always_include : names or positions
         Variables that are part of every support.
     seed : int, optional

@@ -132,9 +132,9 @@ def test_labels_from_the_template_to_the_release(folder: Path) -> None:
     (folder / "table.csv").write_text("\n".join(map(",".join, named)) + "\n")
     assert "labels" in run("schema", "init", "table.csv", "--out", "new.yaml").stdout
     text = (folder / "new.yaml").read_text()
-    text = text.replace("name: null\n  lo: null", "name: state\n  labels: [well, ill]\n  lo: null")
+    text = text.replace("{name: null, lo: null", "{name: state, labels: [well, ill], lo: null")
     for name in "abc":
-        text = text.replace(f"{name}:\n    lo: null\n    hi: null", f"{name}: [0, 1]")
+        text = text.replace(f"{name}: {{lo: null, hi: null}}", f"{name}: [0, 1]")
     (folder / "schema.yaml").write_text(text)
     checked = run("schema", "check", "schema.yaml", "table.csv")
     assert "response 'state' (well counts as -1, ill as 1)" in checked.stdout

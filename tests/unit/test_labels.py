@@ -160,9 +160,9 @@ def test_a_template_is_filled_in_with_labels(tmp_path: Path, ending: str) -> Non
     template(["a", "y"], path)
     text = path.read_text()
     assert "labels: [negative, positive]" in text or ending == "json"
-    text = text.replace("name: null\n  lo: null", "name: y\n  labels: [no, yes]\n  lo: null")
+    text = text.replace("{name: null, lo: null", "{name: y, labels: [no, yes], lo: null")
     text = text.replace('"name": null', '"name": "y", "labels": ["no", "yes"]')
-    text = text.replace("a:\n    lo: null\n    hi: null", "a: [0, 1]")
+    text = text.replace("a: {lo: null, hi: null}", "a: [0, 1]")
     text = text.replace('"a": {\n      "lo": null,\n      "hi": null\n    }', '"a": [0, 1]')
     path.write_text(text)
     assert Schema.read(path).response == Column("y", labels=("no", "yes"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 from types import ModuleType
@@ -409,3 +410,31 @@ def test_the_command_line_has_it(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*asked, "both"])
     assert result.exit_code == 2
     assert "response_scale must be" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("transform", "back"), [("log", np.exp), ("sqrt", np.square), (None, np.asarray)]
+)
+def test_a_scale_is_told_in_the_units_of_the_cells(transform: Any, back: Any) -> None:
+    rng = np.random.default_rng(4)
+    x = rng.uniform(-1, 1, 4000)
+    y = 3 + x + rng.uniform(-1, 1, 4000)  # what is normal is what the transform makes
+    column = {"name": "y", "lo": float(back(1.0)), "hi": float(back(9.0)), "transform": transform}
+    schema = dps.Schema.from_bounds({"x": (-1, 1)}, response=column)
+    release = dps.select(pd.DataFrame({"x": x, "y": back(y)}), schema, k=1, epsilon=100, seed=1)
+    scale = release.scale
+    assert scale is not None
+    assert scale.quantiles == pytest.approx(np.quantile(back(y), [0.1, 0.9]), rel=0.01)
+    low, high = scale.clipped
+    assert scale.quantiles[0] < low < scale.centre < high < scale.quantiles[1]
+    assert f"clipped to between {low:.6g} and {high:.6g}" in release.statement()
+    assert f"lower decile {scale.quantiles[0]:.6g} and upper decile" in str(release)
+
+
+def test_a_scale_of_dates_is_told_in_dates() -> None:
+    days = np.arange("2020-01-01", "2024-01-01", dtype="datetime64[D]")
+    schema = dps.Schema.from_bounds({"x": (0, 1)}, response=("y", "1990-01-01", "2030-01-01"))
+    frame = pd.DataFrame({"x": 0.5, "y": days.astype("datetime64[s]")})
+    release = dps.select(frame, schema, k=1, epsilon=100, seed=1)
+    assert re.search(r"lower decile 2020-\d\d-\d\d and upper decile 2023-", str(release))
+    assert re.search(r"clipped to between 202[01]-\d\d-\d\d and 202[23]-", release.statement())

@@ -64,7 +64,7 @@ def schema_check(
         declared = read_schema(schema, file)
         say(
             f"{schema}: {len(declared.features)} features{_model(declared)}, response "
-            f"{declared.response.name!r}{_labels(declared)}, unit of privacy: {declared.unit}"
+            f"{declared.response.name!r}{_labels(declared)}, unit of privacy: {declared.protected}"
         )
         if file is not None:
             from ..table.sources.files import first_line, open_file

@@ -60,8 +60,8 @@ def select_command(
     loss: Annotated[
         str | None,
         typer.Option(
-            help="least-squares, logistic, hinge or huber. If not given: least-squares for a "
-            "response with bounds, a loss of labels for one with labels."
+            help="least-squares, logistic, hinge or huber. If not given: least-squares, also for "
+            "labels, which count as -1 and 1."
         ),
     ] = None,
     threshold: Annotated[
@@ -74,8 +74,8 @@ def select_command(
     reach: Annotated[
         float | None,
         typer.Option(
-            help="Largest prediction, in half-ranges of the response; 1 if not given, for losses "
-            "of labels 2."
+            help="Largest prediction, in half-ranges of the response. If not given: 1 to 1.5 by "
+            "the private scale; 1 in the declared one, 1.25 for labels, 2 under logistic and hinge."
         ),
     ] = None,
     radius: Annotated[
@@ -106,8 +106,8 @@ def select_command(
     response_scale: Annotated[
         str | None,
         typer.Option(
-            help="What the response is scaled by: declared (its bounds), or private (quantiles, "
-            "released first with a part of epsilon). If not given: declared.",
+            help="What the response is scaled by: private (quantiles, released first with a part "
+            "of epsilon) or declared (its bounds). If not given: private, for labels declared.",
         ),
     ] = None,
     always_include: Annotated[

@@ -109,7 +109,11 @@ def dump(facts: dict[str, Any], path: Path) -> None:
     else:
         # PyYAML folds odd line breaks (U+0085) in names that it may write as they are.
         readable = all(text.isprintable() for text in _texts(facts))
-        text = _HEAD + yaml.safe_dump(facts, sort_keys=False, allow_unicode=readable)
+        lines = {name: _Line(entry) for name, entry in facts["columns"].items()}
+        facts = {**facts, "response": _Line(facts["response"]), "columns": lines}
+        text = _HEAD + yaml.dump(
+            facts, Dumper=_dumper(), sort_keys=False, allow_unicode=readable, width=100
+        )
     path.write_text(text, encoding="utf-8")
 
 
@@ -272,6 +276,26 @@ def _is_ignored(entry: Any) -> bool:
 
 def _place(line: int, column: int) -> str:
     return f"line {line}, column {column}"
+
+
+class _Line(dict[str, Any]):
+    """What is said of a column: on a line, as people write it."""
+
+
+@functools.cache
+def _dumper() -> Any:
+    """YAML's safe dumper, with a column a line and without references from one to another."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        def ignore_aliases(self, data: Any) -> bool:
+            return True
+
+    def line(dumper: Any, entry: _Line) -> Any:
+        return dumper.represent_mapping("tag:yaml.org,2002:map", entry.items(), flow_style=True)
+
+    Dumper.add_representer(_Line, line)
+    return Dumper
 
 
 @functools.cache

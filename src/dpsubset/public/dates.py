@@ -51,3 +51,11 @@ def written(number: float) -> str | float:
         return number
     text = moment.date().isoformat() if number == int(number) else moment.isoformat()
     return text if days(text) == number else number
+
+
+def day(number: float) -> str:
+    """The day in which so many days end, for people; the number itself beyond the calendar."""
+    try:
+        return (_ORIGIN + timedelta(days=number)).date().isoformat()
+    except OverflowError:
+        return f"{number:.6g}"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from ..privacy.scale import Scale, ScaleRule
+from ..public.dates import day
 from ..public.schema import Column
 from ..table.door import STEPS
 
@@ -41,21 +43,37 @@ class ReleasedScale:
 
     @property
     def half_width(self) -> float:
-        """How far from the centre the response was clipped, in its units."""
+        """How far from the centre the response was clipped, in its units; in those of its logarithm
+        or square root, where that was declared.
+        """
         return float(self.exact.half_width) / STEPS * self._half_range
+
+    @property
+    def clipped(self) -> tuple[float, float]:
+        """Between which values the response was clipped, in its units."""
+        centre, half = self.exact.centre, self.exact.half_width
+        return self._value(centre - half), self._value(centre + half)
+
+    def shown(self, value: float) -> str:
+        """A value of the response, for people."""
+        return day(value) if self.response.kind == "date" else f"{value:.6g}"
 
     @property
     def named(self) -> list[tuple[str, float]]:
         """Quantiles with their names."""
         return [
-            (_NAMES.get(share, f"quantile {share}"), value)
+            (_NAMES.get(share, f"{float(100 * share):g} % quantile"), value)
             for share, value in zip(self.rule.shares, self.quantiles, strict=True)
         ]
 
     def __str__(self) -> str:
         """In a few words."""
-        found = " and ".join(f"{name} {value:.6g}" for name, value in self.named)
-        return f"of {self.response.name} the {found}"
+        return f"of {self.response.name} the {self.listed}"
+
+    @property
+    def listed(self) -> str:
+        """The quantiles, for people."""
+        return " and ".join(f"{name} {self.shown(value)}" for name, value in self.named)
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: floats for people, the exact steps beside them."""
@@ -67,6 +85,7 @@ class ReleasedScale:
             ],
             "centre": self.centre,
             "half_width": self.half_width,
+            "clipped": list(self.clipped),
             "centre_in_steps": str(exact.centre),
             "half_width_in_steps": str(exact.half_width),
             "steps": STEPS,
@@ -74,23 +93,27 @@ class ReleasedScale:
 
     @property
     def _half_range(self) -> float:
-        low, high = self._bounds
+        low, high = self.response.scaled_span
         return high / 2 - low / 2
 
-    @property
-    def _bounds(self) -> tuple[float, float]:
-        low, high = self.response.span
-        assert low is not None
-        assert high is not None
-        return low, high
-
     def _value(self, step: Fraction) -> float:
-        low, high = self._bounds
-        return low / 2 + high / 2 + float(step) / STEPS * self._half_range
+        """Back from the steps of the door, through the transform, to what a cell would say."""
+        low, high = self.response.scaled_span
+        scaled = low / 2 + high / 2 + float(step) / STEPS * self._half_range
+        if self.response.transform == "log":
+            return math.exp(min(scaled, _LARGEST_LOG))
+        if self.response.transform == "sqrt":
+            return max(scaled, 0.0) ** 2
+        return scaled
 
+
+#: A width may lead beyond the bounds, and from there beyond float64.
+_LARGEST_LOG = 709.0
 
 _NAMES = {
+    Fraction(1, 10): "lower decile",
     Fraction(1, 4): "lower quartile",
     Fraction(1, 2): "median",
     Fraction(3, 4): "upper quartile",
+    Fraction(9, 10): "upper decile",
 }

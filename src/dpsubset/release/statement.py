@@ -77,8 +77,8 @@ def statement(release: Release) -> str:
         "",
         "## Pre-processing",
         "",
-        "- Bounds were given by the caller. The guarantee holds if they were not derived from "
-        "these data. Values outside are clipped.",
+        f"- Bounds{' and all else in the table below' * bool(also)} were given by the caller. The "
+        "guarantee holds if they were not derived from these data. Values outside are clipped.",
         f"- Missing and unreadable cells count as the {schema.bad_cells} of their bounds"
         + (", unless the table below says otherwise." if also else "."),
         *_label_lines(schema, problem),
@@ -127,10 +127,9 @@ def _scale_lines(release: Release) -> list[str]:
     if release.scale is None:
         return []
     g = release.guarantee
-    found = " and ".join(f"{name} {value:.6g}" for name, value in release.scale.named)
     lines = [
-        f"A scale of the response was released first: {found}, noise included. These numbers are "
-        "public from now on."
+        f"A scale of the response was released first: {release.scale.listed}, noise included. "
+        "These numbers are public from now on."
     ]
     if g.proven:
         first, second = (shown_cost(part.costs[g.neighbours]) for _, part in g.parts)
@@ -157,10 +156,15 @@ def _rescaling_lines(release: Release) -> list[str]:
     scale = release.scale
     if scale is None:
         return []
+    low, high = map(scale.shown, scale.clipped)
+    rule = release.schema.response.missing and release.schema.response.missing.rule
+    missing = (
+        "" if rule == "value" else " Missing and unreadable cells of it count as the "
+        f"{rule or release.schema.bad_cells} of that range."
+    )  # fmt: skip
     return [
-        f"- Then the response was centred on {scale.centre:.6g}, clipped {scale.half_width:.6g} on "
-        "either side, both from the released scale, and scaled and rounded once more. Missing and "
-        f"unreadable cells of it count as the {release.schema.bad_cells} of that range."
+        f"- Then the response was centred on {scale.shown(scale.centre)} and clipped to between "
+        f"{low} and {high}, all from the released scale, and scaled and rounded once more.{missing}"
     ]
 
 

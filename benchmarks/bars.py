@@ -129,8 +129,8 @@ def _top(bar: str, shape: Shape, count: int, goal: float, repeats: int, run: Run
 def b6(run: Run) -> Iterator[Row]:
     """Collinear tables from practice."""
     settings: tuple[tuple[str, dict[str, Any], float], ...] = (
-        ("box", {"constraint": "box"}, 0.2),
-        ("ball, ridge 1", {"constraint": "ball", "radius": 1.1, "ridge": 1.0}, 2.0),
+        ("box", SETTINGS["box"], 0.2),
+        ("ball, ridge 1", {**SETTINGS["ball"], "ridge": 1.0}, 2.0),
     )
     for table, (x, y) in real().items():
         floor = bare_product(x, 21)
@@ -149,8 +149,8 @@ def b7(run: Run) -> Iterator[Row]:
     x, y = shape.make()
     floor = bare_product(x, 5)
     for name, setting, goal in (
-        ("box", {"constraint": "box"}, 0.5),
-        ("ball", {"constraint": "ball", "radius": 1.1}, 2.0),
+        ("box", SETTINGS["box"], 0.5),
+        ("ball", {**SETTINGS["ball"], "ridge": 0.0}, 2.0),
     ):
         yield selected(
             "B7", f"{shape}, {name}, ridge 0, eps 1", x, y, shape.k, 1.0, setting, floor, goal,
@@ -163,12 +163,12 @@ def b8(run: Run) -> Iterator[Row]:
     shape = Shape(1000, 1000, rho=0.9)
     x, y = shape.make()
     floor = bare_product(x, 5)
-    for name, setting in (("box", {}), ("ball", {"radius": 1.1})):
+    for name, setting in SETTINGS.items():
         for ridge in (0.0, 20.0):
             for epsilon in (1.0, 10.0):
                 yield selected(
                     "B8", f"{shape}, {name}, ridge {ridge:g}, eps {epsilon:g}", x, y, shape.k,
-                    epsilon, {"constraint": name, "ridge": ridge, **setting}, floor, 5.0,
+                    epsilon, {**setting, "ridge": ridge}, floor, 5.0,
                     "measured", run.repeats(3), run.limit(5.0),
                 )  # fmt: skip
 
@@ -201,7 +201,7 @@ def b10(run: Run) -> Iterator[Row]:
         # The papers' ball does not bind at the optimum (a ball of radius 10 has the same value), so
         # the peers, which know no ball, have the same problem.
         runs = [
-            ours.best(x, y, shape.k, 1, constraint="ball", radius=1.1, ridge=ridge)
+            ours.best(x, y, shape.k, 1, **{**SETTINGS["ball"], "ridge": ridge})
             for _ in range(run.repeats(5, 3))
         ]
         search = statistics.median(r.search for r in runs)

@@ -1,9 +1,10 @@
 """The bars of the logistic and the hinge loss: draws, best supports, buckets, many variables.
 
 Labels are the signs of the response of the other bars. "Default box" has reach 2, the default of
-these losses, "box" reach 1; "ball" is the setting of the other bars (reach 2.46), "papers' ball" the
-published setting for labels (reach 1.23, see `PAPERS_BALL`). The floor is X'X in float64
-as elsewhere, though these losses need no such product: it says what machine this is.
+these losses, "box" reach 1; "ball" is the setting of the other bars (reach 2.46), "papers' ball"
+the published setting for labels (reach 1.23, see `PAPERS_BALL`). None has an intercept. The floor
+is X'X in float64 as elsewhere, though these losses need no such product: it says what machine this
+is.
 """
 
 from __future__ import annotations

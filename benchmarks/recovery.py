@@ -27,6 +27,7 @@ from dpsubset.mechanisms import Mechanism, mechanism
 from .data import BOUNDS, SETTINGS, WIDE, Shape
 
 P, K, EPSILON, DELTA = 100, 5, 1, 1e-6
+EQUAL, UNEQUAL = Shape(1000, P, K), Shape(3000, P, K, rho=0.6, least=0.5)
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,11 @@ class Choice:
     setting: dict[str, Any] = field(default_factory=dict)
     bounds: dps.Bounds = BOUNDS
     rows: tuple[int, ...] = (750, 1000, 1500, 3000)
-    shape: Shape = Shape(1000, P, K)
+    shape: Shape = EQUAL
 
 
 #: Around where the defaults come to know.
 NEAR = (1000, 1100, 1250, 1500)
-UNEQUAL = Shape(3000, P, K, rho=0.6, least=0.5)
 CHOICES: dict[str, Choice] = {
     "papers' ball": Choice({**SETTINGS["ball"], "sensitivity": "published"}),
     "box, reach 1": Choice(SETTINGS["box"], rows=(750, *NEAR, 3000)),
@@ -67,9 +67,7 @@ CASES: list[tuple[str, str, dict[str, Any], float, int]] = [
 ]
 
 
-def share(
-    chosen: Mechanism, delta: float, n: int, seed: int, draws: int, choice: Choice
-) -> float:
+def share(chosen: Mechanism, delta: float, n: int, seed: int, draws: int, choice: Choice) -> float:
     """Share of draws that are the true support, on one data set."""
     x, y = replace(choice.shape, n=n, seed=seed).make()
     counts = dps.simulate(

@@ -17,9 +17,12 @@ import numpy as np
 from dpsubset import Bounds
 
 from . import losses, memory, moments, ours, peers, solvers
-from .data import SETTINGS, Shape, real, scaled
+from .data import BOUNDS, SETTINGS, WIDE, Shape, real, scaled
 from .rows import Row, bare_product
 from .runs import GIGA, PRODUCT, Caught, Run, selected, short
+
+#: A case where nothing is said but bounds, which are wide ones.
+DEFAULTS = "defaults"
 
 
 def moment_rows(run: Run) -> Iterator[Row]:
@@ -36,27 +39,29 @@ def moment_rows(run: Run) -> Iterator[Row]:
 
 def b1(run: Run) -> Iterator[Row]:
     """A whole selection at p = 10,000."""
-    yield from _against_product("B1", Shape(5000, 10_000), ("box", "ball"), 1.3, run)
+    cases = (("box", 1.3), ("ball", 1.3), (DEFAULTS, 0.2))
+    yield from _against_product("B1", Shape(5000, 10_000), cases, run)
 
 
 def b2(run: Run) -> Iterator[Row]:
     """The same near the transition, the hardest regime."""
-    yield from _against_product("B2", Shape(3000, 10_000), ("ball",), 2.0, run)
-    yield from _against_product("B2", Shape(700, 10_000), ("box",), 2.0, run)
+    yield from _against_product("B2", Shape(3000, 10_000), (("ball", 2.0),), run)
+    yield from _against_product("B2", Shape(700, 10_000), (("box", 2.0),), run)
 
 
 def _against_product(
-    bar: str, shape: Shape, settings: tuple[str, ...], goal: float, run: Run
+    bar: str, shape: Shape, cases: tuple[tuple[str, float], ...], run: Run
 ) -> Iterator[Row]:
     """Products before and after the selections, so that a busy machine slows both."""
     x, y = shape.make()
     floors = [bare_product(x, 1)]
     rows = [
         selected(
-            bar, f"{shape}, {name}, eps 1", x, y, shape.k, 1.0, SETTINGS[name], 0.0,
+            bar, f"{shape}, {name}, eps 1", x, y, shape.k, 1.0, SETTINGS.get(name, {}), 0.0,
             goal, "ratio", run.repeats(5, 2), ours.TIME_LIMIT,
+            WIDE if name == DEFAULTS else BOUNDS,
         )
-        for name in settings
+        for name, goal in cases
     ]  # fmt: skip
     floors.append(bare_product(x, 1))
     for row in rows:
@@ -129,8 +134,8 @@ def _top(bar: str, shape: Shape, count: int, goal: float, repeats: int, run: Run
 def b6(run: Run) -> Iterator[Row]:
     """Collinear tables from practice."""
     settings: tuple[tuple[str, dict[str, Any], float], ...] = (
-        ("box", {"constraint": "box"}, 0.2),
-        ("ball, ridge 1", {"constraint": "ball", "radius": 1.1, "ridge": 1.0}, 2.0),
+        ("box", SETTINGS["box"], 0.2),
+        ("ball, ridge 1", {**SETTINGS["ball"], "ridge": 1.0}, 2.0),
     )
     for table, (x, y) in real().items():
         floor = bare_product(x, 21)
@@ -149,8 +154,8 @@ def b7(run: Run) -> Iterator[Row]:
     x, y = shape.make()
     floor = bare_product(x, 5)
     for name, setting, goal in (
-        ("box", {"constraint": "box"}, 0.5),
-        ("ball", {"constraint": "ball", "radius": 1.1}, 2.0),
+        ("box", SETTINGS["box"], 0.5),
+        ("ball", {**SETTINGS["ball"], "ridge": 0.0}, 2.0),
     ):
         yield selected(
             "B7", f"{shape}, {name}, ridge 0, eps 1", x, y, shape.k, 1.0, setting, floor, goal,
@@ -163,12 +168,12 @@ def b8(run: Run) -> Iterator[Row]:
     shape = Shape(1000, 1000, rho=0.9)
     x, y = shape.make()
     floor = bare_product(x, 5)
-    for name, setting in (("box", {}), ("ball", {"radius": 1.1})):
+    for name, setting in SETTINGS.items():
         for ridge in (0.0, 20.0):
             for epsilon in (1.0, 10.0):
                 yield selected(
                     "B8", f"{shape}, {name}, ridge {ridge:g}, eps {epsilon:g}", x, y, shape.k,
-                    epsilon, {"constraint": name, "ridge": ridge, **setting}, floor, 5.0,
+                    epsilon, {**setting, "ridge": ridge}, floor, 5.0,
                     "measured", run.repeats(3), run.limit(5.0),
                 )  # fmt: skip
 
@@ -201,7 +206,7 @@ def b10(run: Run) -> Iterator[Row]:
         # The papers' ball does not bind at the optimum (a ball of radius 10 has the same value), so
         # the peers, which know no ball, have the same problem.
         runs = [
-            ours.best(x, y, shape.k, 1, constraint="ball", radius=1.1, ridge=ridge)
+            ours.best(x, y, shape.k, 1, **{**SETTINGS["ball"], "ridge": ridge})
             for _ in range(run.repeats(5, 3))
         ]
         search = statistics.median(r.search for r in runs)
@@ -255,9 +260,39 @@ def b12(run: Run) -> Iterator[Row]:
     yield from solvers.rows("B12", run.repeats(5, 2), run.limit(60.0))
 
 
+WARM = (Shape(1000, 100), Shape(1000, 1000))
+
+
+def b17(run: Run, shapes: tuple[Shape, ...] = WARM) -> Iterator[Row]:
+    """What defaults cost: a warm selection beside one in the papers' setting, by turns."""
+    unit, limit, goal = Bounds(x=1.0, y=1.0), run.limit(1.0), 1.5
+    tables = [(str(shape), *shape.make(), shape.k, WIDE, BOUNDS) for shape in shapes]
+    x, y = real()["breast cancer"]
+    tables.append((f"breast cancer (n {x.shape[0]}, p {x.shape[1]}), k 5", x, y, 5, unit, unit))
+    for about, x, y, k, wide, known in tables:
+        case = f"{about}, {DEFAULTS}, eps 1: warm select"
+        with Caught("B17", case, goal, limit) as caught:
+            mine: list[float] = []
+            theirs: list[float] = []
+            for _ in range(1 + run.repeats(41, 11)):
+                for times, bounds, setting in (
+                    (mine, wide, {}), (theirs, known, SETTINGS["box"])
+                ):  # fmt: skip
+                    start = time.perf_counter()
+                    ours.select(x, y, k, 1.0, bounds, limit, **setting)
+                    times.append(time.perf_counter() - start)
+            # The first of each warms up.
+            caught.row = Row(
+                "B17", case, statistics.median(mine[1:]), "s", statistics.median(theirs[1:]),
+                "no intercept, scale known", goal, "ratio",
+                note=f"{len(mine) - 1} draws, slowest {short(max(mine[1:]))}",
+            )  # fmt: skip
+        yield caught.row
+
+
 #: In the order of the table.
 BARS: dict[str, Callable[[Run], Iterator[Row]]] = {
     "moments": moment_rows, "B1": b1, "B2": b2, "B3": b3, "B4": b4, "B5": b5, "B6": b6, "B7": b7,
     "B8": b8, "B9": b9, "B10": b10, "B11": b11, "B12": b12, "B13": losses.b13, "B14": losses.b14,
-    "B15": losses.b15, "B16": losses.b16,
+    "B15": losses.b15, "B16": losses.b16, "B17": b17,
 }  # fmt: skip

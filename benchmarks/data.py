@@ -20,10 +20,16 @@ BOUNDS = Bounds(x=CLIP, y=CLIP)
 #: Variance of the signal over that of the noise.
 SNR = 5.0
 
-#: What "box" and "ball" mean in the bars: default reach without ridge, and the papers' setting.
+#: Several times wider than the response, for those who do not know its scale.
+WIDE = Bounds(x=CLIP, y=20 * CLIP)
+
+#: What the papers have in the place of defaults: no intercept, and a response whose scale is known.
+PUBLISHED: dict[str, Any] = {"intercept": False, "response_scale": "declared"}
+
+#: What "box" and "ball" mean in the bars: reach 1 without ridge, and the papers' setting.
 SETTINGS: dict[str, dict[str, Any]] = {
-    "box": {"constraint": "box"},
-    "ball": {"constraint": "ball", "radius": 1.1, "ridge": 480.0},
+    "box": {**PUBLISHED, "constraint": "box"},
+    "ball": {**PUBLISHED, "constraint": "ball", "radius": 1.1, "ridge": 480.0},
 }
 
 #: The published setting for labels, -1 and 1, which no clipping scales. Prastakos, Behdin and
@@ -31,7 +37,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 #: |b| <= 1.1. Variables are clipped at 0.5 and scaled by it, so b here is 0.5 times theirs: radius
 #: 0.55 (reach 1.23), ridge 50 / 0.25 = 200.
 PAPERS_BALL: dict[str, Any] = {
-    "constraint": "ball", "radius": 1.1 * CLIP, "ridge": 100 / 2 / CLIP**2,
+    **PUBLISHED, "constraint": "ball", "radius": 1.1 * CLIP, "ridge": 100 / 2 / CLIP**2,
 }  # fmt: skip
 
 #: Rows are made this many bytes at a time, so that making a table needs little more than itself.
@@ -48,6 +54,8 @@ class Shape:
     rho: float = 0.1
     seed: int = 0
     snr: float = SNR
+    #: Of the last feature's weight to the first's; those between fall evenly.
+    least: float = 1.0
 
     def __str__(self) -> str:
         return f"n {self.n:,}, p {self.p:,}, k {self.k}, rho {self.rho:g}"
@@ -58,7 +66,7 @@ class Shape:
         return tuple(range(0, 2 * self.k, 2))
 
     def make(self) -> tuple[Floats, Floats]:
-        """X with AR(rho) Gaussian rows, y from every second feature with weight 1/sqrt(k)."""
+        """X with AR(rho) Gaussian rows, y from every second feature, by default weighed alike."""
         rng = np.random.default_rng(self.seed)
         x = np.empty((self.n, self.p))
         step = max(1, _BLOCK_BYTES // (8 * self.p))
@@ -70,8 +78,10 @@ class Shape:
         active = np.array(self.truth)
         if active[-1] >= self.p:
             raise ValueError("every second feature: p must be at least 2 k - 1")
-        signal = x[:, active].sum(axis=1) / math.sqrt(self.k)
-        variance = float((self.rho ** np.abs(active[:, None] - active)).sum()) / self.k
+        weights = np.linspace(1.0, self.least, self.k)
+        weights /= np.linalg.norm(weights)
+        signal = x[:, active] @ weights
+        variance = float(weights @ self.rho ** np.abs(active[:, None] - active) @ weights)
         return x, signal + math.sqrt(variance / self.snr) * rng.standard_normal(self.n)
 
 

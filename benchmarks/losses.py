@@ -1,9 +1,10 @@
 """The bars of the logistic and the hinge loss: draws, best supports, buckets, many variables.
 
-Labels are the signs of the response of the other bars. "Default box" has reach 2, the default for
-labels, "box" reach 1; "ball" is the setting of the other bars (reach 2.46), "papers' ball" the
-published setting for labels (reach 1.23, see `PAPERS_BALL`). The floor is X'X in float64
-as elsewhere, though these losses need no such product: it says what machine this is.
+Labels are the signs of the response of the other bars. "Default box" has reach 2, the default of
+these losses, "box" reach 1; "ball" is the setting of the other bars (reach 2.46), "papers' ball"
+the published setting for labels (reach 1.23, see `PAPERS_BALL`). None has an intercept. The floor
+is X'X in float64 as elsewhere, though these losses need no such product: it says what machine this
+is.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from . import memory, ours
-from .data import PAPERS_BALL, SETTINGS, Shape
+from .data import PAPERS_BALL, PUBLISHED, SETTINGS, Shape
 from .rows import Row, bare_product
 from .runs import GIGA, PRODUCT, Caught, Run, selected, short
 
 LOSSES = ("hinge", "logistic")
 CHOICES: dict[str, dict[str, Any]] = {
-    "default box": {"constraint": "box", "reach": 2.0},
-    "box": {"constraint": "box", "reach": 1.0},
+    "default box": {**PUBLISHED, "constraint": "box", "reach": 2.0},
+    "box": {**PUBLISHED, "constraint": "box", "reach": 1.0},
     "ball": SETTINGS["ball"],
     "papers' ball": PAPERS_BALL,
 }
@@ -51,16 +52,18 @@ TRANSITIONS: tuple[tuple[Shape, str, float | None, float], ...] = (
     (Shape(600, 100), "box", None, 0.050),
 )
 
+_STEEP: dict[str, Any] = {**PUBLISHED, "reach": 2.5, "ridge": 1.0}
+
 #: Every draw of these has a goal. Up to reach 1 the hinge is a line, beyond it is not.
 HARD: tuple[tuple[str, float, dict[str, Any]], ...] = (
     ("default box", 0.9, CHOICES["default box"]),
     ("box", 0.9, CHOICES["box"]),
     ("ball", 0.9, SETTINGS["ball"]),
     ("papers' ball", 0.9, PAPERS_BALL),
-    ("box, reach 2.5, ridge 1", 0.1, {"reach": 2.5, "ridge": 1.0}),
-    ("box, reach 2.5, ridge 1", 0.9, {"reach": 2.5, "ridge": 1.0}),
-    ("ball, reach 2.5, ridge 1", 0.1, {"constraint": "ball", "reach": 2.5, "ridge": 1.0}),
-    ("ball, reach 2.5, ridge 1", 0.9, {"constraint": "ball", "reach": 2.5, "ridge": 1.0}),
+    ("box, reach 2.5, ridge 1", 0.1, _STEEP),
+    ("box, reach 2.5, ridge 1", 0.9, _STEEP),
+    ("ball, reach 2.5, ridge 1", 0.1, {**_STEEP, "constraint": "ball"}),
+    ("ball, reach 2.5, ridge 1", 0.9, {**_STEEP, "constraint": "ball"}),
 )
 
 

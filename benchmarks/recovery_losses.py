@@ -35,7 +35,7 @@ from dpsubset.mechanisms import Data, Setting, mechanism
 from dpsubset.search.engine import Limits, SearchLimitError
 
 from . import ours
-from .data import PAPERS_BALL, Shape, labels
+from .data import PAPERS_BALL, PUBLISHED, Shape, labels
 
 EPSILON, K = 1, 5
 LOSSES = ("logistic", "hinge", "least-squares")
@@ -122,7 +122,8 @@ class Point:
     def _on(self, shape: Shape) -> tuple[float, float]:
         x, y = shape.make()
         start = time.perf_counter()
-        digest, problem = ours.read(x, labels(y), K, loss=self.loss, **self.arguments)
+        asked = {**PUBLISHED, **self.arguments}
+        digest, problem = ours.read(x, labels(y), K, loss=self.loss, **asked)
         data = Data(digest, Limits(seconds=LIMIT))
         setting = Setting.of(problem, EPSILON, n=shape.n)
         sampler = mechanism(self.mechanism, self.options).prepare(data, setting)

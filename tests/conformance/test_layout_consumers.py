@@ -163,6 +163,7 @@ def uniformity(found: list[float]) -> float:
     return float(chi2.sf(((counts - expected) ** 2).sum() / expected, BINS - 1))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_draws_agree_with_closed_forms_on_300_problems(name: str) -> None:
     chosen = mechanism(name, OPTIONS.get(name, {}))
@@ -174,6 +175,7 @@ def test_draws_agree_with_closed_forms_on_300_problems(name: str) -> None:
     assert uniformity(found) >= LEVEL
 
 
+@pytest.mark.statistical
 def test_a_draw_with_too_much_noise_is_told_apart() -> None:
     for name in PLAIN:
         found = list(places(PLAIN[name](), RECIPES, 24, told=Fraction(2)))

@@ -66,7 +66,7 @@ def state(loss: str, constraint: str) -> Problem:
         ("least-squares", "box", "6"),
         ("logistic", "ball", "6"),
         ("hinge", "l1", "4"),
-        ("huber", "box", "12"),
+        ("huber", "ball", "3"),
     ],
 )
 def test_the_race_agrees_with_the_closed_form(

@@ -39,31 +39,36 @@ each_relation = pytest.mark.parametrize("neighbours", NEIGHBOURS)
 each_constraint = pytest.mark.parametrize("constraint", CONSTRAINTS)
 each_loss = pytest.mark.parametrize("loss", LOSSES)
 
-#: Columns of each choice, widths, whether there is an intercept, and the reach by loss.
-DESIGNS: dict[str, tuple[list[int], list[int], bool, dict[str, float]]] = {
-    "numbers": ([1, 1, 1], [1, 1, 1], True, {"logistic": 2.0, "hinge": 2.0}),
-    "groups": ([3, 3, 3], [3, 3, 3], True, {"logistic": 2.0, "hinge": 2.0}),
-    "groups alone": ([3, 2, 3], [3, 2, 3], False, {"logistic": 2.0, "hinge": 2.0}),
-    "levels": ([3, 3, 3], [1, 1, 1], True,
+#: Columns of each choice, widths, the intercept's level ("low" for numbers, 1 for labels), and the
+#: reach by loss.
+DESIGNS: dict[str, tuple[list[int], list[int], str | None, dict[str, float]]] = {
+    "numbers": ([1, 1, 1], [1, 1, 1], "low", {"logistic": 2.0, "hinge": 2.0}),
+    "groups": ([3, 3, 3], [3, 3, 3], "low", {"logistic": 2.0, "hinge": 2.0}),
+    "groups, high": ([3, 3, 3], [3, 3, 3], "high", {"logistic": 2.0, "hinge": 3.0}),
+    "groups alone": ([3, 2, 3], [3, 2, 3], None, {"logistic": 2.0, "hinge": 2.0}),
+    "levels": ([3, 3, 3], [1, 1, 1], "low",
                {"least-squares": 0.5, "huber": 0.5, "logistic": 1.0}),
-    "levels alone": ([3, 2, 6], [1, 1, 1], False, {"least-squares": 0.5, "huber": 0.5}),
-    "levels and numbers": ([3, 1, 1], [1, 1, 1], True, {"logistic": 2.0}),
-    "groups of both": ([4, 4, 4], [2, 2, 2], True,
+    "levels, high": ([3, 3, 3], [1, 1, 1], "high",
+                     {"least-squares": 0.5, "huber": 0.5, "logistic": 1.0}),
+    "levels alone": ([3, 2, 6], [1, 1, 1], None, {"least-squares": 0.5, "huber": 0.5}),
+    "levels and numbers": ([3, 1, 1], [1, 1, 1], "low", {"logistic": 2.0}),
+    "groups of both": ([4, 4, 4], [2, 2, 2], "low",
                        {"least-squares": 0.5, "huber": 0.5, "logistic": 1.0}),
 }  # fmt: skip
 each_design = pytest.mark.parametrize("design", DESIGNS)
 
-#: Where no neighbours are known that come within 10 % of epsilon. At a reach of 1 or less the hinge
-#: is a line: it pulls the intercepts of all supports the same way, and leaves W / (W + v) of the
-#: range with the box, sqrt(W / (W + v^2)) with the ball. Beyond, it pulls no level past the margin.
+#: Where no neighbours are known that come within 10 % of epsilon: supports of levels alone, with an
+#: intercept as large as a level. Records pull it the same way under all supports. A hinge of reach
+#: 1 or less is a line, and leaves W / (W + v) of the range with the box, sqrt(W / (W + v^2)) with
+#: the ball.
 SHORT: dict[tuple[str, str, str], float] = {
-    ("hinge", "numbers", "box"): 0.76,
-    ("hinge", "levels", "box"): 0.57,
-    ("hinge", "levels", "ball"): 0.79,
-    ("hinge", "levels and numbers", "box"): 0.57,
-    ("hinge", "levels and numbers", "ball"): 0.79,
-    ("hinge", "groups of both", "box"): 0.72,
-    ("hinge", "groups of both", "ball"): 0.88,
+    ("least-squares", "levels, high", "ball"): 0.8,
+    ("least-squares", "levels, high", "l1"): 0.83,
+    ("logistic", "levels, high", "ball"): 0.8,
+    ("hinge", "levels, high", "box"): 0.499,
+    ("hinge", "levels, high", "ball"): 0.7,
+    ("huber", "levels, high", "box"): 0.62,
+    ("huber", "levels, high", "ball"): 0.8,
 }
 
 
@@ -72,16 +77,19 @@ def state(design: str, loss: str, constraint: str, neighbours: str, **more: Any)
     given = {"reach": reaches.get(loss, 0.9), "layout": Layout.of(sizes, widths)}
     return Problem.state(
         len(sizes), 1, loss=loss, constraint=constraint, neighbours=neighbours,
-        intercept=intercept, **(given | more),
+        intercept=intercept is not None, labels=intercept == "high", **(given | more),
     )  # fmt: skip
 
 
 def bad_pairs(problem: Problem, copies: int = 4000) -> list[Pair]:
-    """The worst: every choice ahead, the response at either end."""
-    listed = contrary_pairs(problem, copies)
-    return [
-        pair for pair in listed if pair.label.startswith("pinned") and "behind" not in pair.label
-    ]
+    """The worst: every choice ahead, the response at either end, or a step on either side of 0."""
+    ends = {f"a response of {y} with all choices ahead": abs(y) > 1 for y in (STEPS, -STEPS, -1, 0)}
+    worst = {
+        f"pinned, {one} for {other}"
+        for one, other in itertools.permutations(ends, 2)
+        if ends[one] == ends[other]
+    }
+    return [pair for pair in contrary_pairs(problem, copies) if pair.label in worst]
 
 
 @each_loss
@@ -92,12 +100,12 @@ def test_they_come_close_to_epsilon_and_not_beyond(
     loss: str, design: str, constraint: str, neighbours: str
 ) -> None:
     problem = state(design, loss, constraint, neighbours)
-    random = neighbouring_pairs(problem, 20, np.random.default_rng(4))
+    random = neighbouring_pairs(problem, 10, np.random.default_rng(4))
     pairs = [*bad_pairs(problem), *random]
     for name in PLAIN:
         found = audit_exact(PLAIN[name](), problem, Fraction(2), pairs)
         assert found.passed, (name, found.worst, found.pair and found.pair.label)
-        assert found.worst >= SHORT.get((loss, design, constraint), 0.9) * 2, (name, found.worst)
+        assert found.worst >= SHORT.get((loss, design, constraint), 0.899) * 2, (name, found.worst)
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -168,7 +176,7 @@ def test_a_row_may_move_from_one_level_to_another() -> None:
 
 def told(problem: Problem, **wrong: Any) -> Sensitivity:
     """That of a problem whose layout is taken for another; scores stay on their grid."""
-    mistaken = replace(problem, layout=replace(problem.layout, **wrong))
+    mistaken = replace(problem, laid_out=replace(problem.layout, **wrong))
     return replace(Sensitivity.of(mistaken), unit=Sensitivity.of(problem).unit)
 
 
@@ -178,18 +186,15 @@ def told(problem: Problem, **wrong: Any) -> Sensitivity:
 def test_an_intercept_left_out_of_the_reach_is_caught(
     name: str, constraint: str, neighbours: str
 ) -> None:
-    for design, loss in itertools.product(("numbers", "groups", "levels"), LOSSES):
-        if (loss, design, constraint) in SHORT:
-            continue
+    for design, loss in itertools.product(("numbers", "groups", "groups, high"), LOSSES):
         problem = state(design, loss, constraint, neighbours)
         twin = told(problem, constant=0)
-        assert twin.range < Sensitivity.of(problem).range
         found = audit_exact(PLAIN[name](), problem, Fraction(1), bad_pairs(problem),
                             sensitivity=twin)  # fmt: skip
-        # Ends that are all but reached catch what is missed by more than that.
         missed = float(Sensitivity.of(problem).range / twin.range)
-        assert found.worst > 0.91 * missed
-        assert not found.passed or missed < 1.1, (design, loss, found.worst)
+        assert missed > (1.1 if design == "groups, high" else 1)
+        assert found.worst > 0.999 * missed
+        assert not found.passed, (design, loss, found.worst)
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -214,7 +219,7 @@ def test_an_audit_of_a_mechanism_catches_them_too(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(
         Sensitivity, "of",
         lambda problem, rule="sharp": right(
-            replace(problem, layout=replace(problem.layout, constant=0)), rule
+            replace(problem, laid_out=replace(problem.layout, constant=0)), rule
         ),
     )  # fmt: skip
     report = audit("permute-and-flip", loss="least-squares", runs=40)

@@ -147,6 +147,39 @@ def test_bars_of_the_losses_on_a_tiny_table():
     }
 
 
+def test_defaults_are_timed_beside_the_papers_setting():
+    from benchmarks import bars
+    from benchmarks.data import Shape
+
+    rows = list(bars.b17(bars.Run(quick=True), (Shape(60, 12, k=2),)))
+    assert len(rows) == 2
+    assert all(row.ratio and not row.failed for row in rows)
+
+
+def test_recovery_is_measured_with_all_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    from dataclasses import replace
+
+    from benchmarks import recovery
+
+    few = {name: replace(choice, rows=(6000,)) for name, choice in recovery.CHOICES.items()}
+    monkeypatch.setattr(recovery, "CHOICES", few)
+    asked = ["--only", "permute", "--seeds", "1", "--draws", "5", "--out", str(tmp_path)]
+    assert recovery.main([*asked, "--choice", "all defaults"]) == 0
+    (line,) = csv.DictReader(io.StringIO((tmp_path / "recovery.csv").read_text()))
+    # The probability is above 0.999 with so many rows.
+    assert (line["setting"], line["probability"]) == ("all defaults", "1.0")
+
+
+def test_weights_of_features_may_fall():
+    from benchmarks.data import Shape
+
+    x, y = Shape(20_000, 12, k=3, rho=0.4, least=0.5).make()
+    found = np.linalg.lstsq(x, y, rcond=None)[0][[0, 2, 4]]
+    np.testing.assert_allclose(found / found[0], [1.0, 0.75, 0.5], atol=0.05)
+    signal = x[:, [0, 2, 4]] @ (np.array([1.0, 0.75, 0.5]) / np.sqrt(1.8125))
+    assert signal.var() / (y - signal).var() == pytest.approx(5.0, rel=0.1)
+
+
 def test_peak_memory_is_taken_for_any_loss():
     from benchmarks import losses
     from benchmarks.data import Shape

@@ -36,9 +36,10 @@ def traces(**stated: Any) -> Any:
     )
 
 
+@pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("lazy", [False, True])
-def test_chains_find_the_signal(lazy: bool) -> None:
-    found = traces(chains=4, truth=[1, 4, 7], lazy=lazy)
+def test_chains_find_the_signal(lazy: bool, intercept: bool) -> None:
+    found = traces(chains=4, truth=[1, 4, 7], lazy=lazy, intercept=intercept)
     assert found.steps[0] == 0
     assert found.steps[-1] == 2000
     assert found.supports.shape == (4, 101, 3)
@@ -52,7 +53,7 @@ def test_chains_find_the_signal(lazy: bool) -> None:
     # The share of y that is explained, by projection.
     x, y = table()
     for one, i in ((0, 0), (2, 3), (3, 100)):
-        columns = x[:, found.supports[one, i]]
+        columns = np.column_stack([x[:, found.supports[one, i]], np.full(len(x), intercept)])
         fitted = columns @ np.linalg.lstsq(columns, y, rcond=None)[0]
         assert found.explained[one, i] == pytest.approx(fitted @ fitted / (y @ y), abs=1e-3)
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.real import __main__ as program
-from benchmarks.real import peers, settings, tables, utility
+from benchmarks.real import peers, settings, sweep, tables, utility
 
 import dpsubset as dps
+from dpsubset.public import problem
 from dpsubset.public.design import Design
 
 
@@ -280,3 +281,39 @@ def test_the_other_split_is_not_looked_at_by_mistake(capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit):
         program.main(["--only", "numbers", "--split", "report"])
     assert "not of the split report" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("stored")
+def test_the_sweep_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert sweep.main(["--settings", "level", "--draws", "1", "--out", str(tmp_path)]) == 0
+    with (tmp_path / "sweep.csv").open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    swept = {(line["part"], line["tried"], line["table"]) for line in lines if line["utility"]}
+    assert swept == {
+        ("numbers", "defaults, level k / 18", "numbers"),
+        ("numbers", "defaults, level 2 k / 9", "numbers"),
+        ("labels", "level 0.5", "marks"),
+    }
+    assert [line["table"] for line in lines if "a reason" in line["note"]] == ["broken", "broken"]
+    shown = capsys.readouterr().out
+    assert "numbers: 2 tables, 1 draws" in shown
+    assert "/ 1, 1, 1" in shown  # of two tables
+
+
+def test_a_sweep_tries_another_level_and_leaves_the_default():
+    usual = problem.intercept_constant(3, False)
+    tried = sweep.NUMBERS["defaults, level k / 18"]
+    with tried.applied():
+        stated = problem.Problem.state(6, 3, intercept=True)
+    assert 2 * stated.layout.constant == pytest.approx(usual, abs=1)
+    assert problem.intercept_constant(3, False) == usual
+    # A cell holds no more than 1.
+    with sweep.NUMBERS["defaults, level 2 k / 9"].applied():
+        assert problem.intercept_constant(5, False) == problem.STEPS
+
+
+def test_the_middle_of_the_rule_is_where_the_sweep_starts():
+    from dpsubset.public.response_scale import usual_scale
+
+    assert usual_scale(Fraction(1), 5000, 3) == sweep.START
+    assert usual_scale(Fraction(1), 1000, 3) == sweep.MEDIAN

@@ -728,6 +728,7 @@ def test_releases() -> None:
     records = made_up(2000, 6, [1, 4], 2)
     x, y = records[:, :-1] / STEPS, records[:, -1] / STEPS
     common: dict[str, Any] = {"y": y, "bounds": Bounds(1, 1), "k": 2, "epsilon": 8}
+    common["response_scale"] = "declared"  # all of epsilon goes into the votes
     release = select(x, mechanism="sample-aggregate", **common)
     assert release.support == (1, 4)
     assert "44 blocks" in release.statement()

@@ -42,14 +42,32 @@ DELTA = Fraction(1, 1000)
 SECONDS = 2.0
 
 
-#: Problems whose choices are not columns: columns of each choice, how wide it is, with or without
-#: an intercept, and the reach as a multiple of the loss's own, at which contrary pairs come close
-#: to epsilon. Numbers with an intercept; groups of numbers with one; levels, with one and without.
-LAYOUTS: tuple[tuple[tuple[int, ...], tuple[int, ...], bool, float], ...] = (
-    ((1, 1, 1), (1, 1, 1), True, 0.9),
-    ((3, 3, 3), (3, 3, 3), True, 0.9),
-    ((3, 3, 3), (1, 1, 1), True, 0.45),
-    ((3, 3, 3), (1, 1, 1), False, 0.45),
+@dataclass(frozen=True)
+class Laid:
+    """A problem whose choices are not columns, for supports of one choice.
+
+    Attributes
+    ----------
+    sizes, widths : tuple of int
+        Columns of each choice, and how wide it is.
+    intercept : "numbers", "labels", or None
+        With an intercept at the level that goes with such a response, or without.
+    reach : float
+        As a multiple of the loss's own: one at which contrary pairs come close to epsilon.
+    """
+
+    sizes: tuple[int, ...]
+    widths: tuple[int, ...]
+    intercept: str | None
+    reach: float
+
+
+#: Numbers and groups of them with an intercept; levels, with one and without.
+LAYOUTS = (
+    Laid((1, 1, 1), (1, 1, 1), "numbers", 0.9),
+    Laid((3, 3, 3), (3, 3, 3), "labels", 0.9),
+    Laid((3, 3, 3), (1, 1, 1), "numbers", 0.45),
+    Laid((3, 3, 3), (1, 1, 1), None, 0.45),
 )
 
 
@@ -70,7 +88,7 @@ class Recipe:
         (p, k, reach) of the problems, the reach as a multiple of the loss's own; draws are made on
         the first.
     layouts : tuple
-        Problems with an intercept or groups, as in `LAYOUTS`; for exact audits.
+        Problems with an intercept or groups, for exact audits.
     constraint : str
         Which coefficients are allowed.
     pairs : callable
@@ -83,7 +101,7 @@ class Recipe:
 
     options: Mapping[str, Any] = field(default_factory=dict)
     shapes: tuple[tuple[int, int, float], ...] = ((4, 1, 0.5), (5, 2, 1.0))
-    layouts: tuple[tuple[tuple[int, ...], tuple[int, ...], bool, float], ...] = LAYOUTS
+    layouts: tuple[Laid, ...] = LAYOUTS
     constraint: str = "box"
     pairs: Callable[[Problem], Iterable[Pair]] = few_contrary_pairs
     delta: Fraction | None = None
@@ -347,12 +365,12 @@ def _problems(recipe: Recipe, losses: Iterable[str]) -> Iterator[Problem]:
             p, k, loss=loss, reach=reach * LOSSES[loss].reach, constraint=recipe.constraint,
             neighbours=relation,
         )  # fmt: skip
-    for loss, design, relation in itertools.product(losses, recipe.layouts, RELATIONS):
-        sizes, widths, intercept, reach = design
+    for loss, laid, relation in itertools.product(losses, recipe.layouts, RELATIONS):
         yield Problem.state(
-            len(sizes), 1, loss=loss, reach=reach * LOSSES[loss].reach,
-            constraint=recipe.constraint, neighbours=relation, intercept=intercept,
-            layout=Layout.of(sizes, widths),
+            len(laid.sizes), 1, loss=loss, reach=laid.reach * LOSSES[loss].reach,
+            constraint=recipe.constraint, neighbours=relation,
+            intercept=laid.intercept is not None, labels=laid.intercept == "labels",
+            layout=Layout.of(laid.sizes, laid.widths),
         )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from scipy.optimize import linprog
 from ..losses import loss_of
 from ..public.layout import STEPS
 from ..public.problem import Problem
-from .rows import Records, parts, placed
+from .rows import Records, is_plain, parts, placed
 
 Floats = NDArray[np.float64]
 
@@ -49,8 +49,11 @@ class Pinned:
 
 @lru_cache(maxsize=64)
 def pinned(problem: Problem) -> Pinned | None:
-    """The table whose models reach furthest, or None; of one choice a support."""
-    if problem.k != 1:
+    """The table whose models reach furthest; None with more than one choice a support.
+
+    And none where choices are columns: it is known what pins those.
+    """
+    if problem.k != 1 or is_plain(problem.layout):
         return None
     kinds = _Kinds(problem)
     shares = [

@@ -54,7 +54,7 @@ def files(folder: Path) -> set[str]:
 
 
 def test_prints_the_release_its_guarantee_and_the_statement(folder: Path) -> None:
-    result = select(epsilon="3000")
+    result = select("--response-scale", "declared", epsilon="3000")
     assert result.exit_code == 0
     assert result.stderr == ""
     lines = result.stdout.splitlines()

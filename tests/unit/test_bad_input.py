@@ -200,7 +200,7 @@ def test_moments_stand_for_their_table() -> None:
     table = frame(200)
     moments = dps.Moments.from_blocks(SCHEMA, open_table(table, SCHEMA).blocks())
     for seed in range(5):
-        asked: dict[str, Any] = {"k": 2, "epsilon": 1, "seed": seed}
+        asked: dict[str, Any] = {"k": 2, "epsilon": 1, "seed": seed, "response_scale": "declared"}
         assert dps.select(moments, SCHEMA, **asked) == dps.select(table, SCHEMA, **asked)
 
 

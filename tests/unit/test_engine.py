@@ -99,8 +99,9 @@ def test_frequencies_among_half_a_million_supports(name: str, lazy: bool) -> Non
         found = Counter(sampler.draw(rng) for _ in range(draws))
     else:
         found = dps.simulate(
-            x, k=K, epsilon=epsilon, y=y, bounds=UNIT, mechanism=name, draws=draws, seed=5
-        )
+            x, k=K, epsilon=epsilon, y=y, bounds=UNIT, mechanism=name, draws=draws, seed=5,
+            intercept=False, response_scale="declared",
+        )  # fmt: skip
     counts: Counter[tuple[int, ...]] = Counter()
     for support, times in found.items():
         counts[support if support in best else ()] += times
@@ -127,7 +128,8 @@ def test_columns_on_demand_release_the_same(name: str) -> None:
     """Where the columns come in one batch the bounds are the same, and so are seeded draws."""
     p = 1600
     x, y = table(300, p)
-    asked = {"k": K, "epsilon": 25, "mechanism": name, "draws": 20, "seed": 1}
+    asked = {"k": K, "epsilon": 25, "mechanism": name, "draws": 20, "seed": 1,
+             "intercept": False, "response_scale": "declared"}  # fmt: skip
     lazy = dps.simulate(x, y=y, bounds=UNIT, **asked)
     whole = dps.simulate(Moments.from_blocks(schema(p), [(x, y)]), schema(p), **asked)
     assert lazy == whole
@@ -204,7 +206,8 @@ def test_an_enormous_epsilon_gives_the_optimum(name: str, epsilon: int, rho: flo
     problem = Problem.state(P, K)
     engine = Engine(moments, problem, Sensitivity.of(problem).unit, 1e6)
     (first, support), (second, _) = best_supports(engine, 2)
-    release = dps.select(x, k=K, epsilon=epsilon, y=y, bounds=UNIT, mechanism=name)
+    release = dps.select(x, k=K, epsilon=epsilon, y=y, bounds=UNIT, mechanism=name,
+                         intercept=False, response_scale="declared")  # fmt: skip
     gap = (second - first) * float(Sensitivity.of(problem).unit)
     # So large a gap that anything else has a probability below 1e-9.
     assert gap * epsilon / 8 > 20.8 + np.log(problem.supports)

@@ -18,8 +18,8 @@ from ..privacy.scale import ScaleRule
 #: What a response is scaled by if nobody says so.
 DEFAULT: Literal["private", "declared"] = "private"
 
-#: Epsilon times n: below the first the median has to do, above the second the size counts more.
-_FEW, _MANY = 2_000, 10_000
+#: Epsilon times n: below, the median has to do.
+_FEW = 2_000
 #: The quantiles that are released otherwise.
 _OUTER = (Fraction(1, 10), Fraction(9, 10))
 
@@ -77,9 +77,7 @@ def usual_scale(epsilon: Fraction, n: int | None, k: int) -> ResponseScale:
     known = None if n is None else epsilon * n
     if known is not None and known < _FEW:
         return ResponseScale(ScaleRule.median(least=1), Fraction(1, 20), Fraction(1))
-    if known is None or known <= _MANY:
-        return ResponseScale(ScaleRule(_OUTER, Fraction(1, 2)))
-    return ResponseScale(ScaleRule(_OUTER, Fraction(3, 4)), reach=Fraction(3, 2))
+    return ResponseScale(ScaleRule(_OUTER, Fraction(1, 2)))
 
 
 def settle(asked: Any, *, labels: bool, moments: bool) -> Asked:

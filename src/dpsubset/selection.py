@@ -88,8 +88,8 @@ def select(
         Which coefficients are allowed.
     reach, radius : float, optional
         Size of the coefficient set: the largest prediction, in units of the response's half-range,
-        or the set's own radius. By default a private scale says so (1 to 1.5 of its half-widths);
-        otherwise it is reach 1, for labels 1.25, and 2 under "logistic" and "hinge".
+        or the set's own radius. By default 1.25 half-widths of a private scale, 1 of a median's;
+        otherwise reach 1, for labels 1.25, and 2 under "logistic" and "hinge".
     ridge : float
         Weight of the squared coefficients, in scaled units.
     intercept : bool

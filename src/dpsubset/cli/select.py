@@ -74,8 +74,9 @@ def select_command(
     reach: Annotated[
         float | None,
         typer.Option(
-            help="Largest prediction, in half-ranges of the response. If not given: 1 to 1.5 by "
-            "the private scale; 1 in the declared one, 1.25 for labels, 2 under logistic and hinge."
+            help="Largest prediction, in half-ranges of the response. If not given: 1.25 in a "
+            "private scale (1 if that is a median); in the declared one 1, for labels 1.25, and 2 "
+            "under logistic and hinge."
         ),
     ] = None,
     radius: Annotated[

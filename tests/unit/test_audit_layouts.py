@@ -92,6 +92,7 @@ def bad_pairs(problem: Problem, copies: int = 4000) -> list[Pair]:
     return [pair for pair in contrary_pairs(problem, copies) if pair.label in worst]
 
 
+@pytest.mark.statistical
 @each_loss
 @each_design
 @each_constraint
@@ -108,6 +109,7 @@ def test_they_come_close_to_epsilon_and_not_beyond(
         assert found.worst >= SHORT.get((loss, design, constraint), 0.899) * 2, (name, found.worst)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("k", [2, 3])
 @each_loss
 @each_relation

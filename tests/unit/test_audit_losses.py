@@ -126,6 +126,7 @@ def of_the_right_side(problem: Problem, range: Fraction) -> Fraction:
     return Fraction(min(reach, 1.0))  # the hinge: from 1 at 0 down to 1 - B, or to 0
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", ["permute-and-flip", "exponential", "top-r", "penalised"])
 def test_a_range_5_percent_too_small_is_caught(
@@ -155,6 +156,7 @@ def test_so_it_is_at_any_reach(
         assert not found.passed, (reach, found.worst)
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("loss", LABELS)
 def test_labels_that_are_always_predicted_right_are_caught(
     loss: str, monkeypatch: pytest.MonkeyPatch
@@ -183,6 +185,7 @@ def test_a_spread_that_forgets_the_record_replaced_is_caught(
 # -- reports ------------------------------------------------------------------------------------
 
 
+@pytest.mark.statistical
 def test_every_loss_is_audited_unless_told() -> None:
     report = audit("exponential", runs=40)
     assert report.losses == tuple(LOSSES)
@@ -196,6 +199,7 @@ def test_every_loss_is_audited_unless_told() -> None:
     assert audit("exponential", loss=["huber", "hinge"], runs=40).losses == ("huber", "hinge")
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_mechanism_is_audited_with_all_it_can_do(name: str) -> None:
     report = audit(name, runs=4)

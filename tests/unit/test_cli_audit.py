@@ -101,6 +101,7 @@ def test_the_budget_is_the_one_asked_for() -> None:
     assert "largest log ratio 0.2500" in result.stdout
 
 
+@pytest.mark.statistical
 def test_a_broken_twin_in_the_table_ends_with_1(table: Callable[..., None], tmp_path: Path) -> None:
     assert not (set(PLAIN) & {Doubled.name})
     table(Doubled)
@@ -142,6 +143,7 @@ def test_who_claims_nothing_breaks_nothing(table: Callable[..., None]) -> None:
     assert "no guarantee claimed; contradicts epsilon = 1, which it was run with" in result.stdout
 
 
+@pytest.mark.statistical
 def test_a_relation_may_be_refused(table: Callable[..., None]) -> None:
     table(Picky, Refusing)
     result = run("picky", "--runs", "400")
@@ -187,12 +189,14 @@ def test_wrong_arguments(arguments: tuple[str, ...], words: str) -> None:
     assert words in result.stderr
 
 
+@pytest.mark.statistical
 def test_options_reach_the_mechanism() -> None:
     result = run("top-r", "--option", "R=2", "--runs", "400")
     assert result.exit_code == 0
     assert "top-r (R=2): nothing found" in result.stdout
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_every_mechanism_can_be_audited(name: str) -> None:
     for chosen, recipe in variants(name):

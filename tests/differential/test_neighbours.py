@@ -87,7 +87,7 @@ def neighbours(container: Container, folder: Path, pairs: int) -> None:
                 return
             counts = dps.simulate(
                 data, drawn.schema, y=y, k=1, epsilon=EPSILON, draws=DRAWS, loss="least-squares",
-                neighbours=relation,
+                neighbours=relation, intercept=False, response_scale="declared", reach=1,
             )  # fmt: skip
             assert agree(counts[supports[0]], float(np.exp(found[0])))
             logs.append(found)

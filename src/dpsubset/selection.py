@@ -134,7 +134,7 @@ def select(
         planned.price()  # whatever it refuses is refused before a value is read
     rng, scale = planned.randomness, None
     if planned.scale is not None:
-        planned, scales, _ = _scales(planned, table, _part(progress, 0, 2))
+        planned, scales, _, _ = _scales(planned, table, _part(progress, 0, 2))
         scale = scales.draw(rng)
         progress = _part(progress, 1, 2)
     planned, behind = _read(planned, table, progress, scale)
@@ -172,13 +172,15 @@ def simulate(
     passes = 0
     if planned.scale is not None:
         # The response alone is told as half of all, however many passes follow.
-        planned, scales, present = _scales(planned, table, _part(progress, 0, 2))
+        planned, scales, present, n = _scales(planned, table, _part(progress, 0, 2))
         alike = {}
         for scale in (scales.draw(rng) for _ in range(draws)):
             # Scales that do the same to every response of the table make the same table.
             done_to_it = scale.images(STEPS)[present].tobytes()
             alike.setdefault(sha256(done_to_it).digest(), []).append(scale)
         passes = len(alike)
+        if passes > 1:
+            table.keep(n)
     found: Counter[Outcome] = Counter()
     for done, same in enumerate(alike.values()):
         told = _part(progress, passes + done, 2 * passes) if passes else progress
@@ -261,16 +263,16 @@ def price(
 
 def _scales(
     planned: Plan, table: SealedTable, progress: Progress | None
-) -> tuple[Plan, ScaleSampler, NDArray[np.bool_]]:
+) -> tuple[Plan, ScaleSampler, NDArray[np.bool_], int]:
     """Read the response alone, for draws of its scale; the plan then knows the number of rows, if
-    it is public. Also which values the response has, which is private.
+    it is public. Also which values the response has, and the number of rows: both are private.
     """
     counts, n = table.count_response(progress)
     planned = planned.with_rows(n).with_scale_settled()
     planned.price()  # whatever it refuses is refused before anything is drawn
     assert planned.scale is not None
     epsilon, neighbours = planned.scale_epsilon, planned.setting.problem.neighbours
-    return planned, ScaleSampler(counts, planned.scale.rule, epsilon, neighbours), counts > 0
+    return planned, ScaleSampler(counts, planned.scale.rule, epsilon, neighbours), counts > 0, n
 
 
 def _read(

@@ -16,7 +16,7 @@ from ..public.design import Design
 from ..public.problem import Problem
 from ..public.schema import Schema
 from .digest import Digest
-from .moments import Moments
+from .moments import Block, Moments
 from .response import counted, rescaled, rescaled_schema
 from .sources import Progress, Table, open_table
 
@@ -24,6 +24,8 @@ from .sources import Progress, Table, open_table
 _MANY_VARIABLES = 1500
 #: ... if the records, at two bytes a cell, fit in this many bytes.
 _RECORD_BYTES = 2**32
+#: Most bytes of cells that are kept from one pass to the next.
+_KEPT_BYTES = 2**28
 
 
 class SealedTable:
@@ -46,6 +48,7 @@ class SealedTable:
         self._schema = schema
         self._records = records_for is not None
         self._moments: Moments | None = None
+        self._kept: list[Block] | None = None
         self._table: Table | None = None
         if isinstance(data, Moments):
             if self._records:
@@ -79,6 +82,12 @@ class SealedTable:
         assert self._table is not None
         return counted(self._schema, self._table.responses(progress))
 
+    def keep(self, n: int) -> None:
+        """Hold on to what the cells of n rows read as, for many passes, if they are few."""
+        assert self._table is not None
+        if 8 * n * (len(self._schema.features) + 1) <= _KEPT_BYTES:
+            self._kept = list(self._table.blocks())
+
     def read(
         self,
         problem: Problem,
@@ -95,7 +104,9 @@ class SealedTable:
             assert self._moments is not None
             return Digest.from_moments(self._moments, constant)
         rows, p, schema = self._table.rows, problem.columns, self._schema
-        blocks = self._table.blocks(progress)
+        blocks = self._table.blocks(progress) if self._kept is None else iter(self._kept)
+        if self._kept is not None and progress:
+            progress(1.0)  # it is all in memory
         if images is not None:
             blocks, schema = rescaled(schema, blocks, images), rescaled_schema(schema)
         wide = p > _MANY_VARIABLES and rows is not None and 2 * rows * (p + 1) <= _RECORD_BYTES

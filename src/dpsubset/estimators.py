@@ -243,10 +243,12 @@ def _as_declared(X: Any, schema: Schema | None) -> Any:
     if schema is None or not is_frame(X):
         return X
     names = column_names(X)
-    found = {}
-    for name in set(schema.feature_names) - set(names):
+    declared = schema.feature_names
+    found: dict[str, str] = {}
+    for name in (name for name in declared if name not in names):
         alike = [other for other in names if other.endswith(f"__{name}")]
-        if len(alike) == 1 and alike[0] not in schema.feature_names:
+        # In the order of the schema: a column that ends in two names is the first of them.
+        if len(alike) == 1 and alike[0] not in (*declared, *found):
             found[alike[0]] = name
     return nw.from_native(X).rename(found).to_native() if found else X
 

@@ -248,7 +248,7 @@ def price(
     declared = planned.stated.schema
     told = () if data is None or isinstance(data, Moments) else tuple(doubts(data, declared))
     guarantee = planned.price() if planned.priced else None
-    if guarantee is not None and not planned.shared:
+    if guarantee is not None and guarantee.proven and not planned.divided:
         # The total under the neighbours that were asked for is known, its parts are not.
         cost = guarantee.costs[guarantee.neighbours]
         guarantee = replace(guarantee, costs={guarantee.neighbours: cost}, parts=())

@@ -39,8 +39,8 @@ _MARKERS = re.compile(r"7\W?319|Zaphod|Quill", re.IGNORECASE)
 _ADDRESS = re.compile(r"0x[0-9a-f]+")  # of an object; may hold any digits
 
 SCHEMA = dps.Schema.from_bounds({"a": (0, 1), "b": (0, 1), "c": (0, 1)}, ("y", 0, 1))
-# Without a scale of the response: it is public, and by chance its digits could be the marker's.
-ASKED: dict[str, Any] = {"k": 2, "epsilon": 1, "response_scale": "declared"}
+# Seeded: the released scale is public, and by chance its digits could be the marker's.
+ASKED: dict[str, Any] = {"k": 2, "epsilon": 1, "seed": 7}
 
 
 def leaks(text: str) -> list[str]:

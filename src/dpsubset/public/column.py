@@ -26,7 +26,7 @@ Rule = Literal["middle", "low", "high", "value", "indicator"]
 _LARGEST_BOUND = 1e300
 
 #: Bounds closer than this would overflow its scale, 32767 over half their distance.
-_SMALLEST_HALF_WIDTH = 5e-300
+SMALLEST_HALF_WIDTH = 5e-300
 
 
 def bound(value: Any, what: str) -> float:
@@ -156,7 +156,7 @@ class Column:
         lo, hi = self._bound(lo, f"{what}: lo"), self._bound(hi, f"{what}: hi")
         if not lo < hi:
             raise SchemaError(f"{what}: lo must be smaller than hi")
-        if hi / 2 - lo / 2 < _SMALLEST_HALF_WIDTH:
+        if hi / 2 - lo / 2 < SMALLEST_HALF_WIDTH:
             raise SchemaError(f"{what}: lo and hi must be at least 1e-299 apart")
         object.__setattr__(self, "lo", lo)
         object.__setattr__(self, "hi", hi)
@@ -187,7 +187,7 @@ class Column:
         if self.transform == "sqrt" and lo < 0:
             raise SchemaError(f"{what}: a square root needs lo to be 0 or greater")
         low, high = self.scaled_span
-        if high / 2 - low / 2 < _SMALLEST_HALF_WIDTH:
+        if high / 2 - low / 2 < SMALLEST_HALF_WIDTH:
             raise SchemaError(f"{what}: lo and hi are too close to each other for a transform")
 
     def _settled_missing(self, missing: Any, what: str) -> Missing | None:
@@ -241,9 +241,7 @@ class Column:
 
     @property
     def scaled_span(self) -> tuple[float, float]:
-        """The same after the transform: what becomes -1 and 1. Levels count as 0 and 1."""
-        if self.levels is not None:
-            return (0.0, 1.0)
+        """The same after the transform: what becomes -1 and 1, but for the last bit of a log."""
         low, high = self.span
         assert low is not None
         assert high is not None

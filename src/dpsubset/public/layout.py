@@ -46,6 +46,12 @@ class Layout:
     widths: tuple[int, ...] = ()
     constant: int = 0
 
+    def __post_init__(self) -> None:
+        # The reach counts on it: no entry of a row passes 1, and each choice has its width.
+        assert 0 <= self.constant <= STEPS
+        assert len(self.sizes) == len(self.widths)
+        assert len(self.sizes) in (0, self.choices)
+
     @classmethod
     def of(cls, sizes: Sequence[int], widths: Sequence[int], constant: int = 0) -> Layout:
         """Of choices with these numbers of columns and these widths."""

@@ -83,7 +83,7 @@ class Plan:
         """The same for a table of n rows, where their number is public."""
         if not self.setting.problem.n_is_public:
             return self
-        return replace(self, setting=replace(self.setting, n=n))._shared()
+        return replace(self, setting=replace(self.setting, n=n))._divide()
 
     @property
     def scale(self) -> ResponseScale | None:
@@ -96,7 +96,7 @@ class Plan:
         """The same for good: rows counted once more must not change what has been drawn."""
         return replace(self, asked=self.scale)
 
-    def _shared(self) -> Plan:
+    def _divide(self) -> Plan:
         """With what the scale leaves of epsilon for the selection, and the reach that it asks for,
         unless somebody has said how large predictions may be.
         """
@@ -110,7 +110,7 @@ class Plan:
         return replace(self, setting=replace(setting, epsilon=self.epsilon * (1 - scale.share)))
 
     @property
-    def shared(self) -> bool:
+    def divided(self) -> bool:
         """Whether it is known how epsilon is divided, which may depend on the number of rows."""
         counted = self.setting.n is not None or not self.setting.problem.n_is_public
         return counted or self.asked != "private"
@@ -173,7 +173,7 @@ def plan(
         moments=isinstance(data, Moments),
     )
     setting = Setting(problem, Sensitivity.of(problem, sensitivity), budget, chance)
-    planned = Plan(settled, chosen, setting, seed, budget, asked)._shared()
+    planned = Plan(settled, chosen, setting, seed, budget, asked)._divide()
     chosen.check(planned.setting)
     return planned
 

@@ -146,14 +146,9 @@ class Problem:
         if radius is None:
             usual = LABELS_REACH if labels and not LOSSES[loss].labels else LOSSES[loss].reach
             reach = positive(usual if reach is None else reach, "reach")
-            settled = CONSTRAINTS[constraint].radius_for(
-                min(reach, 1e100), columns.width(k, always), columns.level
-            )
+            settled = _radius_for(reach, constraint, columns.width(k, always), columns.level)
         else:
-            settled = positive(radius, "radius")
-        # Beyond these the float64 kernels could overflow; nobody wants them.
-        if not 1e-9 <= settled <= 1e9:
-            raise ArgumentError("radius (reach/k for the box) must lie between 1e-9 and 1e9")
+            settled = _within(positive(radius, "radius"))
         ridge = number(ridge, "ridge")
         if not 0 <= ridge <= 1e15:
             raise ArgumentError("ridge must lie between 0 and 1e15, in scaled units")
@@ -167,12 +162,10 @@ class Problem:
         """The columns of a model, and the choices that they belong to."""
         return Layout(self.p) if self.laid_out is None else self.laid_out
 
-    def with_reach(self, reach: Fraction) -> Problem:
+    def with_reach(self, reach: float) -> Problem:
         """The same with another reach."""
-        settled = CONSTRAINTS[self.constraint].radius_for(
-            float(reach), self.width, self.layout.level
-        )
-        return replace(self, radius=settled)
+        level = self.layout.level
+        return replace(self, radius=_radius_for(reach, self.constraint, self.width, level))
 
     @property
     def coefficients(self) -> Constraint:
@@ -239,6 +232,18 @@ def _threshold(value: Any, loss: str, has_one: bool) -> float | None:
             "half-range; where larger ones are wanted, take loss='least-squares'"
         )
     return settled
+
+
+def _radius_for(reach: float, constraint: str, width: int, level: Fraction) -> float:
+    # What is cut off here is refused then; its square would not fit in a float.
+    return _within(CONSTRAINTS[constraint].radius_for(min(reach, 1e100), width, level))
+
+
+def _within(radius: float) -> float:
+    """Beyond these the float64 kernels could overflow; nobody wants them."""
+    if not 1e-9 <= radius <= 1e9:
+        raise ArgumentError("radius (reach/k for the box) must lie between 1e-9 and 1e9")
+    return radius
 
 
 def _check_columns(layout: Layout, k: int, always: tuple[int, ...]) -> None:

@@ -37,13 +37,13 @@ class ResponseScale:
         Which quantiles are released, and what centre and width are made of them.
     share : Fraction
         Of epsilon, for these; the selection has the rest.
-    reach : Fraction
+    reach : float
         The largest prediction, in half-widths of this scale, where the caller names none.
     """
 
     rule: ScaleRule
     share: Fraction = Fraction(1, 10)
-    reach: Fraction = Fraction(5, 4)
+    reach: float = 1.25
 
     def __post_init__(self) -> None:
         if not isinstance(self.rule, ScaleRule):
@@ -52,7 +52,7 @@ class ResponseScale:
         if share is None or not _LEAST_SHARE <= share <= 1 - _LEAST_SHARE:
             raise ArgumentError("the share of a ResponseScale must lie between 0.001 and 0.999")
         object.__setattr__(self, "share", share)
-        object.__setattr__(self, "reach", Fraction(positive(self.reach, "reach")))
+        object.__setattr__(self, "reach", positive(self.reach, "reach"))
 
 
 #: What is asked for: a scale, the usual one, or none.
@@ -76,7 +76,7 @@ def usual_scale(epsilon: Fraction, n: int | None, k: int) -> ResponseScale:
     # thousand records times epsilon; with fewer, a response counts by its side of the median.
     known = None if n is None else epsilon * n
     if known is not None and known < _FEW:
-        return ResponseScale(ScaleRule.median(least=1), Fraction(1, 20), Fraction(1))
+        return ResponseScale(ScaleRule.median(least=1), Fraction(1, 20), 1.0)
     return ResponseScale(ScaleRule(_OUTER, Fraction(1, 2)))
 
 

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from ..kernels.compiled import threaded_kernel
 from ..kernels.logarithm import logarithm
+from ..public.column import SMALLEST_HALF_WIDTH
 from ..public.design import Design, ModelColumn
 from ..public.labels import reading
 from ..public.layout import STEPS
@@ -43,9 +44,6 @@ _TRANSFORMS: dict[str | None, tuple[int, Callable[[float], float]]] = {
 
 #: Where NaN goes, by the rule.
 _FILLS = {"middle": 0, "low": -STEPS, "high": STEPS, "indicator": 0}
-
-#: Half of the distance of bounds, at least: what it divides stays finite.
-_SMALLEST_HALF_WIDTH = 5e-300
 
 
 class Door:
@@ -94,7 +92,7 @@ _Maps = tuple[NDArray[Any], ...]
 def _maps(columns: Sequence[ModelColumn], features: Sequence[Column], bad_cells: str) -> _Maps:
     rows = [_map(column, features[column.feature], bad_cells) for column in columns]
     kinds, lo, hi, low, high, fill = np.array(rows, dtype=np.float64).T.copy()
-    half = np.maximum(high / 2 - low / 2, _SMALLEST_HALF_WIDTH)
+    half = np.maximum(high / 2 - low / 2, SMALLEST_HALF_WIDTH)
     feature = np.array([column.feature for column in columns], dtype=np.int64)
     maps = (feature, kinds.astype(np.int64), lo, hi, low / 2 + high / 2, STEPS / half)
     # What stands for a missing cell goes in by the same door.

@@ -55,7 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "public.layout": set(),
     "public.design": {"arguments", "public.schema", "public.layout"},
-    "table.door": {"kernels", "public.labels", "public.schema", "public.layout", "public.design"},
+    "table.door": DESCRIBED | {"kernels"},
     "table.moments": {"arguments", "kernels", "public.schema", "table.door"},
     "table.products": {"kernels"},
     "table.digest": {"kernels", "public.schema", "table.door", "table.moments", "table.products"},

@@ -94,6 +94,11 @@ class Ball(NamedTuple):
         return True
 
     @staticmethod
+    def is_softened() -> bool:
+        """The best multiplier follows from the inclusion probabilities."""
+        return False
+
+    @staticmethod
     def is_quick() -> bool:
         """It is."""
         return True
@@ -176,7 +181,9 @@ class Ball(NamedTuple):
 
     @staticmethod
     @kernel
-    def settle(ball: Ball, w: Array, share: Array, d: Array) -> tuple[float, float]:
+    def settle(
+        ball: Ball, w: Array, share: Array, d: Array, given: float
+    ) -> tuple[float, float]:
         """The bound falls in mu while sum share w^2 / (d + mu)^2 > r^2: the root of that.
 
         From the left, since the sum is convex. Never 0: with d = 0 gains would not be defined.
@@ -185,9 +192,10 @@ class Ball(NamedTuple):
         for _ in range(30):
             square, cube = 0.0, 0.0
             for i in range(w.shape[0]):
-                part = share[i] * (w[i] ** 2 / (d[i] + mu) ** 2)
-                square += part
-                cube += part / (d[i] + mu)
+                if share[i] > 0.0:
+                    part = share[i] * (w[i] ** 2 / (d[i] + mu) ** 2)
+                    square += part
+                    cube += part / (d[i] + mu)
             if square <= radius * radius * (1.0 + 1e-6):
                 break
             # Newton on 1/sqrt(square) - 1/radius, which is almost linear in mu.

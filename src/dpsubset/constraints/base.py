@@ -103,6 +103,11 @@ class Constraint(Protocol):
 
     @staticmethod
     @abstractmethod
+    def is_softened() -> bool:
+        """Whether mu is there to soften a kink of the gains, which a search does less and less."""
+
+    @staticmethod
+    @abstractmethod
     def is_quick() -> bool:
         """Whether the quick solver of the hinge is worth trying."""
 
@@ -133,8 +138,9 @@ gain = own("gain")
 coefficient = own("coefficient")
 #: (C, mu, nu) -> the part of the bound that no feature carries.
 extra = own("extra")
-#: (C, w, share, d) -> the mu and nu that are best for features with these inclusion probabilities;
-#: of joint constraints.
+#: (C, w, share, d, mu) -> the mu and nu that are best for columns with these inclusion
+#: probabilities; of joint constraints. One that cannot tell the best mu takes the one given, or
+#: guesses where it is 0.
 settle = own("settle")
 
 

@@ -82,6 +82,11 @@ class Box(NamedTuple):
         return False
 
     @staticmethod
+    def is_softened() -> bool:
+        """There is nothing to soften."""
+        return False
+
+    @staticmethod
     def is_quick() -> bool:
         """It is."""
         return True

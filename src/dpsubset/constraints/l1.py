@@ -97,6 +97,11 @@ class L1(NamedTuple):
         return True
 
     @staticmethod
+    def is_softened() -> bool:
+        """Without mu the gains would have a kink at the largest |w|."""
+        return True
+
+    @staticmethod
     def is_quick() -> bool:
         """Most often in vain."""
         return False
@@ -215,23 +220,25 @@ class L1(NamedTuple):
 
     @staticmethod
     @kernel
-    def settle(l1: L1, w: Array, share: Array, d: Array) -> tuple[float, float]:
+    def settle(l1: L1, w: Array, share: Array, d: Array, given: float) -> tuple[float, float]:
         """nu does what it can: sum share (|w| - nu)_+ / (d + mu) falls to the radius.
 
-        mu only keeps the gains from being too steep where d is small.
+        mu only keeps the gains from being too steep where d is small: it is given, or guessed.
         """
-        radius = l1.radius
-        highest, least = 0.0, np.inf
-        for i in range(w.shape[0]):
-            highest = max(highest, abs(w[i]))
-            least = min(least, d[i])
-        mu = max(0.02 * highest / radius - least, 1e-12)
+        radius, mu = l1.radius, given
+        if mu == 0.0:
+            highest, least = 0.0, np.inf
+            for i in range(w.shape[0]):
+                if share[i] > 0.01:
+                    highest = max(highest, abs(w[i]))
+                    least = min(least, d[i])
+            mu = max(0.02 * highest / radius - least, 1e-12)
         nu = 0.0
         for _ in range(50):
             total, slope = 0.0, 0.0
             for i in range(w.shape[0]):
                 over = abs(w[i]) - nu
-                if over > 0.0:
+                if over > 0.0 and share[i] > 0.0:
                     total += share[i] * over / (d[i] + mu)
                     slope += share[i] / (d[i] + mu)
             if total <= radius * (1.0 + 1e-9) or slope <= 0.0:

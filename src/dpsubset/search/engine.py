@@ -30,6 +30,9 @@ from .tuning import USUAL, Tuning
 
 Support = tuple[int, ...]
 
+#: Most scores that are remembered; long searches score many supports that never come again.
+_REMEMBERED = 2**17
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -163,9 +166,17 @@ class Engine:
 
     def score(self, support: Support) -> int:
         """f~(S) / unit, remembered."""
-        if support not in self._scores:
-            self._scores[support] = self.score_all(np.array([support]))[0]
-        return self._scores[support]
+        return self.scores([support])[0]
+
+    def scores(self, supports: Sequence[Support]) -> list[int]:
+        """The same of several supports at once."""
+        missing = [support for support in supports if support not in self._scores]
+        if missing:
+            if len(self._scores) > _REMEMBERED:
+                self._scores.clear()
+                missing = list(supports)
+            self._scores.update(zip(missing, self.score_all(np.array(missing)), strict=True))
+        return [self._scores[support] for support in supports]
 
     def score_all(self, supports: NDArray[np.int64]) -> list[int]:
         """Scores of the rows, not remembered."""

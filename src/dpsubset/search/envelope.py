@@ -89,7 +89,7 @@ class OpenEnvelope:
         chosen = list(self._members)
         mass = self._factor
         for pool in self._pools:
-            picked = pool.draw(rng)
+            picked = pool.draw(rng.below(pool.total))
             if picked is None:
                 return None
             features, product = picked
@@ -125,7 +125,7 @@ class _Pool:
         self._rest = rest - sum(leading)
         self._weights[top] = 0
         self._sums: NDArray[np.int64] | None = None
-        self._m = m
+        self._m, self._orders = m, math.factorial(m)
         # Divides the common factor out again: weights carry 2**_WEIGHT_BITS exp(-eta middle) each,
         # and ordered picks m!.
         self.log2 = m * (eta * middle / math.log(2) - _WEIGHT_BITS) - math.log2(math.factorial(m))
@@ -137,46 +137,57 @@ class _Pool:
             if lift > 0.0:
                 leading[i] = scale.at_least(_WEIGHT_BITS + min(lift, most))
                 self.log2 += max(lift - most, 0.0)
-        # table[i][t]: symmetric polynomial of degree t of the first i leading weights.
-        self._table = [[1] + [0] * m]
+        # table[t]: symmetric polynomial of degree t of the leading weights so far; steps[i][t]: its
+        # part with the i-th of them.
+        table = [1] + [0] * m
+        self._steps = []
         for weight in leading:
-            row = self._table[-1]
-            self._table.append([1] + [row[t] + weight * row[t - 1] for t in range(1, m + 1)])
+            step = [0, *(weight * table[t - 1] for t in range(1, m + 1))]
+            self._steps.append(step)
+            table = [table[t] + step[t] for t in range(m + 1)]
         power, self._parts = 1, []
         for t in range(m, -1, -1):  # t from the leading ones, m - t from the rest
-            self._parts.append(math.perm(m, t) * self._table[-1][t] * power)
+            self._parts.append(math.perm(m, t) * table[t] * power)
             power *= self._rest
         self.total = sum(self._parts)
         self.peak = math.factorial(m) * math.prod(sorted(leading, reverse=True)[:m])
 
-    def draw(self, rng: Randomness) -> tuple[list[int], int] | None:
-        at = rng.below(self.total)
+    def draw(self, at: int) -> tuple[list[int], int] | None:
+        """The picks that a uniform number below the total stands for, and their mass.
+
+        What is left of it after a step is uniform again, below what the steps to come add up to: of
+        a uniform number below a * b the quotient by b and the rest are.
+        """
         t = self._m
         for part in self._parts:
             if at < part:
                 break
             at -= part
             t -= 1
-        chosen, product = [], math.factorial(self._m)
-        left = t
-        for i in range(len(self._leading), 0, -1):
-            if not left:
-                break
-            # The i-th leading feature is part of this share of the polynomial.
-            weight = self._leading[i - 1]
-            if rng.below(self._table[i][left]) < weight * self._table[i - 1][left - 1]:
-                chosen.append(self._top[i - 1])
-                product *= weight
-                left -= 1
+        chosen, product = [], self._orders
         if t < self._m:
             if self._sums is None:
                 self._sums = np.cumsum(self._weights)
             for _ in range(self._m - t):
-                j = int(np.searchsorted(self._sums, rng.below(self._rest), side="right"))
+                at, pick = divmod(at, self._rest)
+                j = int(np.searchsorted(self._sums, pick, side="right"))
                 chosen.append(j)
                 product *= int(self._weights[j])
             if len(set(chosen)) < len(chosen):
                 return None
+        at //= math.perm(self._m, t)
+        i = len(self._leading)
+        while t:
+            i -= 1
+            step = self._steps[i][t]
+            if at < step:
+                weight = self._leading[i]
+                chosen.append(self._top[i])
+                product *= weight
+                at //= weight
+                t -= 1
+            else:
+                at -= step
         return chosen, product
 
 

@@ -46,6 +46,9 @@ _LOOSE_BITS = 2048
 #: So is one whose gains, times eta, pass this: integer weights of features must fit in int64.
 _STEEP = 2.0**48
 
+#: Most proposals at a time.
+_BATCH = 32
+
 #: A slab of time is at least 2**this ticks long: rounding its ends costs nothing.
 _LEAST_SLAB = 256
 
@@ -172,23 +175,32 @@ class Race:
     # -- the exponential mechanism --------------------------------------------------------------
 
     def _reject(self) -> Bounded | None:
-        rng = self._rng
+        rng, size = self._rng, 1
         while True:
-            place = self._masses.find(rng.below(self._masses.total))
-            drawn = self._envelopes[place].draw(rng)
-            if drawn is None:
-                tired = self._waste(place, 0.5)
-            else:
-                support, mass = drawn
+            # Several at once are cheaper to score; those behind an accepted one are thrown away.
+            places = [self._masses.find(rng.below(self._masses.total)) for _ in range(size)]
+            drawn = [self._envelopes[place].draw(rng) for place in places]
+            self._engine.scores([one[0] for place, one in zip(places, drawn, strict=True)
+                                 if one is not None and not isinstance(self._leaves[place], Flat)])  # fmt: skip
+            tired, accepted = None, False
+            for place, one in zip(places, drawn, strict=True):
+                if one is None:
+                    tired = self._waste(place, 0.5) or tired
+                    continue
+                support, mass = one
                 chance = self._chance(place, support, mass)
                 accepted = chance.flip(rng)
-                self._tighten(place)
                 if accepted:
                     self._winner = support
-                    return None
-                tired = self._waste(place, chance.approximate)
+                    break
+                tired = self._waste(place, chance.approximate) or tired
+            for place in places:
+                self._tighten(place)
+            if accepted:
+                return None
             if tired is not None:
                 return tired
+            size = min(2 * size, _BATCH)
 
     def _chance(
         self, place: int, support: Support, mass: int, moment: Moment | None = None

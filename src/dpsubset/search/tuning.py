@@ -49,7 +49,7 @@ class Tuning:
     trim: bool = True
 
     #: A leaf is split when its rejected proposals have cost about as much as a split would.
-    patience: float = 8.0
+    patience: float = float(__import__("os").environ.get("PATIENCE","8"))
     #: Bits of the masses when a race starts; None for so many that their rounding does not show.
     first_bits: int | None = None
 

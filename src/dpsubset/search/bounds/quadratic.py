@@ -20,10 +20,10 @@ from ...table.digest import Digest
 from ...table.door import STEPS
 from ..region import Region
 from ..tuning import Tuning
+from . import ascent, kernels
 from . import diagonal_kernels as diagonals
-from . import kernels
 from .base import Bounded, Bounder
-from .kernels import CARRIED, CARRIED_ERROR, LENGTH, U_ERROR
+from .kernels import CARRIED, CARRIED_ERROR, DRIFT, MU, U_ERROR
 
 _SCALE = float(STEPS) ** 2
 
@@ -35,6 +35,10 @@ _NEIGHBOURS = 8
 #: the first features would take everything.
 _FIRST_SWEEPS = (0.1, 0.2, 0.3, 0.5)
 _NEXT_SWEEPS = (0.15, 0.4)
+
+
+#: How often the softening of gains is halved, at most, before a region is split.
+_SOFTENINGS = 24
 
 
 class QuadraticBounder(Bounder):
@@ -49,14 +53,15 @@ class QuadraticBounder(Bounder):
         super().__init__(problem, scorer, tuning, c=c, yy=yy, largest=largest, eta=eta)
         self._digest, self._scale = digest, scale
         self._keeps_b = digest.whole and problem.columns <= tuning.large
+        self._cap = np.inf if self.constraint.is_joint() else self.constraint.radius
+        self._most = 100
         #: Whether diagonals are worth their time; whether every region gets its own.
         self._hard = self._local = False
         self._crowds: tuple[Ints, Ints] | None = None
 
     def root(self, region: Region, rounds: int = 40) -> Bounded:
         """A bound from scratch."""
-        size = self.problem.columns if self._keeps_b else 0
-        bound = Bounded.fresh(region, self.c, self.yy, self._d, size)
+        bound = Bounded.fresh(region, self.c, self.yy, self._d, self.problem.columns)
         if self._local and self._hard:
             self._extract(bound, _FIRST_SWEEPS)
         return self._settle(bound, rounds)
@@ -205,34 +210,40 @@ class QuadraticBounder(Bounder):
         norm = float(np.abs(bound.b).sum()) * (1 + 1e-9)
         error = 4 * (len(used) + 16) * ROUNDING * self._largest
         point = bound.point
-        point[CARRIED], point[LENGTH] = bound.b @ bound.u, norm
+        point[CARRIED], point[DRIFT] = bound.b @ bound.u, 0.0
         point[U_ERROR], point[CARRIED_ERROR] = error * norm, error * norm * norm
 
     def _improve(self, bound: Bounded, rounds: int) -> None:
         """A better dual point for the region."""
-        picks = self._picks(bound.region)
+        first = bound.point[MU] == 0.0
+        if first and self.constraint.is_softened():
+            bound.point[MU] = max(float(np.abs(bound.c).max()) / self.constraint.radius, 1e-9)
+        phi = self._ascend(bound, rounds)
+        if not self.constraint.is_softened():
+            return
+        # From a smooth problem to a steep one, as long as that helps.
+        for _ in range(_SOFTENINGS if first else 1):
+            kept = bound.b.copy(), bound.u.copy(), bound.point.copy()
+            bound.point[MU] *= 0.5
+            now = self._ascend(bound, rounds)
+            if not now < phi:
+                bound.b, bound.u, bound.point = kept
+                break
+            phi = now
+
+    def _ascend(self, bound: Bounded, rounds: int) -> float:
+        picks, wanted = self._picks(bound.region), np.empty(self.problem.columns, dtype=np.int64)
         # An improvement of 2 % of 1/eta in the exponent is worth another round.
         while True:
-            missing = kernels.improve(
+            missing, phi = ascent.improve(
                 self._digest.columns, self._digest.slot, self._scale, bound.c, *picks,
-                self.constraint, self.problem.ridge, bound.d, self.eta, rounds, 0.02 / self.eta,
-                self._largest, bound.core, bound.b, bound.u, bound.point,
+                self.constraint, self._cap, self.problem.ridge, bound.d, self.eta, rounds,
+                0.02 / self.eta, self._largest, bound.core, self._most, bound.b, bound.u,
+                bound.point, wanted,
             )  # fmt: skip
-            if missing < 0:
-                break
-            self._fetch(bound, missing)
-
-    def _fetch(self, bound: Bounded, missing: int) -> None:
-        """Get the column that the dual ascent wants next, and those it is likely to want."""
-        region, layout = bound.region, self.problem.layout
-        wanted = [missing, *self._members(region).tolist()]
-        g = self.gains(bound)
-        for pool, m in enumerate(region.picks):
-            if m:
-                free = region.pool(pool)
-                leading = free[np.argsort(-g[free], kind="stable")[: 3 * m + 16]]
-                wanted += layout.of_support(leading).tolist()
-        self._digest.fetch(wanted)
+            if not missing:
+                return float(phi)
+            self._digest.fetch(wanted[:missing].tolist())
 
 
 class LeastSquaresBounder(QuadraticBounder):
@@ -243,7 +254,7 @@ class LeastSquaresBounder(QuadraticBounder):
     ) -> None:
         yy = digest.yy / _SCALE
         # Smoother than the mechanism asks for where eta is large: the dual ascent needs it.
-        smooth = min(eta, 250.0 / yy) if yy > 0 else 1.0
+        smooth = min(eta, 5000.0 / yy) if yy > 0 else 1.0
         super().__init__(digest, problem, scorer, tuning, c=digest.c / _SCALE, yy=yy, scale=_SCALE,
                          eta=smooth)  # fmt: skip
         # For the balls the part of H that is taken out as a diagonal decides hard searches: on

@@ -30,10 +30,11 @@ from .kernels import (
     OUT,
     STARTED,
     Picks,
+    Work,
     envelope,
     first_multipliers,
-    likely,
     settled,
+    span,
     workspace,
 )
 
@@ -104,6 +105,22 @@ def gradient(
 
 
 @kernel
+def _likely(region: Picks, found: int, work: Work, chosen: Ints) -> int:
+    """Columns of members and of likely choices, each a pass over the records. Returned: how many."""
+    count = 0
+    for j in region.members:
+        chosen[count] = j
+        count += 1
+    for i in range(found):
+        if work.pi[work.top[i]] > 0.01:
+            first, last = span(region.starts, work.top[i])
+            for j in range(first, last):
+                chosen[count] = j
+                count += 1
+    return count
+
+
+@kernel
 def improve(
     records: Cells, response: Cells, loss: RowLoss, scale: float, smoothing: float, table: Ints,
     most: float, status: NDArray[np.int8], cells: NDArray[np.int8], members: Ints, picks: Ints,
@@ -118,7 +135,7 @@ def improve(
     region = Picks(status, cells, members, picks, starts)
     work = workspace(region)
     zero = np.zeros(p)
-    everywhere = np.empty(0, dtype=np.bool_)
+    chosen = np.empty(p, dtype=np.int64)
     q = np.empty(n, dtype=np.int16)
     half = half_slope(loss, scale)
     if point[STARTED] == 0.0:
@@ -133,12 +150,12 @@ def improve(
     move, trial, new_u = np.empty(n), np.empty(n), np.empty(p)
     step = 1.0
     for _ in range(rounds):
-        count = likely(region, found, everywhere, work)
+        count = _likely(region, found, work, chosen)
         move[:] = 0.0
         for i in range(count):
-            j = work.chosen[i]
+            j = chosen[i]
             size = coefficient(constraint, -u[j], d[j], point[MU], point[NU])
-            by = size * work.v[i] / scale
+            by = size * work.share[j] / scale
             column = records[j]
             for r in range(n):
                 move[r] += by * column[r]
@@ -149,7 +166,7 @@ def improve(
                 trial[r] = t[r] + step * (move[r] - t[r])
             const = slopes(trial, response, loss, scale, smoothing, 0.0, table, q)
             gradient(records, region.cells, q, half, new_u)
-            mu, nu = settled(constraint, zero, new_u, region, found, d, work)
+            mu, nu = settled(constraint, zero, new_u, d, 0.0, work)
             found, value = envelope(zero, new_u, region, constraint, d, mu, nu, eta, most - const,
                                     work)  # fmt: skip
             if value < phi:

@@ -181,9 +181,7 @@ class Ball(NamedTuple):
 
     @staticmethod
     @kernel
-    def settle(
-        ball: Ball, w: Array, share: Array, d: Array, given: float
-    ) -> tuple[float, float]:
+    def settle(ball: Ball, w: Array, share: Array, d: Array, given: float) -> tuple[float, float]:
         """The bound falls in mu while sum share w^2 / (d + mu)^2 > r^2: the root of that.
 
         From the left, since the sum is convex. Never 0: with d = 0 gains would not be defined.

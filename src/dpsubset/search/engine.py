@@ -202,6 +202,8 @@ class Engine:
         while (leaf := consumer.next_leaf()) is not None:
             self._check_limits()
             self.splits += 1
+            if self.splits == self.tuning.wide_after:
+                self.bounder.widen()
             if self.splits in self.bounder.hard_after:
                 self.bounder.strengthen(sweeps=self.splits == max(self.bounder.hard_after))
             parts = [self.leaf(half, leaf) for half in leaf.region.split(leaf.lead)]

@@ -35,6 +35,13 @@ class Tuning:
     #: Bounds by curvature are worth it soon.
     hard_after_records: tuple[int, ...] = (16,)
 
+    #: Most columns in which a dual point moves at a time.
+    movers: int = 100
+    #: After this many splits that is so too where columns of X'X are multiplied out on demand.
+    wide_after: int = 4
+    #: From then on all of them are at hand, if they are no more than this.
+    whole: int = 3000
+
     #: Up to this many features every region gets a diagonal of its own (ball, l1).
     small: int = 100
     #: Up to this many an eigenvalue of the whole Gram matrix is worth its time (ball, l1), and a
@@ -49,7 +56,7 @@ class Tuning:
     trim: bool = True
 
     #: A leaf is split when its rejected proposals have cost about as much as a split would.
-    patience: float = float(__import__("os").environ.get("PATIENCE","8"))
+    patience: float = 100.0
     #: Bits of the masses when a race starts; None for so many that their rounding does not show.
     first_bits: int | None = None
 

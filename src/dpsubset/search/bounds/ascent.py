@@ -42,6 +42,8 @@ from .kernels import (
 
 #: The share of the way that the columns of a move have, at least, unless they are too many.
 KEPT = 0.9
+#: The share of that which columns at hand must have, for the others to be left where they are.
+AT_HAND = 0.7
 #: Sweeps of coordinate descent, at most.
 SWEEPS = 8
 #: Values of nu that are tried for one point, at most.
@@ -50,19 +52,22 @@ _TRIES = 12
 
 @kernel
 def _movers(
-    c: Array, u: Array, region: Picks, constraint: Constraint, d: Array, mu: float, nu: float,
-    core: NDArray[np.bool_], most: int, b: Array, work: Work, away: Array, chosen: Ints,
-) -> int:  # fmt: skip
-    """The columns that have most of the way from b to pi v; at most so many. Returned: how many."""
+    slot: Ints, c: Array, u: Array, region: Picks, constraint: Constraint, d: Array, mu: float,
+    nu: float, core: NDArray[np.bool_], most: int, b: Array, work: Work, away: Array, chosen: Ints,
+    wanted: Ints,
+) -> tuple[int, int]:  # fmt: skip
+    """The columns that have most of the way from b to pi v, at most so many.
+
+    Returned: how many are chosen, and how many are wanted first: not at hand, while those at hand
+    are not enough.
+    """
     p = c.shape[0]
     length, longest = 0.0, 0.0
     for j in range(p):
-        away[j] = b[j]
+        away[j] = abs(b[j])
         if region.cells[j] != OUT and work.share[j] > 0.0 and (not core.shape[0] or core[j]):
             v = coefficient(constraint, c[j] - u[j], d[j], mu, nu)
             away[j] = abs(work.share[j] * v - b[j])
-        else:
-            away[j] = abs(b[j])
         length += away[j]
         longest = max(longest, away[j])
     # A threshold that keeps the share wanted: halved until it does.
@@ -75,12 +80,18 @@ def _movers(
                 kept += away[j]
     if most < p:
         cut = max(cut, -np.partition(-away, most)[most])
-    count = 0
+    count, missing, kept, near = 0, 0, 0.0, 0.0
     for j in range(p):
         if away[j] >= cut and away[j] > 0.0:
-            chosen[count] = j
-            count += 1
-    return count
+            kept += away[j]
+            if slot[j] < 0:
+                wanted[missing] = j
+                missing += 1
+            else:
+                near += away[j]
+                chosen[count] = j
+                count += 1
+    return count, missing if near < AT_HAND * kept else 0
 
 
 @kernel
@@ -202,13 +213,8 @@ def improve(
         phi, point[MU], point[NU] = value, mu, nu
     step = 0.5
     for _ in range(rounds):
-        count = _movers(c, u, region, constraint, d, point[MU], point[NU], core, most, b, work,
-                        move, chosen)  # fmt: skip
-        missing = 0
-        for i in range(count):
-            if slot[chosen[i]] < 0:
-                wanted[missing] = chosen[i]
-                missing += 1
+        count, missing = _movers(slot, c, u, region, constraint, d, point[MU], point[NU], core,
+                                 most, b, work, move, chosen, wanted)  # fmt: skip
         if missing:
             return missing, phi
         _target(columns, slot, scale, c, u, ridge, d, point[MU], point[NU], cap, work.share,

@@ -126,6 +126,9 @@ class Bounder(ABC):
             bound.fixed, bound.base = parent.fixed, parent.base
         return self._settle(bound, rounds)
 
+    def widen(self) -> None:  # noqa: B027
+        """Look at more columns in the regions to come: the search is not an easy one."""
+
     @abstractmethod
     def strengthen(self, sweeps: bool) -> None:
         """Take more trouble for the regions to come: the search turns out to be a hard one.
@@ -184,23 +187,6 @@ class Bounder(ABC):
         gained = float(g[bound.leaders].sum())
         bound.flat = bound.base - gained - 8 * ROUNDING * (self.yy + penalty)
         bound.lead = max(bound.leaders, key=lambda j: g[j], default=-1)
-        import os
-        LEAD = os.environ.get("LEAD", "0")
-        if LEAD != "0" and bound.leaders and bound.fixed is None:
-            pi = np.zeros(len(g))
-            for pool, m in enumerate(region.picks):
-                if m:
-                    top = np.empty(min(3 * m + 8, region.sizes[pool]), dtype=np.int64)
-                    kernels.largest(g, region.status, pool, len(top), top)
-                    kernels.inclusion(g, region.status, pool, self.eta, m, top, pi)
-            if LEAD == "1":
-                bound.lead = int(np.argmax(pi * (1 - pi) * g))
-            elif LEAD == "2":
-                bound.lead = int(np.argmax(pi * (1 - pi)))
-            elif LEAD == "3":
-                bound.lead = int(np.argmax(np.where(pi < 0.5, pi, 0) * g))
-            elif LEAD == "4":
-                bound.lead = int(np.argmax(np.where(pi < 0.9, pi, 0)))
         return bound
 
     def _can_close(self, region: Region) -> bool:

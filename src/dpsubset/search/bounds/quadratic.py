@@ -29,6 +29,8 @@ _SCALE = float(STEPS) ** 2
 
 #: Most features of a core, and how often it may grow, in `Bounder._focus`.
 _LARGEST_CORE, _FOCUSES = 64, 3
+#: Regions in a row that such diagonals must not have served, until nobody asks for them again.
+_VAIN = 64
 #: How many neighbours of a feature, beyond k, are kept at hand for it.
 _NEIGHBOURS = 8
 #: Shares of the room that sweeps of coordinate ascent on the diagonal take: small ones first, or
@@ -53,8 +55,13 @@ class QuadraticBounder(Bounder):
         super().__init__(problem, scorer, tuning, c=c, yy=yy, largest=largest, eta=eta)
         self._digest, self._scale = digest, scale
         self._keeps_b = digest.whole and problem.columns <= tuning.large
+        #: How many regions in a row had no use for a diagonal of their own supports.
+        self._unfocused = 0
         self._cap = np.inf if self.constraint.is_joint() else self.constraint.radius
-        self._most = 100
+        #: Most columns in which a dual point moves at a time.
+        self._most = tuning.movers
+        if not digest.whole:
+            self._most = min(self._most, 3 * problem.most_columns + 16)
         #: Whether diagonals are worth their time; whether every region gets its own.
         self._hard = self._local = False
         self._crowds: tuple[Ints, Ints] | None = None
@@ -82,13 +89,13 @@ class QuadraticBounder(Bounder):
             if not len(bound.core) and bound.d is not self._d:
                 self._exchange(bound, self._d)
             self._settle(bound, rounds)
+            if bound.fixed is not None or self._unfocused >= _VAIN:
+                return bound
             other = parent.inherited(region)
-            if (
-                bound.fixed is None
-                and self._focus(other)
-                and self._settle(other, rounds).flat > bound.flat
-            ):
+            if self._focus(other) and self._settle(other, rounds).flat > bound.flat:
+                self._unfocused = 0
                 return other
+            self._unfocused += 1
             return bound
         elif self._keeps_b and bound.d is not self._d:
             self._exchange(bound, self._d)
@@ -243,7 +250,25 @@ class QuadraticBounder(Bounder):
             )  # fmt: skip
             if not missing:
                 return float(phi)
-            self._digest.fetch(wanted[:missing].tolist())
+            self._fetch(bound, wanted[:missing])
+
+    def _fetch(self, bound: Bounded, wanted: Ints) -> None:
+        """Get the columns that the dual ascent wants next, and those it is likely to want."""
+        region, layout = bound.region, self.problem.layout
+        together = [*wanted.tolist(), *self._members(region).tolist()]
+        g = self.gains(bound)
+        for pool, m in enumerate(region.picks):
+            if m:
+                free = region.pool(pool)
+                leading = free[np.argsort(-g[free], kind="stable")[: 3 * m + 16]]
+                together += layout.of_support(leading).tolist()
+        self._digest.fetch(together)
+
+    def widen(self) -> None:
+        """Columns on demand are no longer spared: the search is not an easy one."""
+        self._most = self.tuning.movers
+        if not self._digest.whole and self.problem.columns <= self.tuning.whole:
+            self._digest.fetch(range(self.problem.columns))
 
 
 class LeastSquaresBounder(QuadraticBounder):

@@ -200,7 +200,7 @@ class Engine:
     def run(self, consumer: Consumer) -> None:
         """Split leaves until the consumer is done."""
         while (leaf := consumer.next_leaf()) is not None:
-            self._check_limits()
+            self.check_limits()
             self.splits += 1
             if self.splits == self.tuning.wide_after:
                 self.bounder.widen()
@@ -213,7 +213,8 @@ class Engine:
         """Counts of the search so far. They depend on the data: NOT PRIVATE."""
         return {"splits": self.splits, "scores_remembered": len(self._scores)}
 
-    def _check_limits(self) -> None:
+    def check_limits(self) -> None:
+        """Raise if a limit has been passed. Consumers ask wherever they spend time of their own."""
         limit = None
         if self.splits >= self._limits.nodes:
             limit = "node limit"

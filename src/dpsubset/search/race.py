@@ -46,8 +46,8 @@ _LOOSE_BITS = 2048
 #: So is one whose gains, times eta, pass this: integer weights of features must fit in int64.
 _STEEP = 2.0**48
 
-#: Most proposals at a time.
-_BATCH = 32
+#: Most proposals at a time: one at first, since easy races accept it, then more and more.
+_MOST_PROPOSALS = 32
 
 #: A slab of time is at least 2**this ticks long: rounding its ends costs nothing.
 _LEAST_SLAB = 256
@@ -83,6 +83,7 @@ class Race:
         self._envelopes: list[_Envelope] = []
         self._at: dict[int, int] = {}  # id of an open leaf -> its place in the lists
         self._clock = self._ticks = 0
+        self._size = 1  # proposals at a time
         self._pending: list[_Candidate] = []
         self._winner: Support = ()
         self._loose: list[Bounded] = []  # leaves whose bound is too far off to be given a mass
@@ -91,7 +92,7 @@ class Race:
     def draw(self, rng: Randomness) -> Support:
         """One support."""
         self._rng = rng
-        self._clock, self._ticks, self._pending = 0, 0, []
+        self._clock, self._ticks, self._pending, self._size = 0, 0, [], 1
         self._engine.run(self)
         return self._winner
 
@@ -175,19 +176,18 @@ class Race:
     # -- the exponential mechanism --------------------------------------------------------------
 
     def _reject(self) -> Bounded | None:
-        rng, size = self._rng, 1
+        rng = self._rng
         while True:
-            # Several at once are cheaper to score; those behind an accepted one are thrown away.
-            places = [self._masses.find(rng.below(self._masses.total)) for _ in range(size)]
-            drawn = [self._envelopes[place].draw(rng) for place in places]
-            self._engine.scores([one[0] for place, one in zip(places, drawn, strict=True)
-                                 if one is not None and not isinstance(self._leaves[place], Flat)])  # fmt: skip
+            self._engine.check_limits()
+            # Several at a time are cheaper to score. Those behind an accepted one are thrown away.
+            places = [self._masses.find(rng.below(self._masses.total)) for _ in range(self._size)]
+            proposals = self._propose(places)
             tired, accepted = None, False
-            for place, one in zip(places, drawn, strict=True):
-                if one is None:
+            for place, drawn in zip(places, proposals, strict=True):
+                if drawn is None:
                     tired = self._waste(place, 0.5) or tired
                     continue
-                support, mass = one
+                support, mass = drawn
                 chance = self._chance(place, support, mass)
                 accepted = chance.flip(rng)
                 if accepted:
@@ -196,11 +196,23 @@ class Race:
                 tired = self._waste(place, chance.approximate) or tired
             for place in places:
                 self._tighten(place)
+            self._size = min(2 * self._size, _MOST_PROPOSALS)
             if accepted:
                 return None
             if tired is not None:
                 return tired
-            size = min(2 * size, _BATCH)
+
+    def _propose(self, places: Sequence[int]) -> list[tuple[Support, int] | None]:
+        """A support of each of these leaves in proportion to its mass, scored if it has a score."""
+        drawn = [self._envelopes[place].draw(self._rng) for place in places]
+        self._engine.scores(
+            [
+                proposal[0]
+                for place, proposal in zip(places, drawn, strict=True)
+                if proposal is not None and not isinstance(self._leaves[place], Flat)
+            ]
+        )
+        return drawn
 
     def _chance(
         self, place: int, support: Support, mass: int, moment: Moment | None = None
@@ -279,31 +291,37 @@ class Race:
 
         Times are integers, in ticks of 2**-ticks, made finer as needed.
         """
+        self._engine.check_limits()
         peak, total = self._masses.peak, self._masses.total
+        # A slab of so many proposals still takes no more than half of the time left to any leaf.
+        size = min(self._size, max(total // peak, 1))
         while True:
             a, end = self._clock, 1 << (self._scale.bits + self._ticks)  # a * peak < end, always
-            # b - a = (1 - a peak) / (2 total) makes about one proposal a slab.
-            length = (end - a * peak) // (2 * total)
+            # b - a = size (1 - a peak) / (2 total) makes about so many proposals a slab.
+            length = size * (end - a * peak) // (2 * total)
             if length >> _LEAST_SLAB:
                 break
             self._clock <<= _LEAST_SLAB
             self._ticks += _LEAST_SLAB
         b = self._clock = a + length
-        # All proposals together have the rate 1 / (b - a), one a slab. Of their mass, ``capacity``,
-        # the leaves have ``total``; the rest is nobody's.
-        capacity = (end - b * peak) // length
-        for time in sorted((rng.uniform() for _ in range(rng.poisson_one())), reverse=True):
+        # All proposals together have the rate size / (b - a). Of their mass, ``capacity``, the
+        # leaves have ``total``; the rest is nobody's.
+        capacity = size * (end - b * peak) // length
+        count = sum(rng.poisson_one() for _ in range(size))
+        points = []
+        for time in sorted((rng.uniform() for _ in range(count)), reverse=True):
             at = rng.below(capacity)
-            if at >= total:
-                continue
-            place = self._masses.find(at)
-            drawn = self._envelopes[place].draw(rng)
+            if at < total:
+                points.append((time, self._masses.find(at)))
+        proposals = self._propose([place for _, place in points])
+        for (time, place), drawn in zip(points, proposals, strict=True):
             if drawn is None:
                 continue
             support, mass = drawn
-            moment = Moment(a, length, self._ticks, time, (capacity * length, end))
+            moment = Moment(a, length, self._ticks, time, (capacity * length, size * end))
             chance = self._chance(place, support, mass, moment)
             self._pending.append(_Candidate(support, place, chance))
+        self._size = min(2 * self._size, _MOST_PROPOSALS)
 
 
 class _Candidate:

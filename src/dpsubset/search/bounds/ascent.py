@@ -1,4 +1,4 @@
-"""The dual ascent: a point b that makes a region's envelope small, where columns of X'X are at hand.
+"""The dual ascent: a point b that makes a region's envelope small, from columns of X'X.
 
 `kernels` has the function Phi(b). By duality its least value belongs to the
 
@@ -195,8 +195,9 @@ def improve(
     """Improve the dual point in place; returns how many columns are wanted first, and Phi.
 
     Q = G + ridge I - diag(d), ``u`` is Q b. The errors in ``point`` are for `base.Bounder` to
-    subtract; ``size`` is at least every |Q_ij|, ``cap`` the largest coefficient by itself. b stays within the core, unless that is empty, and
-    moves in ``most`` columns at a time. Those that are not at hand are listed in ``wanted``.
+    subtract. ``size`` is at least every |Q_ij|, ``cap`` is the largest coefficient by itself. b
+    stays within the core, unless that is empty, and moves in ``most`` columns at a time. Those that
+    are not at hand are listed in ``wanted``.
     """
     p = c.shape[0]
     region = Picks(status, cells, members, picks, starts)

@@ -166,7 +166,7 @@ class Bounder(ABC):
                              np.array(region.picks), self._starts)  # fmt: skip
 
     def _settle(self, bound: Bounded, rounds: int) -> Bounded:
-        region, point = bound.region, bound.point
+        region = bound.region
         penalty = self._scorer.penalty * self._scorer.unit_float * region.size
         if bound.fixed is None and sum(region.picks) == 1 and self._can_close(region):
             self._score_last_pick(bound)
@@ -177,6 +177,7 @@ class Bounder(ABC):
             each = self._column_gains(bound)
             g = self.problem.layout.of_choices(each)
             forced = float(each[self._members(region)].sum())
+            point = bound.point
             carried = float(point[CARRIED])
             if self.constraint.is_joint():  # else there is nothing extra
                 carried += extra(self.constraint, point[MU], point[NU])

@@ -234,7 +234,7 @@ class QuadraticBounder(Bounder):
             bound.point[MU] *= 0.5
             now = self._ascend(bound, rounds)
             if not now < phi:
-                bound.b, bound.u, bound.point = kept
+                bound.b[:], bound.u[:], bound.point[:] = kept
                 break
             phi = now
 

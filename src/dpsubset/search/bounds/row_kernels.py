@@ -106,7 +106,7 @@ def gradient(
 
 @kernel
 def _likely(region: Picks, found: int, work: Work, chosen: Ints) -> int:
-    """Columns of members and of likely choices, each a pass over the records. Returned: how many."""
+    """Columns of members and of likely choices, each a pass over the records; how many."""
     count = 0
     for j in region.members:
         chosen[count] = j

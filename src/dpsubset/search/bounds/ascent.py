@@ -28,6 +28,7 @@ from .kernels import (
     CARRIED,
     CARRIED_ERROR,
     DRIFT,
+    IN,
     MU,
     NU,
     OUT,
@@ -65,7 +66,8 @@ def _movers(
     length, longest = 0.0, 0.0
     for j in range(p):
         away[j] = abs(b[j])
-        if region.cells[j] != OUT and work.share[j] > 0.0 and (not core.shape[0] or core[j]):
+        within = not core.shape[0] or core[j] or region.cells[j] == IN
+        if within and work.share[j] > 0.0:
             v = coefficient(constraint, c[j] - u[j], d[j], mu, nu)
             away[j] = abs(work.share[j] * v - b[j])
         length += away[j]
@@ -196,8 +198,8 @@ def improve(
 
     Q = G + ridge I - diag(d), ``u`` is Q b. The errors in ``point`` are for `base.Bounder` to
     subtract. ``size`` is at least every |Q_ij|, ``cap`` is the largest coefficient by itself. b
-    stays within the core, unless that is empty, and moves in ``most`` columns at a time. Those that
-    are not at hand are listed in ``wanted``.
+    stays within the core and the members, unless the core is empty, and moves in ``most`` columns
+    at a time. Those that are not at hand are listed in ``wanted``.
     """
     p = c.shape[0]
     region = Picks(status, cells, members, picks, starts)

@@ -78,6 +78,10 @@ class Bounded:
         bound = Bounded(region, self.c, self.yy, self.d, self.b.copy(), self.u.copy(),
                       self.point.copy())  # fmt: skip
         bound.core = self.core
+        if self.fixed is not None:
+            # A last pick that is a member now has no gain any more: it is part of the base.
+            forced = np.setdiff1d(region.members, self.region.members)
+            bound.fixed, bound.base = self.fixed, self.base - float(self.fixed[forced].sum())
         return bound
 
     def guess(self) -> tuple[int, ...]:
@@ -121,10 +125,7 @@ class Bounder(ABC):
 
     def child(self, parent: Bounded, region: Region, rounds: int = 8) -> Bounded:
         """A bound that starts from the parent's dual point, which is valid here too."""
-        bound = parent.inherited(region)
-        if parent.fixed is not None:
-            bound.fixed, bound.base = parent.fixed, parent.base
-        return self._settle(bound, rounds)
+        return self._settle(parent.inherited(region), rounds)
 
     def widen(self) -> None:  # noqa: B027
         """Look at more columns in the regions to come: the search is not an easy one."""

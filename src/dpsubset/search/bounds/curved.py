@@ -47,7 +47,7 @@ class CurvedBounder(QuadraticBounder):
                          yy=float(digest.n), scale=scale, eta=eta)  # fmt: skip
         self.most_closed = min(tuning.last_pick, tuning.last_pick_records)
         self._from = scorer
-        self._keeps_b = True
+        self._diagonals = True
         self._crowds = self._find_crowds()
 
     def root(self, region: Region, rounds: int = 8) -> Bounded:

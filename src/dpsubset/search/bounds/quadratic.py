@@ -54,7 +54,8 @@ class QuadraticBounder(Bounder):
         largest = float(digest.diagonal.max()) / scale + problem.ridge
         super().__init__(problem, scorer, tuning, c=c, yy=yy, largest=largest, eta=eta)
         self._digest, self._scale = digest, scale
-        self._keeps_b = digest.whole and problem.columns <= tuning.large
+        #: Whether there are few enough columns, all at hand, to look for better diagonals at all.
+        self._diagonals = digest.whole and problem.columns <= tuning.large
         #: How many regions in a row had no use for a diagonal of their own supports.
         self._unfocused = 0
         self._cap = np.inf if self.constraint.is_joint() else self.constraint.radius
@@ -76,16 +77,16 @@ class QuadraticBounder(Bounder):
     def child(self, parent: Bounded, region: Region, rounds: int = 8) -> Bounded:
         """A bound that starts from the parent's dual point, which is valid here too."""
         bound = parent.inherited(region)
-        if parent.fixed is not None:
-            bound.fixed, bound.base = parent.fixed, parent.base
-        elif self._local and self._hard:
+        if bound.fixed is not None:
+            return self._settle(bound, rounds)
+        if self._local and self._hard:
             self._extract(bound, _FIRST_SWEEPS if bound.d is self._d else _NEXT_SWEEPS)
             if self._settle(bound, rounds).flat >= parent.flat:
                 return bound
             # A diagonal of its own can be worse than the parent's, where the ridge is a good one.
             other = self._settle(parent.inherited(region), rounds)
             return other if other.flat > bound.flat else bound
-        elif self._crowds is not None:
+        if self._crowds is not None:
             if not len(bound.core) and bound.d is not self._d:
                 self._exchange(bound, self._d)
             self._settle(bound, rounds)
@@ -97,7 +98,7 @@ class QuadraticBounder(Bounder):
                 return other
             self._unfocused += 1
             return bound
-        elif self._keeps_b and bound.d is not self._d:
+        if self._diagonals and bound.d is not self._d:
             self._exchange(bound, self._d)
         return self._settle(bound, rounds)
 
@@ -147,7 +148,7 @@ class QuadraticBounder(Bounder):
         entry of its own for every feature, which takes seconds at a thousand features.
         """
         self._hard = True
-        if not self._keeps_b or self._local:
+        if not self._diagonals or self._local:
             return
         p = self.problem.columns
         if self._crowds is None:
@@ -212,6 +213,7 @@ class QuadraticBounder(Bounder):
         """Another diagonal for the same b: u and b'Qb anew."""
         bound.d = d
         used = np.flatnonzero(bound.b)
+        self._digest.fetch(used.tolist())  # columns on demand may have been dropped since
         weights = bound.b[used] / self._scale
         bound.u[:] = weights @ self._digest.product_rows(used) + (self.problem.ridge - d) * bound.b
         norm = float(np.abs(bound.b).sum()) * (1 + 1e-9)
@@ -239,13 +241,16 @@ class QuadraticBounder(Bounder):
             phi = now
 
     def _ascend(self, bound: Bounded, rounds: int) -> float:
+        """The same for the softening that there is; returned is Phi."""
+        worth = 0.02 / self.eta  # an improvement of 2 % in the exponent is worth another round
+        if bound.point[CARRIED_ERROR] > 0.01 * worth:
+            self._exchange(bound, bound.d)  # errors of many steps have added up
         picks, wanted = self._picks(bound.region), np.empty(self.problem.columns, dtype=np.int64)
-        # An improvement of 2 % of 1/eta in the exponent is worth another round.
         while True:
             missing, phi = ascent.improve(
                 self._digest.columns, self._digest.slot, self._scale, bound.c, *picks,
                 self.constraint, self._cap, self.problem.ridge, bound.d, self.eta, rounds,
-                0.02 / self.eta, self._largest, bound.core, self._most, bound.b, bound.u,
+                worth, self._largest, bound.core, self._most, bound.b, bound.u,
                 bound.point, wanted,
             )  # fmt: skip
             if not missing:

@@ -91,7 +91,10 @@ def test_an_empty_table_is_an_ordinary_one(
         return
     release = dps.select(data, SCHEMA, y=y, **asked)
     assert len(release.features) == 1
-    assert set(release.guarantee.costs) == {"replace-one", "add-remove"}
+    known = {"replace-one", "add-remove"}
+    if release.scale is not None and neighbours == "replace-one":
+        known = {"replace-one"}  # the number of rows decided on the scale
+    assert set(release.guarantee.costs) == known
     assert release.statement()
     assert dps.simulate(data, SCHEMA, y=y, draws=2, **asked).total() == 2
 

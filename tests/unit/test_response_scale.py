@@ -438,3 +438,18 @@ def test_a_scale_of_dates_is_told_in_dates() -> None:
     release = dps.select(frame, schema, k=1, epsilon=100, seed=1)
     assert re.search(r"lower decile 2020-\d\d-\d\d and upper decile 2023-", str(release))
     assert re.search(r"clipped to between 202[01]-\d\d-\d\d and 202[23]-", release.statement())
+
+
+def test_a_rule_that_rows_decide_on_promises_nothing_to_tables_that_differ_in_them() -> None:
+    """One row more can change which quantiles are released: no epsilon would bound that."""
+    rows = 2000  # the last number at which a response counts by its side of the median, or the next
+    rules = []
+    for n in (rows - 1, rows):
+        planned = plan(None, SCHEMA, k=1, epsilon=1).with_rows(n)
+        rules.append(planned.scale)
+        assert set(planned.price().costs) == {"replace-one"}
+    assert rules[0] != rules[1]
+    for fixed in ({"neighbours": "add-remove"}, {"response_scale": rules[0]}):
+        planned = plan(None, SCHEMA, k=1, epsilon=1, **fixed).with_rows(rows)
+        assert planned.with_rows(rows - 1).scale == planned.scale
+        assert set(planned.price().costs) == {"replace-one", "add-remove"}

@@ -60,6 +60,9 @@ class Plan:
         Of the whole release, for one row: a unit of so many rows has as many times that.
     asked : ResponseScale, "private" or None
         Which scale of the response is released first.
+    by_rows : bool
+        Whether the number of rows decides on that scale: then nothing is promised to tables that
+        differ in it.
     """
 
     stated: Stated
@@ -68,6 +71,7 @@ class Plan:
     seed: int | None
     epsilon: Fraction
     asked: Asked = None
+    by_rows: bool = False
 
     @property
     def randomness(self) -> Randomness:
@@ -127,6 +131,8 @@ class Plan:
         if self.scale is not None:
             neighbours = self.setting.problem.neighbours
             first = self.scale.rule.guarantee(self.scale_epsilon, neighbours, seeded=seeded)
+            if self.by_rows:
+                first = replace(first, costs={neighbours: first.costs[neighbours]})
             found = Guarantee.of_parts({SCALE: first, SELECTION: found})
         return found.of_rows(self.stated.schema.rows_per_unit)
 
@@ -173,7 +179,8 @@ def plan(
         moments=isinstance(data, Moments),
     )
     setting = Setting(problem, Sensitivity.of(problem, sensitivity), budget, chance)
-    planned = Plan(settled, chosen, setting, seed, budget, asked)._divide()
+    by_rows = asked == "private" and problem.n_is_public
+    planned = Plan(settled, chosen, setting, seed, budget, asked, by_rows)._divide()
     chosen.check(planned.setting)
     return planned
 

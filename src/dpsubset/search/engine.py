@@ -175,7 +175,9 @@ class Engine:
             if len(self._scores) > _REMEMBERED:
                 self._scores.clear()
                 missing = list(supports)
-            self._scores.update(zip(missing, self.score_all(np.array(missing)), strict=True))
+            for size in {len(support) for support in missing}:  # one, but for penalised sizes
+                alike = [support for support in missing if len(support) == size]
+                self._scores.update(zip(alike, self.score_all(np.array(alike)), strict=True))
         return [self._scores[support] for support in supports]
 
     def score_all(self, supports: NDArray[np.int64]) -> list[int]:

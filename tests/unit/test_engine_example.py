@@ -40,11 +40,11 @@ def test_the_picture_shows_this_tree() -> None:
 
 
 def test_the_story_has_what_the_page_tells() -> None:
-    """A rejection, a split on a, another on b, and ad."""
+    """A rejection, a split on a, another, and ad."""
     kinds = [line.split()[0] for line in STORY.lines if not line.startswith(" ")]
     assert kinds == ["propose", "split", "propose", "split", "propose"]
     assert [line.split()[1] for line in STORY.lines if line.startswith("propose")] == [
-        "ab", "cd", "ad",
+        "ab", "ef", "ad",
     ]  # fmt: skip
     assert re.search(r"split +on a;", "\n".join(STORY.lines))
     assert STORY.winner == "ad"

@@ -250,18 +250,38 @@ def _show(
     return trouble(sys.stdout, "\n".join(lines) + "\n")
 
 
+#: Seconds after which a search is said to be a hard one.
+_LONG = 10.0
+_HARD = " (a hard search: docs/engine.md says what can be decided before the next one)"
+
+
 @contextmanager
 def _progress_bar(quiet: bool) -> Iterator[Callable[[float], None] | None]:
     """A bar on the terminal. It shows percentages only: the number of rows may be private."""
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        Task,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+    from rich.text import Text
+
+    class Stage(TextColumn):
+        """What is being done, and of a long search that it is one: nothing but time is told."""
+
+        def render(self, task: Task) -> Text:
+            late = task.total is None and (task.elapsed or 0.0) > _LONG
+            return Text(f"{task.description}{_HARD if late else ''}")
 
     console = Console(stderr=True)
     if quiet or not console.is_terminal:
         yield None
         return
     columns = (
-        TextColumn("{task.description}"),
+        Stage("{task.description}"),
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),

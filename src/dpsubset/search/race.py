@@ -46,7 +46,7 @@ _LOOSE_BITS = 2048
 #: So is one whose gains, times eta, pass this: integer weights of features must fit in int64.
 _STEEP = 2.0**48
 
-#: Most proposals at a time: one at first, since easy races accept it, then more and more.
+#: Most proposals at a time: one at first and after a split, since easy races accept it, then more.
 _MOST_PROPOSALS = 32
 
 #: A slab of time is at least 2**this ticks long: rounding its ends costs nothing.
@@ -139,6 +139,7 @@ class Race:
 
     def replace(self, leaf: Bounded, parts: Sequence[Leaf]) -> None:
         """Put the parts where the leaf was."""
+        self._size = 1
         place = self._at.pop(id(leaf))
         if self._loose and self._loose[-1] is leaf:
             self._loose.pop()

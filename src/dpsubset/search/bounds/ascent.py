@@ -82,9 +82,15 @@ def _movers(
                 kept += away[j]
     if most < p:
         cut = max(cut, -np.partition(-away, most)[most])
+    # Columns that are the same are all as far: of those at the threshold as many as there is room.
+    room = most
+    for j in range(p):
+        room -= away[j] > cut
     count, movers, kept, near = 0, 0, 0.0, 0.0
     for j in range(p):
-        if away[j] >= cut and away[j] > 0.0:
+        if away[j] == cut:
+            room -= 1
+        if away[j] > 0.0 and (away[j] > cut or (away[j] == cut and room >= 0)):
             kept += away[j]
             wanted[movers] = j
             movers += 1

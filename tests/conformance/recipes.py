@@ -82,6 +82,10 @@ class Recipe:
     def moments(self) -> Moments:
         return Moments.from_blocks(self.schema, self.blocks)
 
+    def whole(self) -> Digest:
+        """All of X'X at hand."""
+        return Digest.from_moments(self.moments)
+
     def lazy(self) -> Digest:
         """Columns of X'X on demand, none at hand yet."""
         return Digest.from_records(self.schema, self.blocks)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
+from typing import Protocol
 
 import numpy as np
 
-from conformance.recipes import Recipe
 from dpsubset.losses.least_squares import Scorer
+from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
-from dpsubset.search.bounds.base import Bounded
+from dpsubset.search.bounds.base import Bounded, Bounder
 from dpsubset.search.bounds.choose import bounder
 from dpsubset.search.bounds.kernels import FREE, IN, OUT
 from dpsubset.search.region import Region
@@ -34,6 +36,20 @@ def random_region(problem: Problem, rng: np.random.Generator) -> Region:
             return region
 
 
+class Recipe(Protocol):
+    """A problem and its data."""
+
+    @property
+    def problem(self) -> Problem: ...
+
+    @property
+    def sensitivity(self) -> Sensitivity: ...
+
+    def whole(self) -> Digest: ...
+
+    def lazy(self) -> Digest: ...
+
+
 class Walk:
     """Bounds of random regions of a problem: the root's, or down a random path of splits."""
 
@@ -47,7 +63,7 @@ class Walk:
         tuning: Tuning = USUAL,
     ) -> None:
         self.recipe, self._rng = recipe, rng
-        digest = recipe.lazy() if lazy else Digest.from_moments(recipe.moments)
+        digest = recipe.lazy() if lazy else recipe.whole()
         self.scorer = Scorer(digest, recipe.problem, recipe.sensitivity.unit)
         self.bounder = bounder(digest, recipe.problem, self.scorer, eta, tuning)
 
@@ -68,7 +84,7 @@ class Walk:
             stronger = int(rng.integers(0, 15))
             for depth in range(12):
                 if depth == stronger:
-                    self.bounder.strengthen(bool(rng.random() < 0.5))
+                    self._stronger()
                 free = np.flatnonzero(bound.region.status >= FREE)
                 halves = [
                     half for half in bound.region.split(int(rng.choice(free))) if half.count() > 1
@@ -80,5 +96,31 @@ class Walk:
                 yield bound
                 count -= 1
 
+    def _stronger(self) -> None:
+        self.bounder.strengthen(bool(self._rng.random() < 0.5))
+
     def _rounds(self) -> int:
         return int(self._rng.choice([0, 1, 2, 8, int(self._rng.integers(0, 41))]))
+
+
+def picks(bound: Bounded, supports: np.ndarray) -> np.ndarray:
+    """Each support without what the region forces in."""
+    region = bound.region
+    free = supports[~np.isin(supports, region.members)]
+    return free.reshape(len(supports), sum(region.picks))
+
+
+def worst(bound: Bounded, bounder: Bounder, scorer: Scorer) -> Fraction:
+    """Largest excess of the bound over a score, exact where float64 cannot tell; <= 0 if valid."""
+    supports = bound.region.supports()
+    f = scorer.scores(supports) * scorer.unit_float  # exact: the unit is a power of two
+    g = bounder.gains(bound)
+    parts = g[picks(bound, supports)]
+    excess = bound.base - parts.sum(axis=1) - f
+    size = abs(bound.base) + parts.sum(axis=1) + np.abs(f)
+    found = Fraction(max(float(bound.flat - f.min()), -1.0))
+    assert (parts >= 0).all()
+    for i in np.flatnonzero(excess > -(2.0**-48) * size):
+        gains = sum((Fraction(float(part)) for part in parts[i]), Fraction(0))
+        found = max(found, Fraction(bound.base) - gains - Fraction(float(f[i])))
+    return found

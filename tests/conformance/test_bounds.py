@@ -10,14 +10,12 @@ region's supports only, columns on demand.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
-from conformance.regions import Walk
-from dpsubset.losses.least_squares import Scorer
+from conformance.regions import Walk, worst
 from dpsubset.search.bounds import diagonal_kernels
 from dpsubset.search.bounds.base import Bounded, Bounder
 from dpsubset.search.bounds.kernels import FREE
@@ -31,29 +29,6 @@ LEAST = 20_000
 
 #: Nothing but the diagonals for a region's own supports.
 SPARSE = Tuning(small=0, anchor=0, last_pick=0)
-
-
-def picks(bound: Bounded, supports: np.ndarray) -> np.ndarray:
-    """Each support without what the region forces in."""
-    region = bound.region
-    free = supports[~np.isin(supports, region.members)]
-    return free.reshape(len(supports), sum(region.picks))
-
-
-def worst(bound: Bounded, bounder: Bounder, scorer: Scorer) -> Fraction:
-    """Largest excess of the bound over a score, exact where float64 cannot tell; <= 0 if valid."""
-    supports = bound.region.supports()
-    f = scorer.scores(supports) * scorer.unit_float  # exact: the unit is a power of two
-    g = bounder.gains(bound)
-    parts = g[picks(bound, supports)]
-    excess = bound.base - parts.sum(axis=1) - f
-    size = abs(bound.base) + parts.sum(axis=1) + np.abs(f)
-    found = Fraction(max(float(bound.flat - f.min()), -1.0))
-    assert (parts >= 0).all()
-    for i in np.flatnonzero(excess > -(2.0**-48) * size):
-        gains = sum((Fraction(float(part)) for part in parts[i]), Fraction(0))
-        found = max(found, Fraction(bound.base) - gains - Fraction(float(f[i])))
-    return found
 
 
 def walk(recipe: Recipe) -> tuple[Walk, str]:

@@ -59,8 +59,8 @@ def _movers(
 ) -> tuple[int, int]:  # fmt: skip
     """The columns that have most of the way from b to pi v, at most so many.
 
-    Returned: how many are chosen, and how many are wanted first: not at hand, while those at hand
-    are not enough.
+    Returned: how many are chosen, and how many are wanted first: all of them, while those at hand
+    are not enough. Where there is room for few, what is at hand would else be dropped for the rest.
     """
     p = c.shape[0]
     length, longest = 0.0, 0.0
@@ -82,18 +82,23 @@ def _movers(
                 kept += away[j]
     if most < p:
         cut = max(cut, -np.partition(-away, most)[most])
-    count, missing, kept, near = 0, 0, 0.0, 0.0
+    # Columns that are the same are all as far: of those at the threshold as many as there is room.
+    room = most
     for j in range(p):
-        if away[j] >= cut and away[j] > 0.0:
+        room -= away[j] > cut
+    count, movers, kept, near = 0, 0, 0.0, 0.0
+    for j in range(p):
+        if away[j] == cut:
+            room -= 1
+        if away[j] > 0.0 and (away[j] > cut or (away[j] == cut and room >= 0)):
             kept += away[j]
-            if slot[j] < 0:
-                wanted[missing] = j
-                missing += 1
-            else:
+            wanted[movers] = j
+            movers += 1
+            if slot[j] >= 0:
                 near += away[j]
                 chosen[count] = j
                 count += 1
-    return count, missing if near < AT_HAND * kept else 0
+    return count, movers if near < AT_HAND * kept else 0
 
 
 @kernel
@@ -199,7 +204,7 @@ def improve(
     Q = G + ridge I - diag(d), ``u`` is Q b. The errors in ``point`` are for `base.Bounder` to
     subtract. ``size`` is at least every |Q_ij|, ``cap`` is the largest coefficient by itself. b
     stays within the core and the members, unless the core is empty, and moves in ``most`` columns
-    at a time. Those that are not at hand are listed in ``wanted``.
+    at a time. They are listed in ``wanted`` where too few of them are at hand.
     """
     p = c.shape[0]
     region = Picks(status, cells, members, picks, starts)

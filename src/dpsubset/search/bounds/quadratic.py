@@ -246,7 +246,8 @@ class QuadraticBounder(Bounder):
         if bound.point[CARRIED_ERROR] > 0.01 * worth:
             self._exchange(bound, bound.d)  # errors of many steps have added up
         picks, wanted = self._picks(bound.region), np.empty(self.problem.columns, dtype=np.int64)
-        while True:
+        # Each time the columns for a round are fetched. Any point will do if that is not the end.
+        for _ in range(rounds + 1):
             missing, phi = ascent.improve(
                 self._digest.columns, self._digest.slot, self._scale, bound.c, *picks,
                 self.constraint, self._cap, self.problem.ridge, bound.d, self.eta, rounds,
@@ -254,8 +255,9 @@ class QuadraticBounder(Bounder):
                 bound.point, wanted,
             )  # fmt: skip
             if not missing:
-                return float(phi)
+                break
             self._fetch(bound, wanted[:missing])
+        return float(phi)
 
     def _fetch(self, bound: Bounded, wanted: Ints) -> None:
         """Get the columns that the dual ascent wants next, and those it is likely to want."""

@@ -204,6 +204,7 @@ def simulate(
     if planned.scale is not None:
         # The response alone is told as half of all, however many passes follow.
         planned, scales, present, n = _scales(planned, table, _part(progress, 0, 2))
+        planned.price()  # what `select` would refuse is refused here too
         alike = {}
         for scale in (scales.draw(rng) for _ in range(draws)):
             # Scales that do the same to every response of the table make the same table.

@@ -109,7 +109,7 @@ def solve(
     if deviation and m:
         moved = entries.noise_map(theta)
         moved = moved[:m] - np.outer(means, moved[m])
-        taken = 2 * deviation**2 * float(np.einsum("ij,jk,ik->", factors, moved, moved))
+        taken = 2 * deviation**2 * float(((factors @ moved) * moved).sum())
     explained = 2 * shrunk @ g - shrunk @ centred @ shrunk - taken
     return Solution(
         theta, plain, of_table, of_both,

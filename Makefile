@@ -47,6 +47,7 @@ recovery: .venv/.dev
 # A third of the tables is for a last look alone: `python -m benchmarks.real --split report`.
 real: .venv/.dev
 	$(BIN)/python -m benchmarks.real
+	$(BIN)/python -m benchmarks.real.models
 
 # Other solvers for `make bench` to compare with, in an environment of their own: OKRidge holds
 # numpy below 2. Without them those rows say so.

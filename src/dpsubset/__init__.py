@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .errors import ArgumentError, DpsubsetError, SchemaError, SearchLimitError, TableError
     from .estimators import PrivateSubsetSelector
+    from .fitting import fit, price_fit
     from .mechanisms import MECHANISMS, Mechanism
+    from .models.rule import FitRule
     from .optimum import best_in_bucket, best_subset, top_supports
+    from .predictors import PrivateSubsetClassifier, PrivateSubsetRegressor
     from .privacy.guarantee import Guarantee
     from .privacy.scale import ScaleRule
     from .public.response_scale import ResponseScale
     from .public.schema import Bounds, Schema
+    from .release.model import Model
     from .release.release import Release
     from .research.chains import mixing_steps, traces_not_private
     from .selection import Price, price, select, simulate
@@ -26,11 +30,15 @@ _HOMES = {
     "ArgumentError": "errors",
     "Bounds": "public.schema",
     "DpsubsetError": "errors",
+    "FitRule": "models.rule",
     "Guarantee": "privacy.guarantee",
     "MECHANISMS": "mechanisms",
     "Mechanism": "mechanisms",
+    "Model": "release.model",
     "Moments": "table.moments",
     "Price": "selection",
+    "PrivateSubsetClassifier": "predictors",
+    "PrivateSubsetRegressor": "predictors",
     "PrivateSubsetSelector": "estimators",
     "Release": "release.release",
     "ResponseScale": "public.response_scale",
@@ -41,8 +49,10 @@ _HOMES = {
     "TableError": "errors",
     "best_in_bucket": "optimum",
     "best_subset": "optimum",
+    "fit": "fitting",
     "mixing_steps": "research.chains",
     "price": "selection",
+    "price_fit": "fitting",
     "select": "selection",
     "simulate": "selection",
     "top_supports": "optimum",
@@ -54,10 +64,14 @@ __all__ = [
     "ArgumentError",
     "Bounds",
     "DpsubsetError",
+    "FitRule",
     "Guarantee",
     "Mechanism",
+    "Model",
     "Moments",
     "Price",
+    "PrivateSubsetClassifier",
+    "PrivateSubsetRegressor",
     "PrivateSubsetSelector",
     "Release",
     "ResponseScale",
@@ -68,8 +82,10 @@ __all__ = [
     "TableError",
     "best_in_bucket",
     "best_subset",
+    "fit",
     "mixing_steps",
     "price",
+    "price_fit",
     "select",
     "simulate",
     "top_supports",

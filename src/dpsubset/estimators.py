@@ -27,6 +27,7 @@ from .public.design import Design
 from .public.response_scale import ResponseScale
 from .public.schema import Bounds, Schema
 from .public.stated import NO_WIDTH, declared_columns
+from .release.release import Release
 from .selection import select
 from .table.sources import read_schema
 from .table.sources.arrays import as_matrix, is_list, is_ragged
@@ -141,53 +142,15 @@ intercept, neighbours, sensitivity, response_scale, always_include, seed, node_l
         PrivateSubsetSelector
             This object.
         """
-        if y is None:
-            # scikit-learn's own words, which its checks and users look for.
-            raise ArgumentError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None."
-            )
-        missing = [name for name in ("k", "epsilon") if getattr(self, name) is None]
-        if self.bounds is None and self.schema is None:
-            missing.append("bounds (or a schema)")
-        if missing:
-            raise ArgumentError(
-                f"{type(self).__name__} needs {' and '.join(missing)}: how many columns to select, "
-                "what it may cost, and the public bounds of X and y have no defaults"
-            )
-        width = declared_columns(self.schema, self.bounds)
-        if width is None and is_list(X):
-            if isinstance(self.schema, (str, Path)):
-                read_schema(self.schema, X, y)  # its patterns need names: the error says so
-            raise ArgumentError(NO_WIDTH)
-        X = _table(X, width)
-        if X.shape[1] == 0:
-            rows = X.shape[0] if self.neighbours == "replace-one" else ""  # private otherwise
-            raise TableError(
-                f"X has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required."
-            )
-        validate_data(self, X, skip_check_array=True)
-        # Everything but the data is a parameter of the same name.
-        asked = self.get_params(deep=False)
-        if isinstance(self.schema, (str, Path)):
-            asked["schema"] = read_schema(self.schema, X, y)
-        named = _as_declared(X, asked["schema"])
+        X, named, asked = checked(self, X, y)
         release = select(named, y=y, **asked)
-        # A group is all of its columns.
-        positions = Design.of(release.schema).features_of(release.support or ())
-        if is_frame(X):
-            # By name: the schema may order the columns in another way, or leave some out.
-            names, declared = column_names(named), release.schema.feature_names
-            positions = [names.index(declared[j]) for j in positions]
-        mask = np.zeros(X.shape[1], dtype=bool)
-        mask[positions] = True
-        self.release_, self.support_ = release, mask
+        self.release_, self.support_ = release, mask(release, X, named)
         return self
 
     def transform(self, X: Any) -> Any:
         """Keep the selected columns of X. What it returns are cells, so nothing here is private."""
         check_is_fitted(self)
-        X = _rectangle(X, self.n_features_in_)
+        X = rectangle(X, self.n_features_in_)
         validate_data(self, X, reset=False, skip_check_array=True)
         with suppress(Exception), quietly():
             # scikit-learn refuses an array without rows; here it is an ordinary one.
@@ -198,7 +161,7 @@ intercept, neighbours, sensitivity, response_scale, always_include, seed, node_l
     def inverse_transform(self, X: Any) -> Any:
         """Put the selected columns back in their places, with zeros in all others."""
         check_is_fitted(self)
-        X = as_matrix(_rectangle(X, int(self.support_.sum())))
+        X = as_matrix(rectangle(X, int(self.support_.sum())))
         if X.shape[1] != self.support_.sum():
             raise TableError("X has a different shape than during fitting.")
         shape = (X.shape[0], self.support_.size)
@@ -225,6 +188,55 @@ intercept, neighbours, sensitivity, response_scale, always_include, seed, node_l
         return tags
 
 
+def checked(estimator: Any, X: Any, y: Any) -> tuple[Any, Any, dict[str, Any]]:
+    """X as a table, the same with declared names, and everything else that was asked for."""
+    if y is None:
+        # scikit-learn's own words, which its checks and users look for.
+        raise ArgumentError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y "
+            "is None."
+        )
+    missing = [name for name in ("k", "epsilon") if getattr(estimator, name) is None]
+    if estimator.bounds is None and estimator.schema is None:
+        missing.append("bounds (or a schema)")
+    if missing:
+        raise ArgumentError(
+            f"{type(estimator).__name__} needs {' and '.join(missing)}: how many columns to "
+            "select, what it may cost, and the public bounds of X and y have no defaults"
+        )
+    width = declared_columns(estimator.schema, estimator.bounds)
+    if width is None and is_list(X):
+        if isinstance(estimator.schema, (str, Path)):
+            read_schema(estimator.schema, X, y)  # its patterns need names: the error says so
+        raise ArgumentError(NO_WIDTH)
+    X = _table(X, width)
+    if X.shape[1] == 0:
+        rows = X.shape[0] if estimator.neighbours == "replace-one" else ""  # private otherwise
+        raise TableError(
+            f"X has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required."
+        )
+    validate_data(estimator, X, skip_check_array=True)
+    # Everything but the data is a parameter of the same name.
+    asked = estimator.get_params(deep=False)
+    if isinstance(estimator.schema, (str, Path)):
+        asked["schema"] = read_schema(estimator.schema, X, y)
+    named = as_declared(X, asked["schema"])
+    return X, named, asked
+
+
+def mask(release: Release, X: Any, named: Any) -> NDArray[np.bool_]:
+    """Which columns of X a release names."""
+    # A group is all of its columns.
+    positions = Design.of(release.schema).features_of(release.support or ())
+    if is_frame(X):
+        # By name: the schema may order the columns in another way, or leave some out.
+        names, declared = column_names(named), release.schema.feature_names
+        positions = [names.index(declared[j]) for j in positions]
+    mask = np.zeros(X.shape[1], dtype=bool)
+    mask[positions] = True
+    return mask
+
+
 def _table(X: Any, columns: int | None = None) -> Any:
     """A frame as it is, anything else as a two-dimensional array."""
     if not is_frame(X):
@@ -234,7 +246,7 @@ def _table(X: Any, columns: int | None = None) -> Any:
     return X
 
 
-def _as_declared(X: Any, schema: Schema | None) -> Any:
+def as_declared(X: Any, schema: Schema | None) -> Any:
     """A frame with the names that its schema declares.
 
     A ColumnTransformer writes "num__age" for age. Where a declared name is missing and one column
@@ -253,7 +265,7 @@ def _as_declared(X: Any, schema: Schema | None) -> Any:
     return nw.from_native(X).rename(found).to_native() if found else X
 
 
-def _rectangle(X: Any, columns: int) -> Any:
+def rectangle(X: Any, columns: int) -> Any:
     """The same, for what is not private: a record left out for its length would go unnoticed.
 
     A list without records has as many columns as are expected.

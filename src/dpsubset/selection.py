@@ -10,9 +10,9 @@ everything in the scale that was drawn from it. What the two draws cost is added
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 
 from .arguments import whole
 from .errors import ArgumentError, SearchLimitError
-from .mechanisms import Data, Outcome
+from .mechanisms import Data, Outcome, Sampler
 from .privacy.guarantee import Guarantee, shown_cost
+from .privacy.random import Randomness
 from .privacy.scale import Scale, ScaleSampler
 from .public.plan import Plan, SelectionArguments, plan, seal
 from .public.schema import Schema
@@ -132,19 +133,49 @@ def select(
     planned = planned.with_rows(table.rows)
     if planned.priced:
         planned.price()  # whatever it refuses is refused before a value is read
-    rng, scale = planned.randomness, None
+    drawn = draw_support(planned, table, planned.randomness, progress, Plan.price)
+    work = drawn.sampler.diagnostics() if diagnostics else {}
+    return make_release(drawn.planned, drawn.planned.price(), drawn.outcome, drawn.scale, work)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A scale and a support, as they were drawn; the sampler is private."""
+
+    planned: Plan
+    outcome: Outcome
+    scale: Scale | None
+    sampler: Sampler = field(repr=False)
+
+
+def draw_support(
+    planned: Plan,
+    table: SealedTable,
+    rng: Randomness,
+    progress: Progress | None,
+    price: Callable[[Plan], Guarantee],
+    passes: int = 2,
+) -> Drawn:
+    """Draw a scale of the response, if there is one, and a support.
+
+    ``price`` is what the whole release costs, of which these may be a part; ``passes`` is how often
+    it reads the table.
+    """
+    scale = None
     if planned.scale is not None:
-        planned, scales, _, _ = _scales(planned, table, _part(progress, 0, 2))
+        planned, scales, _, n = _scales(planned, table, _part(progress, 0, passes))
+        price(planned)  # whatever it refuses is refused before anything is drawn
         scale = scales.draw(rng)
-        progress = _part(progress, 1, 2)
+        progress = _part(progress, 1, passes)
+        if passes > 2:
+            table.keep(n)
     planned, behind = _read(planned, table, progress, scale)
     # Of the setting that the draw uses: the rows that were read, not those a file says it has.
-    guarantee = planned.price()
+    guarantee = price(planned)
     with _telling_cost(guarantee):
         sampler = planned.mechanism.prepare(behind, planned.setting)
         outcome = sampler.draw(rng)
-    work = sampler.diagnostics() if diagnostics else {}
-    return _release(planned, guarantee, outcome, scale, work)
+    return Drawn(planned, outcome, scale, sampler)
 
 
 @takes(plan, state)
@@ -173,6 +204,7 @@ def simulate(
     if planned.scale is not None:
         # The response alone is told as half of all, however many passes follow.
         planned, scales, present, n = _scales(planned, table, _part(progress, 0, 2))
+        planned.price()  # what `select` would refuse is refused here too
         alike = {}
         for scale in (scales.draw(rng) for _ in range(draws)):
             # Scales that do the same to every response of the table make the same table.
@@ -245,9 +277,13 @@ def price(
     planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
     if data is not None:
         planned = planned.with_rows(seal(planned, data, asked.get("y")).rows)
+    return priced(planned, data, planned.price() if planned.priced else None)
+
+
+def priced(planned: Plan, data: Any, guarantee: Guarantee | None) -> Price:
+    """A price, with what would be read and what is doubtful about that."""
     declared = planned.stated.schema
     told = () if data is None or isinstance(data, Moments) else tuple(doubts(data, declared))
-    guarantee = planned.price() if planned.priced else None
     if guarantee is not None and guarantee.proven and not planned.divided:
         # The total under the neighbours that were asked for is known, its parts are not.
         cost = guarantee.costs[guarantee.neighbours]
@@ -269,7 +305,6 @@ def _scales(
     """
     counts, n = table.count_response(progress)
     planned = planned.with_rows(n).with_scale_settled()
-    planned.price()  # whatever it refuses is refused before anything is drawn
     assert planned.scale is not None
     epsilon, neighbours = planned.scale_epsilon, planned.setting.problem.neighbours
     return planned, ScaleSampler(counts, planned.scale.rule, epsilon, neighbours), counts > 0, n
@@ -301,13 +336,14 @@ def _telling_cost(guarantee: Guarantee) -> Iterator[None]:
         raise SearchLimitError(f"{error}: {cost}") from None
 
 
-def _release(
+def make_release(
     planned: Plan,
     guarantee: Guarantee,
     outcome: Outcome,
     scale: Scale | None,
     diagnostics: dict[str, int],
 ) -> Release:
+    """What may leave: what was drawn, and public facts."""
     schema, chosen = planned.stated.schema, planned.mechanism
     released = None
     if scale is not None and planned.scale is not None:

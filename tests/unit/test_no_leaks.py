@@ -536,6 +536,14 @@ def test_a_scale_of_the_response_shows_nothing_but_itself(good_file: Path, watch
     watch.run(lambda: dps.simulate(good_file, SCHEMA, draws=3, **asked))
 
 
+def test_a_model_shows_nothing_but_itself(good_file: Path, watch: Watch) -> None:
+    asked: dict[str, Any] = {**ASKED, "seed": 1}
+    release = watch.run(lambda: dps.fit(good_file, SCHEMA, **asked))
+    check_release(watch, release)
+    watch.check(release.model.to_json(), repr(release.model), str(release.model))
+    watch.check(repr(release.fit))
+
+
 LABELLED = dps.Schema.from_bounds(
     {"a": (0, 1), "b": (0, 1), "c": (0, 1)}, "y", labels=("no", "yes")
 )

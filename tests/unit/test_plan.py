@@ -44,6 +44,8 @@ def test_types_and_defaults_are_of_the_same_arguments() -> None:
         (dps.select, SELECTION, {"diagnostics", "progress"}),
         (dps.simulate, SELECTION, {"draws", "progress"}),
         (dps.price, SELECTION, set()),
+        (dps.fit, SELECTION, {"rule", "progress"}),
+        (dps.price_fit, SELECTION, {"rule"}),
         (dps.top_supports, PROBLEM, {"k", "count", "progress", "solver"}),
         (dps.best_subset, PROBLEM, {"k", "progress", "solver"}),
         (dps.best_in_bucket, PROBLEM, {"k", "anchor", "mistakes", "progress"}),

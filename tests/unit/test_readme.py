@@ -41,7 +41,8 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         for line in text.splitlines()
         if line.startswith("dpsubset ")
     ]
-    assert [command[0] for command in commands] == ["schema", "schema", "select"]
+    names = [command[0] for command in commands]
+    assert names == ["schema", "schema", "select", "fit", "predict"]
     for command in commands:
         result = CliRunner().invoke(app, command)
         assert result.exit_code == 0, result.output
@@ -50,6 +51,7 @@ def test_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             dps.Schema.from_bounds(bounds, ("cost", 0, 2000)).write("schema.yaml")
     assert Path("release.json").is_file()
     assert Path("statement.md").is_file()
+    assert Path("model.json").is_file()
 
 
 def test_the_bounds_file(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.real import __main__ as program
-from benchmarks.real import peers, settings, sweep, tables, utility
+from benchmarks.real import models, peers, settings, sweep, tables, utility
 
 import dpsubset as dps
 from dpsubset.public import problem
@@ -55,6 +55,27 @@ def test_utility_is_1_for_the_best_set_and_0_for_random_ones(labels: bool):
     assert judge.share(COUNT, 3) == pytest.approx(1.0)
     # Whoever names fewer choices has the fit of these.
     assert judge.utility((0, 2), 3) < 1
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_models_are_judged_by_their_own_predictions(
+    labels: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    loaded = tables.made_up(labels)
+    judge = utility.Judge(loaded)
+    rows = (tables.Row("none", "one", "y", (0, 1) if labels else None),)
+    monkeypatch.setattr(models, "ROWS", rows)
+    monkeypatch.setattr(models, "load", lambda name: loaded)
+    monkeypatch.setattr(models, "judge", lambda name: judge)
+    monkeypatch.setattr(tables, "split", lambda name: "choose")
+    release = dps.fit(loaded.frame, loaded.schema, k=3, epsilon=1e6)
+    y = 2 * loaded.y - 1 if labels else loaded.y
+    share = models.explained(release.model, loaded.frame, y) / models.best("one", 3)
+    assert 0.8 < share <= 1.02
+    assert models.main(["--draws", "1", "--out", str(tmp_path)]) == 0
+    assert "mean, all" in capsys.readouterr().out
+    lines = list(csv.DictReader((tmp_path / "models.csv").open()))
+    assert [float(line["epsilon"]) for line in lines] == [1, 2, 4]
 
 
 def test_the_fit_is_that_of_least_squares_with_an_intercept():

@@ -1,4 +1,5 @@
-"""The command line: ``dpsubset select``, ``schema``, ``mechanisms``, ``audit``, ``warmup``.
+"""The command line: ``dpsubset select``, ``fit``, ``predict``, ``schema``, ``mechanisms``,
+``audit`` and ``warmup``.
 
 Thin over the library, one file a command. Modules that are slow to import are imported by the
 command that needs them, so that ``--help`` is quick.
@@ -14,6 +15,7 @@ import typer
 from .. import __version__
 from . import signals
 from .audit import audit_command
+from .fit import fit_command, predict_command
 from .mechanisms import mechanisms_command
 from .schemas import schema_app
 from .select import select_command
@@ -27,6 +29,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("select")(select_command)
+app.command("fit")(fit_command)
+app.command("predict")(predict_command)
 app.command("mechanisms")(mechanisms_command)
 app.add_typer(schema_app, name="schema", help="Write or check a schema: the public bounds file.")
 app.command("audit")(audit_command)

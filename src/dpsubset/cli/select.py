@@ -164,8 +164,8 @@ def select_command(
     with guarded(), ExitStack() as stack:
         budget, chance = number(epsilon, "epsilon"), number(delta, "delta")
         check_apart(file, schema, out, statement)
-        release_file = _reserve(out, force, stack)
-        statement_file = _reserve(statement, force, stack)
+        release_file = reserve(out, force, stack)
+        statement_file = reserve(statement, force, stack)
 
         from ..mechanisms import option as parse
         from ..selection import price, select
@@ -198,13 +198,13 @@ def select_command(
             typer.echo("\n".join(map(visible, str(price(file, schema, **asked)).splitlines())))
             typer.echo("Nothing was read but the header, and nothing is spent.")
             return
-        with telling_of_compilation(quiet), _progress_bar(quiet) as progress:
+        with telling_of_compilation(quiet), progress_bar(quiet) as progress:
             release = select(file, schema, progress=progress, **asked)
         # From here on the budget is spent: files come first, and what cannot be written is printed.
         with signals.held():
-            unwritten = _write(release_file, release.to_json() + "\n")
-            lost = [*unwritten, *_write(statement_file, release.statement())]
-        unprinted = _show(release, release_file, statement_file, quiet)
+            unwritten = write(release_file, release.to_json() + "\n")
+            lost = [*unwritten, *write(statement_file, release.statement())]
+        unprinted = show(release, release_file, statement_file, quiet)
         if unprinted and (release_file is None or unwritten):
             # The last resort: public, and ASCII, for a terminal. If this fails too, the exit code
             # says so.
@@ -215,13 +215,14 @@ def select_command(
             fail(f"the release was made, but not all of it was written: {'; '.join(lost)}", 1)
 
 
-def _reserve(path: Path | None, force: bool, stack: ExitStack) -> Output | None:
+def reserve(path: Path | None, force: bool, stack: ExitStack) -> Output | None:
+    """A file that is to be written, if there is one; whatever prevents it is found at once."""
     from .outputs import Output
 
     return None if path is None else stack.enter_context(Output(path, replace=force))
 
 
-def _write(output: Output | None, text: str) -> list[str]:
+def write(output: Output | None, text: str) -> list[str]:
     """Write if asked to; returns what went wrong."""
     if output is None:
         return []
@@ -233,9 +234,7 @@ def _write(output: Output | None, text: str) -> list[str]:
     return []
 
 
-def _show(
-    release: Release, out: Output | None, statement: Output | None, quiet: bool
-) -> str | None:
+def show(release: Release, out: Output | None, statement: Output | None, quiet: bool) -> str | None:
     """Print the release; returns what went wrong."""
     if release.guarantee.seeded:
         trouble(sys.stderr, red("NOT PRIVATE: this draw was made with a fixed seed.\n"))
@@ -256,7 +255,7 @@ _HARD = " (a hard search: docs/engine.md says what can be decided before the nex
 
 
 @contextmanager
-def _progress_bar(quiet: bool) -> Iterator[Callable[[float], None] | None]:
+def progress_bar(quiet: bool) -> Iterator[Callable[[float], None] | None]:
     """A bar on the terminal. It shows percentages only: the number of rows may be private."""
     from rich.console import Console
     from rich.progress import (

@@ -147,8 +147,11 @@ class Scale:
         above, below = (steps / self.half_width).as_integer_ratio()
         first, rest = self.centre.as_integer_ratio()
         bottom = 2 * rest * below
-        tops = (2 * above * (rest * q - first) for q in within)
-        nearest = [(abs(top) + bottom // 2) // bottom * (1 if top > 0 else -1) for top in tops]
+        # Python's integers where int64 could not hold the products.
+        small = 2 * above * (rest * steps + abs(first)) + bottom < 2**62
+        values = np.arange(within.start, max(within.start, within.stop), dtype=np.int64)
+        tops = 2 * above * (rest * values.astype(np.int64 if small else object) - first)
+        nearest = (abs(tops) + bottom // 2) // bottom * np.where(tops > 0, 1, -1)
         found = np.full(2 * steps + 1, steps, dtype=np.int16)
         found[: within.start + steps] = -steps
         found[within.start + steps : within.stop + steps] = nearest

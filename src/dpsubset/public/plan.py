@@ -100,6 +100,10 @@ class Plan:
         """The same for good: rows counted once more must not change what has been drawn."""
         return replace(self, asked=self.scale)
 
+    def with_scale(self, scale: ResponseScale) -> Plan:
+        """The same with this scale in place of the usual one."""
+        return replace(self, asked=scale)._divide()
+
     def _divide(self) -> Plan:
         """With what the scale leaves of epsilon for the selection, and the reach that it asks for,
         unless somebody has said how large predictions may be.
@@ -126,15 +130,21 @@ class Plan:
 
     def price(self) -> Guarantee:
         """What a release costs a unit, computed from the constants that its draws use."""
-        seeded = self.seed is not None
-        found = self.mechanism.guarantee(self.setting, seeded=seeded)
-        if self.scale is not None:
-            neighbours = self.setting.problem.neighbours
-            first = self.scale.rule.guarantee(self.scale_epsilon, neighbours, seeded=seeded)
-            if self.by_rows:
-                first = replace(first, costs={neighbours: first.costs[neighbours]})
-            found = Guarantee.of_parts({SCALE: first, SELECTION: found})
+        parts = self.parts()
+        found = Guarantee.of_parts(parts) if len(parts) > 1 else parts[SELECTION]
         return found.of_rows(self.stated.schema.rows_per_unit)
+
+    def parts(self) -> dict[str, Guarantee]:
+        """What each step costs one row: the scale, if there is one, and the selection."""
+        seeded = self.seed is not None
+        selection = {SELECTION: self.mechanism.guarantee(self.setting, seeded=seeded)}
+        if self.scale is None:
+            return selection
+        neighbours = self.setting.problem.neighbours
+        first = self.scale.rule.guarantee(self.scale_epsilon, neighbours, seeded=seeded)
+        if self.by_rows:
+            first = replace(first, costs={neighbours: first.costs[neighbours]})
+        return {SCALE: first, **selection}
 
     @property
     def scale_epsilon(self) -> Fraction:

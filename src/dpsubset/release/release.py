@@ -21,6 +21,8 @@ from ..public.labels import IMAGES
 from ..public.problem import Neighbours, Problem
 from ..public.schema import Schema
 from ..text import visible
+from .fitted import ReleasedFit
+from .model import Model
 from .scale import ReleasedScale
 from .statement import statement, versions, warnings
 
@@ -40,6 +42,10 @@ class Release:
         What the release costs, and under which neighbours.
     scale : ReleasedScale, optional
         The scale of the response, where one was released before the selection.
+    model : Model, optional
+        What was fitted on the support, where that was asked for.
+    fit : ReleasedFit, optional
+        The noisy sums that the model was made of.
     diagnostics : dict, optional
         NOT PRIVATE counts of the search, if they were asked for by that name; no export has them.
     """
@@ -56,6 +62,8 @@ class Release:
     details: Sequence[str] = ()
     randomness: str = SYSTEM_NOISE
     scale: ReleasedScale | None = None
+    model: Model | None = None
+    fit: ReleasedFit | None = field(default=None, repr=False)
     diagnostics: dict[str, int] | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,6 +75,8 @@ class Release:
             "features": list(self.features),
             "support": None if self.support is None else list(self.support),
             **({} if self.scale is None else {"scale": self.scale.to_dict()}),
+            **({} if self.model is None else {"model": self.model.to_dict()}),
+            **({} if self.fit is None else {"fit": self.fit.to_dict()}),
             "guarantee": {
                 "private": g.private,
                 "seeded": g.seeded,
@@ -148,6 +158,7 @@ def _summary(release: Release) -> tuple[str, list[str], list[str]]:
             f"Guarantee: {g}; unit of privacy: {schema.protected}",
             *([f"Cost: {', '.join(costs)}"] if costs else []),
             *([f"Released first: {release.scale}"] if release.scale else []),
+            *(str(release.model).splitlines() if release.model else []),
         ],
     )
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +57,7 @@ def statement(release: Release) -> str:
         _released(release),
         "",
         *_scale_lines(release),
+        *_model_lines(release),
         "## Guarantee",
         "",
         *_guarantee_lines(g, schema),
@@ -74,6 +76,7 @@ def statement(release: Release) -> str:
         else "- Noise was drawn from a seeded, reproducible stream.",
         *([f"- In every candidate set by declaration: {', '.join(always)}."] if always else []),
         *_scale_noise_lines(release),
+        *_fit_noise_lines(release),
         "",
         "## Pre-processing",
         "",
@@ -84,6 +87,7 @@ def statement(release: Release) -> str:
         *_label_lines(schema, problem),
         "- Values are scaled to [-1, 1] and rounded to multiples of 1/32767.",
         *_rescaling_lines(release),
+        *_fit_clip_lines(release),
         "",
         "| variable | low | high |" + " also declared |" * bool(also),
         "|---|---|---|" + "---|" * bool(also),
@@ -132,12 +136,42 @@ def _scale_lines(release: Release) -> list[str]:
         "These numbers are public from now on."
     ]
     if g.proven:
-        first, second = (shown_cost(part.costs[g.neighbours]) for _, part in g.parts)
-        lines.append(
-            f"The scale costs {first}; the selection costs {second}; in all "
-            f"{shown_cost(g.costs[g.neighbours])}."
+        names = dict(zip(_STEPS, g.parts, strict=False))
+        each = "; ".join(
+            f"{name} costs {shown_cost(part.costs[g.neighbours])}"
+            for name, (_, part) in names.items()
         )
+        lines.append(f"{each[0].upper()}{each[1:]}; in all {shown_cost(g.costs[g.neighbours])}.")
     return [" ".join(lines), ""]
+
+
+#: The steps of a release that has a scale, in order.
+_STEPS = ("the scale", "the selection", "the fit")
+
+
+def _model_lines(release: Release) -> list[str]:
+    """The coefficients, and what their intervals are of."""
+    model = release.model
+    if model is None:
+        return []
+    return [
+        "## Model",
+        "",
+        f"Released too: {release.fit.summary if release.fit else 'sums of products'}. From these "
+        f"sums alone follows a linear model of {code(release.schema.response.name)}, with an R2 of "
+        f"about {model.r2:.2f} on this table:",
+        "",
+        "| column | coefficient | 95 % interval | standardised |",
+        "|---|---|---|---|",
+        *(f"| {' | '.join(map(markdown, row))} |" for row in model.rows()),
+        "",
+        "Coefficients are in units of the response a unit of the column, and shrunk towards 0 "
+        "where noise is large. Intervals are for the population that the rows are a sample of: "
+        "they include sampling, with errors of equal variance, and the noise for privacy. They are "
+        "not corrected for the selection. The first level of a category is what its other levels "
+        "are compared with; a missing one counts as it, unless it has an indicator.",
+        "",
+    ]
 
 
 def _scale_noise_lines(release: Release) -> list[str]:
@@ -149,6 +183,27 @@ def _scale_noise_lines(release: Release) -> list[str]:
         "- Scale of the response: quantiles by the exponential mechanism over all 65535 values "
         "that a response can have within its bounds, each with its rank error for a score."
         f"{noise}"
+    ]
+
+
+def _fit_noise_lines(release: Release) -> list[str]:
+    if release.fit is None:
+        return []
+    d, deviation = release.fit.entries.d, release.fit.deviation
+    return [
+        f"- Fit: `noisy-moments`, {release.fit.summary}: {d} of them, with a deviation of "
+        f"{deviation:.4g} each, where one row counts from -1 to 1."
+    ]
+
+
+def _fit_clip_lines(release: Release) -> list[str]:
+    if release.fit is None or release.fit.clip is None or release.scale is None:
+        return []
+    clip, show = replace(release.scale, exact=release.fit.clip), release.scale.shown
+    low, high = map(show, clip.clipped)
+    return [
+        f"- For the fit the response was clipped to between {low} and {high} instead, from the "
+        "same released scale and public facts."
     ]
 
 

@@ -96,7 +96,7 @@ class Digest:
     @classmethod
     def from_moments(cls, moments: Moments, constant: int = 0) -> Digest:
         """All of X'X at hand, with the column of an intercept of this value, if it is not 0."""
-        products = _with_constant(moments, constant)
+        products = with_constant(moments, constant)
         p = moments.p + (constant != 0)
         return cls(
             columns=products,
@@ -167,7 +167,7 @@ class Digest:
         self.slot[missing] = np.arange(used, used + len(missing))
 
 
-def _with_constant(moments: Moments, constant: int) -> Ints:
+def with_constant(moments: Moments, constant: int) -> Ints:
     """The products, with what the column before the response has to hold.
 
     A column that is not wanted stays where it is: nobody asks for it.

@@ -6,6 +6,7 @@ not pickled, and only `read` and `count_response` touch values: neither fails be
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..errors import ArgumentError, TableError
 from ..public.design import Design
 from ..public.problem import Problem
 from ..public.schema import Schema
-from .digest import Digest
+from .digest import Digest, with_constant
 from .moments import Block, Moments
 from .response import counted, rescaled, rescaled_schema
 from .sources import Progress, Table, open_table
@@ -113,6 +114,37 @@ class SealedTable:
         if self._records or wide:
             return Digest.from_records(schema, blocks, constant)
         return Digest.from_moments(Moments.from_blocks(schema, blocks, constant), constant)
+
+    def read_support(
+        self,
+        part: Schema,
+        constant: int,
+        progress: Progress | None = None,
+        images: NDArray[np.int16] | None = None,
+    ) -> Moments:
+        """Exact sums of the columns of some features, whose schema is ``part``; the response in a
+        scale of its own, as in `read`.
+        """
+        names = list(self._schema.feature_names)
+        features = [names.index(name) for name in part.feature_names]
+        if self._moments is not None:
+            return _part_of(self._moments, self._schema, features, constant)
+        assert self._table is not None
+        whole = self._table.blocks(progress) if self._kept is None else iter(self._kept)
+        blocks: Iterator[Block] = ((x[:, features], y) for x, y in whole)
+        schema = part
+        if images is not None:
+            blocks, schema = rescaled(part, blocks, images), rescaled_schema(part)
+        return Moments.from_blocks(schema, blocks, constant)
+
+
+def _part_of(moments: Moments, schema: Schema, features: list[int], constant: int) -> Moments:
+    """Of some features, in the order that their own schema has."""
+    columns = Design.of(schema).columns
+    places = [i for i, column in enumerate(columns) if column.feature in features]
+    products = with_constant(moments, constant)
+    kept = [*places, -2, -1]
+    return Moments(products[np.ix_(kept, kept)], moments.n, moments.fingerprint, constant)
 
 
 def _of_schema(moments: Moments, schema: Schema) -> Moments:

@@ -45,14 +45,14 @@ class DelimitedTable:
 
     def __init__(
         self, path: Path, schema: Schema, *, delimiter: str, compression: str | None,
-        piece: int = _PIECE, longest: int = LONGEST_LINE,
+        piece: int = _PIECE, longest: int = LONGEST_LINE, beside: bool = False,
     ) -> None:  # fmt: skip
         self._path, self._delimiter, self._compression = path, delimiter, compression
         self._piece, self._longest = piece, longest
         names = self.header(path, delimiter, compression)
-        check_columns(names, schema, path.name)
-        self._fields = len(names)
-        wanted = [*schema.feature_names, schema.response.name]
+        check_columns(names, schema, path.name, beside)
+        self._fields, self._beside = len(names), beside
+        wanted = [*schema.feature_names, *([] if beside else [schema.response.name])]
         self._wanted = np.array([names.index(name) for name in wanted], dtype=np.int64)
         self._readers = readers(schema)
         self._quotes = [_has_quote(column) for column in (*schema.features, schema.response)]
@@ -87,7 +87,10 @@ class DelimitedTable:
 
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Pieces of the file, cut at ends of lines."""
-        for *x, y in self._columns(slice(None), progress):
+        for columns in self._columns(slice(None), progress):
+            if self._beside:
+                columns.append(np.full(len(columns[0]), np.nan))
+            *x, y = columns
             yield np.column_stack(x), y
 
     def responses(self, progress: Progress | None = None) -> Iterator[NDArray[np.float64]]:
@@ -129,7 +132,7 @@ class DelimitedTable:
 
     def _records(self, text: bytes, which: slice) -> Iterator[list[NDArray[np.float64]]]:
         data = np.frombuffer(text, dtype=np.uint8)
-        wanted, readers = self._wanted[which], self._readers[which]
+        wanted, readers = self._wanted[which], self._readers[: len(self._wanted)][which]
         width, at = len(wanted), 0
         # Rows of a block are bounded, however short the lines are.
         starts = np.zeros((width, min(batch_rows(width), text.count(b"\n") + 1)), dtype=np.int64)

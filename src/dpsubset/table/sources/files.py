@@ -33,12 +33,15 @@ def _kind(path: Path) -> tuple[str, str | None]:
     return _DELIMITERS[ending], compression
 
 
-def open_file(path: Path, schema: Schema) -> Table:
-    """Open a Parquet or delimited file and check its header."""
+def open_file(path: Path, schema: Schema, *, beside: bool = False) -> Table:
+    """Open a Parquet or delimited file and check its header.
+
+    The response may be ``beside`` the file, which then need not have it: it is missing everywhere.
+    """
     kind, compression = _kind(path)
     if kind == "parquet":
-        return ParquetTable(path, schema)
-    return DelimitedTable(path, schema, delimiter=kind, compression=compression)
+        return ParquetTable(path, schema, beside=beside)
+    return DelimitedTable(path, schema, delimiter=kind, compression=compression, beside=beside)
 
 
 def first_line(path: Path) -> list[str]:

@@ -9,14 +9,14 @@ from ...errors import TableError, did_you_mean
 from ...public.schema import Schema
 
 
-def check_columns(present: Sequence[str], schema: Schema, what: str) -> None:
-    """Every declared column must be there, once.
+def check_columns(present: Sequence[str], schema: Schema, what: str, beside: bool = False) -> None:
+    """Every declared column must be there, once; the response unless it stands ``beside``.
 
     The error quotes names of the schema, never those of the table: the first line of a file without
     a header is a person's record.
     """
     counts = Counter(present)
-    wanted = [*schema.feature_names, schema.response.name]
+    wanted = [*schema.feature_names, *([] if beside else [schema.response.name])]
     missing = [name for name in wanted if not counts[name]]
     if missing:
         # Nearest among declared names that are there: the response may be misspelt.

@@ -67,14 +67,15 @@ class _Part:
 class ParquetTable:
     """A Parquet file whose columns have been checked against a schema."""
 
-    def __init__(self, path: Path, schema: Schema) -> None:
+    def __init__(self, path: Path, schema: Schema, *, beside: bool = False) -> None:
         self._path = path
-        self._names = [*schema.feature_names, schema.response.name]
-        self._readers: dict[str, Reader] = dict(zip(self._names, readers(schema), strict=True))
+        self._names = [*schema.feature_names, *([] if beside else [schema.response.name])]
+        self._beside = beside
+        self._readers: dict[str, Reader] = dict(zip(self._names, readers(schema), strict=False))
         with _open(path) as file:
             kinds = file.schema_arrow
             self._rows = int(file.metadata.num_rows)
-            check_columns(list(kinds.names), schema, path.name)
+            check_columns(list(kinds.names), schema, path.name, beside)
             for name in self._names:
                 kind = kinds.field(name).type
                 of_dates = self._readers[name].dates
@@ -100,7 +101,10 @@ class ParquetTable:
 
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Batches of rows."""
-        for *x, y in self._batches(self._names, self._parts, progress):
+        for columns in self._batches(self._names, self._parts, progress):
+            if self._beside:
+                columns.append(np.full(len(columns[0]), np.nan))
+            *x, y = columns
             yield np.column_stack(x), y
 
     def responses(self, progress: Progress | None = None) -> Iterator[NDArray[np.float64]]:

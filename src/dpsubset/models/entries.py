@@ -1,0 +1,183 @@
+"""Entries: which sums of products a fit releases, and how a model's moments are made of them.
+
+A model has columns u_1, ..., u_m with values between -S and S, S = 32767: a number as the door has
+it; S where a feature has a level or lacks a value, and else -S. The first level of a category is
+what the others are compared with and has no column. The constant column, the last, is S.
+
+Released are sums over the records of the following, each an integer between -S^2 and S^2:
+
+==================== =================== ===================================================
+what                 of one record       for
+==================== =================== ===================================================
+sums                 u_a S               every column
+squares              2 u_a^2 - S^2       numbers; of other columns the square is S^2
+products             u_a u_b             pairs of columns of different features
+with the response    u_a y, S y          every column and the constant
+square of that       2 y^2 - S^2         what is left to explain
+number of rows       S^2                 where it is private
+==================== =================== ===================================================
+
+All else follows. Of two levels of one feature one is on at most, so u_a u_b is -S (u_a + u_b + S),
+and beside an indicator that is on the number is 0. `proofs/noisy-moments.md` counts on this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..public.design import Design, ModelColumn
+from ..public.layout import STEPS
+from ..public.schema import Schema
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: The largest size of an entry of one record.
+LARGEST = STEPS**2
+
+
+def of_support(schema: Schema, design: Design, support: Sequence[int]) -> Schema:
+    """The schema of a support's features alone; of no feature, that of the first."""
+    names = {design.features[j].name for j in design.features_of(support)}
+    kept = tuple(c for c in schema.features if c.name in names) or schema.features[:1]
+    return replace(schema, columns=kept)
+
+
+def model_columns(design: Design) -> tuple[int, ...]:
+    """Positions of a design's columns that a model has: all but first levels."""
+    return tuple(i for i, column in enumerate(design.columns) if column.level != 0)
+
+
+@dataclass(frozen=True)
+class Entries:
+    """What is released of the moments of some columns. Public.
+
+    Attributes
+    ----------
+    columns : tuple of ModelColumn
+        Those of the model, without its constant.
+    places : tuple of int
+        Where they are among all columns behind the door.
+    counted : bool
+        Whether the number of rows is private, and so released with the others.
+    """
+
+    columns: tuple[ModelColumn, ...]
+    places: tuple[int, ...]
+    counted: bool
+
+    @classmethod
+    def of(cls, design: Design, counted: bool, empty: bool = False) -> Entries:
+        """Of the schema of a support; ``empty`` if that has no choice, and the schema one."""
+        places = () if empty else model_columns(design)
+        return cls(tuple(design.columns[i] for i in places), places, counted)
+
+    @property
+    def m(self) -> int:
+        """How many columns a model has, beside its constant."""
+        return len(self.columns)
+
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """Columns that are numbers."""
+        return tuple(a for a, column in enumerate(self.columns) if column.kind == "value")
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs whose products are released."""
+        return tuple(pair for pair in combinations(range(self.m), 2) if not self._of_one(*pair))
+
+    @property
+    def d(self) -> int:
+        """How many sums are released."""
+        return 2 * self.m + len(self.numbers) + len(self.pairs) + 2 + self.counted
+
+    def _of_one(self, a: int, b: int) -> bool:
+        return self.columns[a].feature == self.columns[b].feature
+
+    def values(self, products: Ints, n: int) -> list[int]:
+        """The sums, exactly, from those of the door: its columns, the constant S, the response."""
+        # Beyond int64 for the longest tables.
+        found: NDArray[Any] = products[np.ix_([*self.places, -2, -1], [*self.places, -2, -1])]
+        found = found.astype(object)
+        for a, column in enumerate(self.columns):
+            if column.kind != "value":  # 0 or S becomes -S or S
+                found[a] = 2 * found[a] - found[-2]
+                found[:, a] = 2 * found[:, a] - found[:, -2]
+        sums = [found[a, -2] for a in range(self.m)]
+        squares = [2 * found[a, a] - n * LARGEST for a in self.numbers]
+        products_ = [found[a, b] for a, b in self.pairs]
+        response = [found[a, -1] for a in range(self.m)] + [found[-2, -1]]
+        rest = 2 * found[-1, -1] - n * LARGEST
+        rows = [n * LARGEST] if self.counted else []
+        return [int(v) for v in (*sums, *squares, *products_, *response, rest, *rows)]
+
+    @cached_property
+    def _map(self) -> tuple[Ints, Ints, Ints, Floats, Floats]:
+        """X'X by rows, columns, entries and weights; and what is a multiple of n."""
+        m, rows = self.m, []
+        of_n = np.zeros((m + 1, m + 1))
+        of_n[m, m] = 1
+        rows += [(a, m, a, 1.0) for a in range(m)]
+        for t, a in enumerate(self.numbers, start=m):
+            rows.append((a, a, t, 0.5))
+            of_n[a, a] = 0.5
+        for a in set(range(m)) - set(self.numbers):
+            of_n[a, a] = 1
+        for t, (a, b) in enumerate(self.pairs, start=m + len(self.numbers)):
+            rows.append((a, b, t, 1.0))
+        for a, b in combinations(range(m), 2):
+            if not self._of_one(a, b):
+                continue
+            # Neither of two levels, or of a number and the place where it is missing, is on with
+            # the other.
+            both = [c for c in (a, b) if c not in self.numbers]
+            if len(both) == 2:
+                rows += [(a, b, a, -1.0), (a, b, b, -1.0)]
+                of_n[a, b] = of_n[b, a] = -1
+            else:
+                (number,) = {a, b} - set(both)
+                rows.append((a, b, number, -1.0))
+        if self.counted:
+            i, j = np.nonzero(np.triu(of_n))
+            rows += [(int(a), int(b), self.d - 1, float(of_n[a, b]))
+                     for a, b in zip(i, j, strict=True)]  # fmt: skip
+            of_n = np.zeros_like(of_n)
+        # Both triangles.
+        rows += [(b, a, t, w) for a, b, t, w in rows if a != b]
+        first, second, entry, weight = (np.array(part) for part in zip(*rows, strict=True)) if (
+            rows
+        ) else (np.empty(0, dtype=np.int64),) * 4  # fmt: skip
+        return first, second, entry, weight.astype(np.float64), of_n
+
+    def moments(self, released: Sequence[int], n: int | None) -> tuple[Floats, Floats, float]:
+        """X'X and X'y with the constant last, and y'y, in scaled units; ``n`` where public."""
+        v = np.array([value / LARGEST for value in released])
+        first, second, entry, weight, of_n = self._map
+        gram = of_n * (0 if n is None else n)
+        np.add.at(gram, (first, second), weight * v[entry])
+        start = self.m + len(self.numbers) + len(self.pairs)
+        c = v[start : start + self.m + 1]
+        rows = float(v[-1]) if n is None else float(n)
+        return gram, c, (float(v[start + self.m + 1]) + rows) / 2
+
+    def noise_map(self, theta: Floats) -> Floats:
+        """W with X'y - X'X theta moving by W z if the entries move by z: one row a column."""
+        first, second, entry, weight, _ = self._map
+        found = np.zeros((self.m + 1, self.d))
+        np.add.at(found, (first, entry), -weight * theta[second])
+        start = self.m + len(self.numbers) + len(self.pairs)
+        found[np.arange(self.m + 1), start + np.arange(self.m + 1)] += 1
+        return found
+
+
+def most_entries(columns: int) -> int:
+    """How many sums a model of so many columns has, at most, with a private number of rows."""
+    return 3 * columns + columns * (columns - 1) // 2 + 3

@@ -1,0 +1,99 @@
+"""FitRule: how a release that has a model divides epsilon, and how wide a fit clips. Public.
+
+What selects best is too narrow to predict with: for a selection a response is clipped at half the
+half-distance of its deciles. A model is fitted on a wider clip, the wider the less noise there is:
+with r the deviation of a noisy sum over the number of rows, at
+
+    0.3 / sqrt(r) half-distances around their middle, from 1 to 10,
+
+and never beyond the declared bounds. docs/model.md has the measurements.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ..arguments import shortest
+from ..errors import ArgumentError
+from ..privacy.scale import Scale, ScaleRule
+from ..public.layout import STEPS
+from ..public.problem import Neighbours
+from ..public.response_scale import ResponseScale
+from .noisy_moments import usual_deviation
+
+#: Of epsilon: for a scale of the response, for the fit; the selection has the rest.
+SCALE_SHARE, FIT_SHARE = Fraction(1, 10), Fraction(6, 10)
+
+#: Of what is released of the response: its deciles.
+_OUTER = (Fraction(1, 10), Fraction(9, 10))
+
+_WIDTH, _LEAST, _MOST = 0.3, 1.0, 10.0
+#: Where the number of rows is private, and no rule may look at it.
+_USUAL = Fraction(3)
+
+
+@dataclass(frozen=True)
+class FitRule:
+    """How much of epsilon a fit takes, and how wide it clips.
+
+    Attributes
+    ----------
+    share : Fraction
+        Of epsilon, for the fit.
+    width : Fraction, optional
+        Where the response is clipped, in half-distances of its released quantiles; by default the
+        public rule above.
+    """
+
+    share: Fraction = FIT_SHARE
+    width: Fraction | None = None
+
+    def __post_init__(self) -> None:
+        share = shortest(self.share)
+        if share is None or not Fraction(1, 1000) <= share <= 1 - Fraction(1, 1000):
+            raise ArgumentError("the share of a FitRule must lie between 0.001 and 0.999")
+        object.__setattr__(self, "share", share)
+        if self.width is not None:
+            width: Any = shortest(self.width)
+            if width is None or width <= 0:
+                raise ArgumentError("the width of a FitRule must be greater than 0")
+            object.__setattr__(self, "width", width)
+
+    def usual_scale(self) -> ResponseScale:
+        """What is released of the response if nobody says so: always two quantiles, since a median
+        tells no width.
+        """
+        share = min(SCALE_SHARE / (1 - self.share), Fraction(1, 2))
+        return ResponseScale(ScaleRule(_OUTER, Fraction(1, 2)), share)
+
+    def scale(
+        self, released: Scale | None, rule: ScaleRule | None, n: int | None, d: int,
+        epsilon: Fraction, neighbours: Neighbours,
+    ) -> Scale | None:  # fmt: skip
+        """Centre and half-width of the clip of a fit, from the scale that was released.
+
+        None stands for the declared bounds: without a scale, and after a median, which tells no
+        width.
+        """
+        if released is None or rule is None or len(rule.shares) < 2:
+            return None
+        low, high = min(released.quantiles), max(released.quantiles)
+        half = max(rule.least, Fraction(high - low, 2))
+        width = half * self._width(n, d, epsilon, neighbours)
+        centre = Fraction(low + high, 2)
+        below = max(Fraction(-STEPS), centre - width)
+        above = min(Fraction(STEPS), centre + width)
+        return Scale((below + above) / 2, (above - below) / 2, released.quantiles)
+
+    def _width(self, n: int | None, d: int, epsilon: Fraction, neighbours: Neighbours) -> Fraction:
+        if self.width is not None:
+            return self.width
+        if n is None:
+            return _USUAL
+        noise = usual_deviation(d, float(epsilon), neighbours) / max(n, 1)
+        # In eighths: a public number that people can read.
+        width = min(max(_WIDTH / math.sqrt(noise), _LEAST), _MOST)
+        return Fraction(round(8 * width), 8)

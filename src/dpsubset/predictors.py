@@ -1,0 +1,246 @@
+"""scikit-learn: a regressor and a classifier on k columns, selected and fitted in one release.
+
+Thin over :func:`dpsubset.fit`. As in the selector, nothing in ``fit`` fails because of a cell or
+quotes one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .errors import ArgumentError
+from .estimators import as_declared, checked, mask, rectangle
+from .fitting import fit
+from .mechanisms import Mechanism
+from .models.rule import FitRule
+from .public.response_scale import ResponseScale
+from .public.schema import Bounds, Schema
+from .release.model import Model
+from .table.sources.frames import is_frame
+
+
+class _Predictor(BaseEstimator):  # type: ignore[misc]
+    """What regressor and classifier share."""
+
+    def __init__(
+        self,
+        k: int | None = None,
+        epsilon: float | Fraction | Decimal | None = None,
+        *,
+        bounds: Bounds | None = None,
+        schema: Schema | str | Path | None = None,
+        rule: FitRule | None = None,
+        delta: float | Fraction | Decimal = 0,
+        mechanism: str | Mechanism = "permute-and-flip",
+        options: Mapping[str, Any] | None = None,
+        allow_unproven: bool = False,
+        loss: str | None = None,
+        threshold: float | None = None,
+        constraint: str = "box",
+        reach: float | None = None,
+        radius: float | None = None,
+        ridge: float = 0.0,
+        neighbours: str = "replace-one",
+        sensitivity: str = "sharp",
+        response_scale: str | ResponseScale | None = None,
+        always_include: Iterable[int | str] = (),
+        seed: int | None = None,
+        node_limit: int | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        self.k = k
+        self.epsilon = epsilon
+        self.bounds = bounds
+        self.schema = schema
+        self.rule = rule
+        self.delta = delta
+        self.mechanism = mechanism
+        self.options = options
+        self.allow_unproven = allow_unproven
+        self.loss = loss
+        self.threshold = threshold
+        self.constraint = constraint
+        self.reach = reach
+        self.radius = radius
+        self.ridge = ridge
+        self.neighbours = neighbours
+        self.sensitivity = sensitivity
+        self.response_scale = response_scale
+        self.always_include = always_include
+        self.seed = seed
+        self.node_limit = node_limit
+        self.time_limit = time_limit
+
+    #: Whether the response has labels.
+    _of_labels = False
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Make one release from X and y. Costs epsilon."""
+        X, named, asked = checked(self, X, y)
+        if getattr(y, "ndim", 1) == 2:
+            # scikit-learn's own words, which its checks look for.
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected",
+                DataConversionWarning,
+                stacklevel=2,
+            )
+        self._refuse_other_responses(asked["schema"])
+        release = fit(named, y=y, **asked)
+        if release.model is None:
+            raise ArgumentError(
+                f"{release.mechanism} released no set of columns, so there is no model. What it "
+                "would have cost is spent"
+            )
+        self.release_, self.support_ = release, mask(release, X, named)
+        self.coef_ = np.array(list(release.model.coefficients.values()))
+        self.coef_names_ = np.array(list(release.model.coefficients), dtype=object)
+        self.intercept_ = release.model.intercept
+        return self
+
+    @property
+    def _model(self) -> Model:
+        model = self.release_.model
+        assert model is not None  # or `fit` would have said so
+        return model
+
+    def _refuse_other_responses(self, schema: Schema | None) -> None:
+        labels = self.bounds.labels if schema is None and isinstance(self.bounds, Bounds) else None
+        if isinstance(schema, Schema):
+            labels = schema.response.labels
+        if (labels is not None) != self._of_labels:
+            raise ArgumentError(
+                f"{type(self).__name__} needs a response with two labels: declare them"
+                if self._of_labels
+                else f"{type(self).__name__} is for a response with bounds; for labels there is "
+                "PrivateSubsetClassifier"
+            )
+
+    def _rows(self, X: Any) -> Any:
+        """X as the model takes it."""
+        check_is_fitted(self)
+        X = rectangle(X, self.n_features_in_)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        if is_frame(X):
+            if not hasattr(self, "feature_names_in_"):
+                return X.to_numpy()
+            return as_declared(X, self.release_.schema)
+        return X
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        # Missing and unreadable cells go where the schema's rule says.
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        tags.input_tags.sparse = True
+        tags.non_deterministic = self.seed is None
+        return tags
+
+
+class PrivateSubsetRegressor(RegressorMixin, _Predictor):  # type: ignore[misc]
+    """A linear model on k columns, under differential privacy.
+
+    Every ``fit`` is a release and costs epsilon, of scale, selection and coefficients together; the
+    costs of several fits on the same records add up. Place it on the raw frame: a step before it
+    that learns from the data makes the guarantee false. Predictions for rows that are not the
+    table's cost nothing more; for the table's own they are as private as the rows they are of.
+
+    Parameters
+    ----------
+    k : int
+        How many columns to select. Has to be given.
+    epsilon : number
+        The privacy budget of one fit. Has to be given.
+    bounds : Bounds, optional
+        Public bounds of X and y. Either this or ``schema`` has to be given.
+    schema : Schema or path of a bounds file, optional
+        Public description of the columns, as for :class:`dpsubset.PrivateSubsetSelector`.
+    rule : FitRule, optional
+        How much of epsilon the coefficients take, and how wide the response is clipped for them.
+    delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge, \
+neighbours, sensitivity, response_scale, always_include, seed, node_limit, time_limit
+        As in :func:`dpsubset.select`.
+
+    Attributes
+    ----------
+    release_ : Release
+        What was released, with its guarantee and the privacy statement; ``release_.model`` has the
+        intervals.
+    support_ : array of bool, shape (n_features_in_,)
+        Which columns of X were selected.
+    coef_ : array
+        Coefficients of the model's columns, whose names are in ``coef_names_``: a category has
+        several.
+    intercept_ : float
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Names of the columns of X, if it had names.
+    """
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Predictions in units of the response."""
+        rows = self._rows(X)
+        return self._model.predict(rows)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Under noise, on the small tables of scikit-learn's checks.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+class PrivateSubsetClassifier(ClassifierMixin, _Predictor):  # type: ignore[misc]
+    """A linear model of two labels on k columns, under differential privacy.
+
+    Takes the parameters of :class:`PrivateSubsetRegressor` and has its attributes; labels are
+    declared, by ``bounds`` or ``schema``, and never come from the data.
+
+    Attributes
+    ----------
+    classes_ : array
+        Both labels, in the order that they were declared in.
+    """
+
+    _of_labels = True
+
+    def fit(self, X: Any, y: Any = None) -> PrivateSubsetClassifier:
+        """Make one release from X and y. Costs epsilon."""
+        super().fit(X, y)
+        labels = self.release_.schema.response.labels
+        assert labels is not None
+        self.classes_ = np.array(labels)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Of both labels, in the order that they were declared in: of a linear model, clipped."""
+        rows = self._rows(X)
+        second = self._model.probabilities(rows)
+        return np.column_stack([1 - second, second])
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Above 0 for the second label."""
+        rows = self._rows(X)
+        return self._model.scores(rows)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likelier label."""
+        second = self.decision_function(X) > 0
+        found: NDArray[Any] = self.classes_[second.astype(int)]
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.poor_score = True
+        return tags

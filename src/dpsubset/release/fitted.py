@@ -1,0 +1,128 @@
+"""ReleasedFit: noisy sums of the selected columns, and the model that is made of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..models.entries import Entries
+from ..models.solve import QUANTILE, Solution
+from ..privacy.scale import Scale
+from ..public.schema import Schema
+from ..table.door import STEPS
+from .model import Model, Term, names_of
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ReleasedFit:
+    """What was released for a model. Public.
+
+    Attributes
+    ----------
+    schema : Schema
+        Of the selected features and the response.
+    entries : Entries
+        Which sums were released.
+    released : tuple of int
+        These, noise included.
+    n : int, optional
+        The number of rows, where it is public.
+    clip : Scale, optional
+        How the response was centred and clipped; without one, by its declared bounds.
+    deviation : float
+        Of the noise of each sum, in scaled units.
+    summary : str
+        Of the mechanism, for the privacy statement.
+    share : Fraction
+        Of epsilon, that it took.
+    """
+
+    schema: Schema
+    entries: Entries
+    released: tuple[int, ...]
+    n: int | None
+    clip: Scale | None
+    deviation: float
+    summary: str
+    share: Fraction
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """What counts as -1 and 1 of the response in the fit, after its transform."""
+        low, high = self.schema.response.scaled_span
+        middle, half = low / 2 + high / 2, high / 2 - low / 2
+        if self.clip is None:
+            return low, high
+        centre = middle + float(self.clip.centre) / STEPS * half
+        width = float(self.clip.half_width) / STEPS * half
+        return centre - width, centre + width
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "mechanism": "noisy-moments",
+            "sums": [str(value) for value in self.released],
+            "deviation": self.deviation,
+            "response_span": list(self.span),
+            "share": str(self.share),
+        }
+
+
+def units_of(fitted: ReleasedFit) -> tuple[Floats, Floats]:
+    """From scaled coefficients to the user's: a matrix and a shift, the intercept last."""
+    entries, schema = fitted.entries, fitted.schema
+    low, high = fitted.span
+    half, middle = high / 2 - low / 2, high / 2 + low / 2
+    units = np.zeros((entries.m + 1, entries.m + 1))
+    units[-1, -1] = half
+    for a, column in enumerate(entries.columns):
+        # u = (value - centre) / width for numbers, 2 x - 1 for levels that are on or off.
+        centre, width = 0.5, 0.5
+        if column.kind == "value":
+            first, last = schema.features[column.feature].scaled_span
+            centre, width = first / 2 + last / 2, last / 2 - first / 2
+        units[a, a] = half / width
+        units[-1, a] = -half * centre / width
+    shift = np.zeros(entries.m + 1)
+    shift[-1] = middle
+    return units, shift
+
+
+def model_of(
+    fitted: ReleasedFit,
+    solution: Solution,
+    positions: tuple[int, ...],
+    width: int,
+    guarantee: str,
+) -> Model:
+    """The model in the user's units."""
+    units, shift = units_of(fitted)
+    values, plain = units @ solution.theta + shift, solution.plain + shift
+    names = [name for name, _ in names_of(fitted.schema)] if fitted.entries.m else []
+    sizes = solution.theta[:-1] * solution.spread / solution.response_spread
+    terms = []
+    for i, name in enumerate([*names, "(intercept)"]):
+        both, alone = (QUANTILE * float(deviation[i]) for deviation in
+                       (solution.of_both, solution.of_table))  # fmt: skip
+        centre = float(plain[i])
+        terms.append(
+            Term(
+                name,
+                float(values[i]),
+                (centre - both, centre + both),
+                (centre - alone, centre + alone),
+                float(sizes[i]) if i < len(names) else 0.0,
+            )
+        )
+    low, high = fitted.span
+    clipped = None if fitted.clip is None else (low, high)
+    *columns, constant = terms
+    return Model(
+        tuple(columns), constant, solution.r2, fitted.schema, positions, width, clipped, guarantee
+    )

@@ -1,0 +1,326 @@
+"""Model: what was fitted on a released support, in the user's own units.
+
+    prediction = intercept + sum of coefficient * column
+
+over the columns of the model: a number (its logarithm or square root, where that was declared), or
+1 where a category has a level and else 0; the first level is what the others are compared with.
+Everything here was made of what was released, and may be published.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError, DpsubsetError, TableError
+from ..public.design import Design, ModelColumn
+from ..public.layout import STEPS
+from ..public.schema import Column, Schema
+from ..table.door import Door
+from ..table.sources.features import feature_blocks
+from ..text import visible
+
+FORMAT = "dpsubset model 1"
+
+#: How a file with infinite ends says so: JSON has no such number.
+_OPEN = None
+
+
+@dataclass(frozen=True)
+class Term:
+    """A coefficient of a model.
+
+    Attributes
+    ----------
+    name : str
+        The feature, with its level where it has some: ``ward = medicine``.
+    coefficient : float
+        In units of the response a unit of the column, shrunk towards 0 where noise is large.
+    interval : pair of floats
+        95 % confidence interval of the coefficient in the population that the rows were drawn from:
+        sampling and the noise for privacy.
+    table_interval : pair of floats
+        95 % interval of the least squares coefficient of this very table: the noise alone.
+    standardised : float
+        Deviations of the response a deviation of the column, as far as these can be told.
+    """
+
+    name: str
+    coefficient: float
+    interval: tuple[float, float]
+    table_interval: tuple[float, float]
+    standardised: float = 0.0
+
+    @property
+    def clear(self) -> bool:
+        """Whether the interval tells the sign."""
+        return self.interval[0] > 0 or self.interval[1] < 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values; an end that is not known is null."""
+        return {
+            "name": self.name,
+            "coefficient": self.coefficient,
+            "interval": _ends(self.interval),
+            "table_interval": _ends(self.table_interval),
+            "standardised": self.standardised,
+        }
+
+
+@dataclass(frozen=True)
+class Model:
+    """A linear model on a released support. Public.
+
+    Attributes
+    ----------
+    terms : tuple of Term
+        One for each column of the model.
+    constant : Term
+        The intercept.
+    r2 : float
+        Share of the response's variance that the model explains on the table, from the same noisy
+        sums: an estimate, between 0 and 1. Of the clipped response, and of its logarithm or square
+        root where that was declared.
+    schema : Schema
+        Of the model's features and the response.
+    positions, width : tuple of int, int
+        Where these features are in an array of all, and how many columns that has.
+    clipped : pair of floats, optional
+        Between which values the response was clipped for the fit, in its units.
+    guarantee : str
+        What the release costs, in words.
+    """
+
+    terms: tuple[Term, ...]
+    constant: Term
+    r2: float
+    schema: Schema
+    positions: tuple[int, ...]
+    width: int
+    clipped: tuple[float, float] | None = None
+    guarantee: str = ""
+
+    @property
+    def intercept(self) -> float:
+        """What is predicted where all columns are 0."""
+        return self.constant.coefficient
+
+    @property
+    def coefficients(self) -> dict[str, float]:
+        """By name of the model's columns."""
+        return {term.name: term.coefficient for term in self.terms}
+
+    @property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """95 % confidence intervals: sampling and noise."""
+        return {term.name: term.interval for term in self.terms}
+
+    @property
+    def table_intervals(self) -> dict[str, tuple[float, float]]:
+        """95 % intervals of this table's own least squares coefficients: noise alone."""
+        return {term.name: term.table_interval for term in self.terms}
+
+    @property
+    def standardised(self) -> dict[str, float]:
+        """Deviations of the response a deviation of the column."""
+        return {term.name: term.standardised for term in self.terms}
+
+    def predict(self, data: Any) -> NDArray[np.float64]:
+        """Predictions for the rows of a file, a frame or an array, in units of the response.
+
+        Cells are read, clipped and filled in as they were for the fit. An array has all columns of
+        the fit's table, or those of the model alone.
+        """
+        scores = self.scores(data)
+        response = self.schema.response
+        low, high = response.scaled_span
+        scores = np.clip(scores, low, high)
+        if response.transform == "log":
+            return np.exp(scores)
+        return scores**2 if response.transform == "sqrt" else scores
+
+    def scores(self, data: Any) -> NDArray[np.float64]:
+        """The same before a transform is undone, and not clipped; for labels from -1 to 1 or so."""
+        design, door = Design.of(self.schema), Door(self.schema)
+        kept = [(i, c) for i, c in enumerate(design.columns) if c.level != 0 and self.terms]
+        spans = [_span(column, design.features[column.feature]) for _, column in kept]
+        coefficients = np.array([term.coefficient for term in self.terms])
+        parts = [np.empty(0)]
+        for x in feature_blocks(data, self.schema, self.positions, self.width):
+            cells = np.empty((len(x), door.width))
+            door.records(x, np.full(len(x), np.nan), cells)
+            cells = cells[:, [i for i, _ in kept]] / STEPS
+            for j, (middle, half) in enumerate(spans):
+                cells[:, j] = middle + half * cells[:, j]
+            parts.append(self.intercept + cells @ coefficients)
+        return np.concatenate(parts)
+
+    def probabilities(self, data: Any) -> NDArray[np.float64]:
+        """Of the second label, where the response has labels: a linear model's, within 0 and 1."""
+        if self.schema.response.labels is None:
+            raise ArgumentError("probabilities are for a response with labels")
+        return np.clip((self.scores(data) + 1) / 2, 0.0, 1.0)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything a machine may want to know, as plain values."""
+        return {
+            "format": FORMAT,
+            "response": self.schema.response.name,
+            "guarantee": self.guarantee,
+            "intercept": self.constant.to_dict(),
+            "terms": [term.to_dict() for term in self.terms],
+            "r2": self.r2,
+            "clipped": None if self.clipped is None else list(self.clipped),
+            "schema": self.schema.to_dict(),
+            # A mapping of columns has no order in every program that may copy the file.
+            "order": list(self.schema.feature_names),
+            "positions": list(self.positions),
+            "width": self.width,
+        }
+
+    def to_json(self) -> str:
+        """A model file: the model, public facts, and a digest of both."""
+        facts = self.to_dict()
+        return json.dumps({**facts, "sha256": _digest(facts)}, indent=2, ensure_ascii=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Model:
+        """Read what :meth:`to_json` wrote; an error for anything else, or if it was changed."""
+        facts: Any = None
+        with suppress(ValueError, RecursionError):
+            facts = json.loads(text)
+        if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+            raise ArgumentError("this is no model file of dpsubset, or one of another version")
+        digest = facts.pop("sha256", None)
+        if digest != _digest(facts):
+            raise ArgumentError(
+                "this model file was changed after it was written: its digest does not fit"
+            )
+        with suppress(
+            DpsubsetError, KeyError, TypeError, ValueError, AttributeError, OverflowError
+        ):
+            return cls._of(facts)
+        raise ArgumentError("this model file is damaged, or was not written by dpsubset")
+
+    @classmethod
+    def load(cls, path: str | Path) -> Model:
+        """Read a model file."""
+        try:
+            text = Path(path).read_bytes()
+        except OSError:
+            raise TableError(f"there is no model file {Path(path).name}") from None
+        return cls.from_json(text)
+
+    @classmethod
+    def _of(cls, facts: Mapping[str, Any]) -> Model:
+        schema = Schema.from_dict({**facts["schema"], "patterns": False})
+        by_name = {column.name: column for column in schema.columns}
+        schema = Schema(
+            tuple(by_name[name] for name in facts["order"]), schema.response, schema.unit,
+            schema.bad_cells, schema.rows_per_unit,
+        )  # fmt: skip
+        terms = tuple(_term(entry) for entry in facts["terms"])
+        names = tuple(name for name, _ in names_of(schema)) if terms else ()
+        positions = tuple(int(i) for i in facts["positions"])
+        if names != tuple(term.name for term in terms) or len(positions) != len(schema.features):
+            raise ValueError("terms and schema do not go together")
+        clipped = facts["clipped"]
+        return cls(
+            terms, _term(facts["intercept"]), float(facts["r2"]), schema, positions,
+            int(facts["width"]), None if clipped is None else (float(clipped[0]),
+                                                               float(clipped[1])),
+            str(facts["guarantee"]),
+        )  # fmt: skip
+
+    def rows(self) -> list[tuple[str, str, str, str]]:
+        """For people: name, coefficient, interval, standardised size; the intercept last."""
+        found = [
+            (t.name, _shown(t.coefficient), _between(t.interval), f"{t.standardised:.2f}")
+            for t in self.terms
+        ]
+        constant = self.constant
+        found.append(("(intercept)", _shown(constant.coefficient), _between(constant.interval), ""))
+        return found
+
+    def __str__(self) -> str:
+        """A table of the coefficients."""
+        rows = [("", "coefficient", "95 % interval", "standardised"), *self.rows()]
+        widths = [max(len(visible(row[i])) for row in rows) for i in range(4)]
+        lines = [
+            "  ".join(visible(cell).ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        return "\n".join([*lines, f"R2 {self.r2:.2f}"])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Standardised coefficients with intervals, on axes of matplotlib's (extra `plot`)."""
+        from .picture import coefficients
+
+        return coefficients(self, ax)
+
+
+def names_of(schema: Schema) -> list[tuple[str, ModelColumn]]:
+    """The columns of a model, and what they are called."""
+    design = Design.of(schema)
+    found = []
+    for column in design.columns:
+        feature = design.features[column.feature]
+        if column.kind == "missing":
+            found.append((f"{feature.name} is missing", column))
+        elif column.kind == "value":
+            name = feature.name if feature.transform is None else (
+                f"{feature.transform}({feature.name})"
+            )  # fmt: skip
+            found.append((name, column))
+        elif column.level != 0:
+            assert feature.levels is not None
+            found.append((f"{feature.name} = {feature.levels[column.level]}", column))
+    return found
+
+
+def _span(column: ModelColumn, feature: Column) -> tuple[float, float]:
+    """What a column of the door, from -1 or 0 to 1, stands for: middle and half-width."""
+    if column.kind != "value":
+        return 0.0, 1.0
+    low, high = feature.scaled_span
+    return low / 2 + high / 2, high / 2 - low / 2
+
+
+def _digest(facts: Mapping[str, Any]) -> str:
+    text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _ends(interval: tuple[float, float]) -> list[float | None]:
+    return [end if math.isfinite(end) else _OPEN for end in interval]
+
+
+def _term(entry: Mapping[str, Any]) -> Term:
+    def interval(ends: Any) -> tuple[float, float]:
+        low, high = ends
+        return (-math.inf if low is None else float(low), math.inf if high is None else float(high))
+
+    return Term(
+        str(entry["name"]), float(entry["coefficient"]), interval(entry["interval"]),
+        interval(entry["table_interval"]), float(entry["standardised"]),
+    )  # fmt: skip
+
+
+def _shown(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _between(interval: tuple[float, float]) -> str:
+    low, high = interval
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return "not known"
+    return f"{low:.4g} to {high:.4g}"

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from .privacy.scale import ScaleRule
     from .public.response_scale import ResponseScale
     from .public.schema import Bounds, Schema
+    from .release.bounds import SuggestedBounds
     from .release.release import Release
     from .research.chains import mixing_steps, traces_not_private
     from .selection import Price, price, select, simulate
+    from .suggestion import suggest_bounds
     from .table.moments import Moments
 
 __version__ = "0.1.0"
@@ -39,12 +41,14 @@ _HOMES = {
     "SchemaError": "errors",
     "SearchLimitError": "errors",
     "TableError": "errors",
+    "SuggestedBounds": "release.bounds",
     "best_in_bucket": "optimum",
     "best_subset": "optimum",
     "mixing_steps": "research.chains",
     "price": "selection",
     "select": "selection",
     "simulate": "selection",
+    "suggest_bounds": "suggestion",
     "top_supports": "optimum",
     "traces_not_private": "research.chains",
 }
@@ -65,6 +69,7 @@ __all__ = [
     "Schema",
     "SchemaError",
     "SearchLimitError",
+    "SuggestedBounds",
     "TableError",
     "best_in_bucket",
     "best_subset",
@@ -72,6 +77,7 @@ __all__ = [
     "price",
     "select",
     "simulate",
+    "suggest_bounds",
     "top_supports",
     "traces_not_private",
 ]

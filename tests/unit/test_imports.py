@@ -18,6 +18,7 @@ ROOMS = {"public", "table", "privacy"}
 #: What a layer may import of the package, besides itself and `errors`. Nothing may import the
 #: package's own __init__, which imports lazily.
 DESCRIBED = {
+    "public.provenance",
     "public.labels",
     "public.dates",
     "public.bounds_file",
@@ -40,6 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # They know of nothing but numbers and arrays.
     "kernels": set(),
     "constraints": {"exact", "kernels"},
+    "public.provenance": set(),
     "public.labels": {"arguments"},
     "public.dates": set(),
     "public.bounds_file": set(),
@@ -52,6 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "public.bounds_file",
         "public.column",
         "public.entries",
+        "public.provenance",
     },
     "public.layout": set(),
     "public.design": {"arguments", "public.schema", "public.layout"},
@@ -72,6 +75,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "privacy.scale": {"arguments", "public.problem", "privacy.guarantee", "privacy.random"},
     "public.response_scale": {"arguments", "privacy.scale"},
     "table.response": {"public.schema", "table.door", "table.moments", "privacy.scale"},
+    # Bounds from quantiles: which, and of which columns.
+    "public.suggested": {"privacy.scale", "public.schema"},
+    "table.histograms": {"table.sources", "table.response", "privacy.scale"} | DESCRIBED | DATA,
     "search": BASE | MODEL | {"privacy.random"},
     "mechanisms": BASE
     | MODEL
@@ -92,6 +98,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     | SCALE
     | {"table.sources", "table.types", "public.stated", "table.sealed", "public.plan"}
     | {"privacy.guarantee", "mechanisms", "release"},
+    "suggestion": BASE
+    | {"public.problem", "public.plan", "public.suggested", "table.sources", "table.types"}
+    | {"table.histograms", "privacy.random", "privacy.guarantee", "privacy.scale", "release"},
     # Cross-checks of the search: nothing that releases may ask them.
     "solvers": BASE | MODEL | ENGINE,
     "optimum": BASE

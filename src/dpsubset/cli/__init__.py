@@ -1,4 +1,4 @@
-"""The command line: ``dpsubset select``, ``schema``, ``mechanisms``, ``audit``, ``warmup``.
+"""The command line: ``dpsubset select``, ``schema``, ``bounds``, ``mechanisms``, ``audit`` ...
 
 Thin over the library, one file a command. Modules that are slow to import are imported by the
 command that needs them, so that ``--help`` is quick.
@@ -14,6 +14,7 @@ import typer
 from .. import __version__
 from . import signals
 from .audit import audit_command
+from .bounds import bounds_app
 from .mechanisms import mechanisms_command
 from .schemas import schema_app
 from .select import select_command
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.command("select")(select_command)
 app.command("mechanisms")(mechanisms_command)
 app.add_typer(schema_app, name="schema", help="Write or check a schema: the public bounds file.")
+app.add_typer(bounds_app, name="bounds", help="Suggest bounds from private quantiles.")
 app.command("audit")(audit_command)
 app.command("warmup")(warmup_command)
 

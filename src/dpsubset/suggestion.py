@@ -16,7 +16,7 @@ from typing import Any
 
 from .arguments import choice, seed_number
 from .errors import ArgumentError, SchemaError, TableError, did_you_mean
-from .privacy.guarantee import RELATIONS, Guarantee
+from .privacy.guarantee import PUBLIC_N, RELATIONS, Guarantee
 from .privacy.random import Randomness, SeededSource, SystemSource
 from .privacy.scale import ScaleRule, ScaleSampler
 from .public.bounds_file import blank
@@ -51,6 +51,9 @@ class BoundsPlan:
         Of all of them together, for one row.
     rule : ScaleRule, optional
         Which quantiles; None until the number of rows is known, if that is public.
+    by_rows : bool
+        Whether that number decides on the rule: then nothing is promised to tables that differ in
+        it.
     schema : Schema, optional
         Where the wide bounds come from; else ``names`` are the columns of the table.
     """
@@ -59,6 +62,7 @@ class BoundsPlan:
     epsilon: Fraction
     neighbours: Neighbours
     rule: ScaleRule | None
+    by_rows: bool
     schema: Schema | None
     names: tuple[str, ...]
     kinds: Mapping[str, str]
@@ -73,15 +77,15 @@ class BoundsPlan:
 
     def with_rows(self, n: int | None) -> BoundsPlan:
         """The same for a table of n rows, where their number is public."""
-        if self.rule is not None or n is None or self.neighbours != "replace-one":
+        if self.rule is not None or n is None:
             return self
         return replace(self, rule=usual_rule(self.share, n))
 
     def price(self) -> Guarantee:
-        """What it costs a unit. Before the rule is known: under the declared neighbours alone."""
+        """What it costs a unit; no rule costs more or less than another under these neighbours."""
         rule = self.rule or usual_rule(self.share, None)
         of_column = rule.guarantee(self.share, self.neighbours, seeded=self.seed is not None)
-        if self.rule is None:
+        if self.by_rows:
             cost = of_column.costs[self.neighbours]
             of_column = replace(of_column, costs={self.neighbours: cost})
         parts = {f"bounds of {column.name}": of_column for column in self.columns}
@@ -120,10 +124,11 @@ def plan_bounds(
     if len(wide) > _MOST_COLUMNS:
         raise ArgumentError(f"bounds are suggested for at most {_MOST_COLUMNS} columns at a time")
     rows = 1 if schema is None else schema.rows_per_unit
-    if neighbours != "replace-one" and rule is None:
+    by_rows = rule is None and neighbours in PUBLIC_N
+    if rule is None and not by_rows:
         rule = usual_rule(budget / rows / len(wide), None)
     return BoundsPlan(
-        wide, budget / rows, neighbours, rule, schema, names, kinds,
+        wide, budget / rows, neighbours, rule, by_rows, schema, names, kinds,
         unit="one row" if schema is None else schema.protected, rows_per_unit=rows, seed=seed,
     )  # fmt: skip
 

@@ -120,9 +120,13 @@ def test_the_price_is_known_before_and_is_that_of_the_release() -> None:
     assert planned.price().epsilon == released.guarantee.epsilon == Fraction(1, 3)
     assert [part.epsilon for _, part in released.guarantee.parts] == [Fraction(1, 6)] * 2
     assert released.guarantee.private
-    # Under the other relation it depends on the rule, and so on the number of rows.
-    assert list(planned.price().costs) == ["replace-one"]
-    assert set(released.guarantee.costs) == set(RELATIONS)
+    # The number of rows decides on the rule: nothing holds for tables that differ in it ...
+    assert list(planned.price().costs) == list(released.guarantee.costs) == ["replace-one"]
+    # ... unless somebody has said which.
+    said: dict[str, Any]
+    for said in ({"rule": QUARTER_RULE}, {"neighbours": "add-remove"}):
+        priced = plan_bounds(table, WIDE, epsilon=1, **said).price()
+        assert set(priced.costs) == set(RELATIONS)
 
 
 def test_rows_of_a_unit_share_epsilon(tmp_path: Path) -> None:

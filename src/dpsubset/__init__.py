@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .errors import ArgumentError, DpsubsetError, SchemaError, SearchLimitError, TableError
+    from .estimates.means import private_mean, sparse_mean
     from .estimators import PrivateSubsetSelector
     from .mechanisms import MECHANISMS, Mechanism
     from .optimum import best_in_bucket, best_subset, top_supports
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from .public.response_scale import ResponseScale
     from .public.schema import Bounds, Schema
     from .release.bounds import SuggestedBounds
+    from .release.estimate import Estimate
     from .release.release import Release
     from .research.chains import mixing_steps, traces_not_private
     from .selection import Price, price, select, simulate
@@ -28,6 +30,7 @@ _HOMES = {
     "ArgumentError": "errors",
     "Bounds": "public.schema",
     "DpsubsetError": "errors",
+    "Estimate": "release.estimate",
     "Guarantee": "privacy.guarantee",
     "MECHANISMS": "mechanisms",
     "Mechanism": "mechanisms",
@@ -46,8 +49,10 @@ _HOMES = {
     "best_subset": "optimum",
     "mixing_steps": "research.chains",
     "price": "selection",
+    "private_mean": "estimates.means",
     "select": "selection",
     "simulate": "selection",
+    "sparse_mean": "estimates.means",
     "suggest_bounds": "suggestion",
     "top_supports": "optimum",
     "traces_not_private": "research.chains",
@@ -58,6 +63,7 @@ __all__ = [
     "ArgumentError",
     "Bounds",
     "DpsubsetError",
+    "Estimate",
     "Guarantee",
     "Mechanism",
     "Moments",
@@ -75,8 +81,10 @@ __all__ = [
     "best_subset",
     "mixing_steps",
     "price",
+    "private_mean",
     "select",
     "simulate",
+    "sparse_mean",
     "suggest_bounds",
     "top_supports",
     "traces_not_private",

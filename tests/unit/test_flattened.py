@@ -26,7 +26,7 @@ from dpsubset.errors import ArgumentError
 from dpsubset.losses import LOSSES
 from dpsubset.mechanisms import PLAIN, Cost, Data, Mechanism, Outcome, Setting
 from dpsubset.mechanisms.mistakes import Mistakes
-from dpsubset.mechanisms.penalised import Penalised
+from dpsubset.mechanisms.penalised import WORTH, Penalised
 from dpsubset.mechanisms.top_r import TopR, epsilon_prime
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.sensitivity import Sensitivity
@@ -313,6 +313,69 @@ def test_no_variable_is_selected_where_none_explains_anything() -> None:
     assert counts[(3, 8)] > 250
     release = dps.select(x, y=y, epsilon=4, seed=1, **given)
     assert "the names of 2 of 30 variables" in release.statement()
+
+
+def test_phi_lies_between_its_ends_and_follows_the_number_of_rows() -> None:
+    setting = Setting.of(Problem.state(30, 4, neighbours="replace-one"), 1)
+    mechanism = Penalised()
+    unit, eta = setting.sensitivity.unit, mechanism.eta(setting)
+    found = [
+        float(mechanism.penalty(replace(setting, n=n)) * unit) for n in (None, 0, 1, 4000, 10**9)
+    ]
+    least, most = math.log(math.comb(30, 4)) / 4 / float(eta), 2 * math.log(30) / float(eta)
+    assert found == pytest.approx([least, least, least, 40, most], abs=1e-3)
+    assert least < 40 < most
+    # Under add-remove the number of rows is private, and nobody tells it.
+    private = Setting.of(Problem.state(30, 4, neighbours="add-remove"), 1)
+    assert mechanism.penalty(private) * unit * mechanism.eta(private) == pytest.approx(
+        math.log(math.comb(30, 4)) / 4, rel=1e-3
+    )
+
+
+def test_no_evidence_is_no_reason_for_the_constant_alone() -> None:
+    """All scores equal, as on an empty table: the empty set has the weight of all sets of k."""
+    problem = Problem.state(6, 3)
+    setting = replace(Setting.of(problem, 1), n=0)
+    data = Data(Digest.from_moments(moments_of_records(np.zeros((0, 7), dtype=np.int64))))
+    found = Penalised().outcomes(data, setting)
+    assert found is not None
+    sizes = np.array([len(support or ()) for support in found[0]])
+    mass = np.bincount(sizes, np.exp(found[1]))
+    assert mass[0] == pytest.approx(mass[3], rel=1e-2)
+    assert mass[0] < 0.2
+
+
+@pytest.mark.parametrize("worth", [WORTH, Fraction(2)])
+def test_a_phi_that_follows_n_is_paid_for_under_add_remove(
+    worth: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release under replace-one states a cost under add-remove, where phi moves too."""
+    monkeypatch.setattr("dpsubset.mechanisms.penalised.WORTH", worth)
+    stated = Problem.state(5, 2, reach=1.0, neighbours="replace-one")
+    mechanism = Penalised()
+    # Rows and epsilon for which phi is neither of its ends.
+    budget, copies = (Fraction(1), 2000) if worth == WORTH else (Fraction(2), 4)
+    setting = Setting.of(stated, budget)
+    least, most = mechanism._ends(setting)
+    promised = mechanism.guarantee(setting).epsilon_if_add_remove
+    assert promised is not None
+    plain = mechanism.eta(setting) * setting.sensitivity.spread("add-remove")
+    assert promised > plain
+    worst, between = 0.0, 0
+    for pair in contrary_pairs(replace(stated, neighbours="add-remove"), copies=copies):
+        logs = []
+        for data in pair.data(mechanism):
+            n = data.digest.n
+            between += least < n * worth < most
+            found = mechanism.outcomes(data, replace(setting, n=n))
+            assert found is not None
+            logs.append(found[1])
+        worst = max(worst, float(np.abs(logs[0] - logs[1]).max()))
+    assert between
+    assert worst <= float(promised) + 1e-9
+    if worth > 1:
+        # Who leaves out what phi moves by is caught.
+        assert worst > float(plain) * 1.01
 
 
 def test_a_range_for_smaller_supports_is_caught() -> None:

@@ -78,6 +78,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # Bounds from quantiles: which, and of which columns.
     "public.suggested": {"privacy.scale", "public.schema"},
     "table.histograms": {"table.sources", "table.response", "privacy.scale"} | DESCRIBED | DATA,
+    "table.listing": DESCRIBED | {"table.histograms", "table.sources", "table.types"},
     "search": BASE | MODEL | {"privacy.random"},
     "mechanisms": BASE
     | MODEL
@@ -99,8 +100,20 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"table.sources", "table.types", "public.stated", "table.sealed", "public.plan"}
     | {"privacy.guarantee", "mechanisms", "release"},
     "suggestion": BASE
-    | {"public.problem", "public.plan", "public.suggested", "table.sources", "table.types"}
-    | {"table.histograms", "privacy.random", "privacy.guarantee", "privacy.scale", "release"},
+    | {"public.problem", "public.plan", "public.suggested", "table.sources"}
+    | {
+        "table.listing",
+        "table.histograms",
+        "privacy.random",
+        "privacy.guarantee",
+        "privacy.scale",
+        "release",
+    },
+    "estimates": BASE
+    | MODEL
+    | {"public.plan", "public.suggested", "table.sources", "table.listing", "table.histograms"}
+    | {"privacy.random", "privacy.noise", "privacy.accounting", "privacy.guarantee"}
+    | {"privacy.scale", "release"},
     # Cross-checks of the search: nothing that releases may ask them.
     "solvers": BASE | MODEL | ENGINE,
     "optimum": BASE

@@ -253,9 +253,16 @@ def test_wrong_arguments_are_refused(within: Any, asked: dict[str, Any], match: 
         dps.suggest_bounds(frame(10), within, **{"epsilon": 1, **asked})
 
 
-def test_an_array_has_no_names() -> None:
-    with pytest.raises(dps.TableError, match="names"):
-        dps.suggest_bounds(np.zeros((4, 2)), (0, 1), epsilon=1)
+def test_columns_of_an_array_are_numbered() -> None:
+    x = np.random.default_rng(0).normal(5, 1, (4000, 3))
+    found = dps.suggest_bounds(x, (-100, 100), epsilon=3)
+    assert list(found.bounds) == ["x0", "x1", "x2"]
+    for wanted in (["x2"], ["x2", "x0"]):
+        (low, high), *_ = dps.suggest_bounds(x, (0, 10), epsilon=3, columns=wanted).bounds.values()
+        assert 1 < low < 4
+        assert 6 < high < 9
+    with pytest.raises(dps.TableError, match="two dimensions"):
+        dps.suggest_bounds(x[0], (0, 1), epsilon=1)
 
 
 # The command line

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .release.estimate import Estimate
     from .release.release import Release
     from .research.chains import mixing_steps, traces_not_private
+    from .research.cost import cost_of_privacy
     from .selection import Price, price, select, simulate
     from .suggestion import suggest_bounds
     from .table.moments import Moments
@@ -47,6 +48,7 @@ _HOMES = {
     "SuggestedBounds": "release.bounds",
     "best_in_bucket": "optimum",
     "best_subset": "optimum",
+    "cost_of_privacy": "research.cost",
     "mixing_steps": "research.chains",
     "price": "selection",
     "private_mean": "estimates.means",
@@ -79,6 +81,7 @@ __all__ = [
     "TableError",
     "best_in_bucket",
     "best_subset",
+    "cost_of_privacy",
     "mixing_steps",
     "price",
     "private_mean",

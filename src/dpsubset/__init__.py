@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .errors import ArgumentError, DpsubsetError, SchemaError, SearchLimitError, TableError
     from .estimates.means import private_mean, sparse_mean
+    from .estimates.regression import sparse_regression
     from .estimators import PrivateSubsetSelector
     from .mechanisms import MECHANISMS, Mechanism
     from .optimum import best_in_bucket, best_subset, top_supports
@@ -55,6 +56,7 @@ _HOMES = {
     "select": "selection",
     "simulate": "selection",
     "sparse_mean": "estimates.means",
+    "sparse_regression": "estimates.regression",
     "suggest_bounds": "suggestion",
     "top_supports": "optimum",
     "traces_not_private": "research.chains",
@@ -88,6 +90,7 @@ __all__ = [
     "select",
     "simulate",
     "sparse_mean",
+    "sparse_regression",
     "suggest_bounds",
     "top_supports",
     "traces_not_private",

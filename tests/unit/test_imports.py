@@ -111,7 +111,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "estimates": BASE
     | MODEL
-    | {"public.plan", "public.suggested", "table.sources", "table.listing", "table.histograms"}
+    | {
+        "mechanisms",
+        "table.sealed",
+        "public.plan",
+        "public.suggested",
+        "table.sources",
+        "table.listing",
+        "table.histograms",
+    }
     | {"privacy.random", "privacy.noise", "privacy.accounting", "privacy.guarantee"}
     | {"privacy.scale", "release"},
     # Cross-checks of the search: nothing that releases may ask them.

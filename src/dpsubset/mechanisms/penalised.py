@@ -87,9 +87,14 @@ class Penalised(ScoreMechanism):
                 phi = min(max(phi, setting.n * WORTH), most)
         return int(phi / setting.sensitivity.unit)
 
+    def etas(self, setting: Setting) -> tuple[Fraction, Fraction]:
+        """Weights with which the size is drawn, and the variables: here both at once."""
+        eta = self.eta(setting)
+        return eta, eta
+
     def _ends(self, setting: Setting) -> tuple[Fraction, Fraction]:
         """Between which phi lies if nobody says so; neither depends on the number of rows."""
-        problem, eta = setting.problem, self.eta(setting)
+        problem, (_, eta) = setting.problem, self.etas(setting)
         largest = Fraction(_LARGEST, problem.k)
         picks = problem.picks
         even = math.log(math.comb(len(problem.free), picks)) / picks if picks else 0.0
@@ -104,7 +109,7 @@ class Penalised(ScoreMechanism):
             return found
         moved = setting.problem.k * (WORTH + setting.sensitivity.unit)
         more = {
-            relation: Cost(cost.epsilon + self.eta(setting) * moved)
+            relation: Cost(cost.epsilon + self.etas(setting)[0] * moved)
             for relation, cost in found.costs.items()
             if relation not in PUBLIC_N
         }

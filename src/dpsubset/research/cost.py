@@ -14,7 +14,7 @@ problem               sampling              privacy, at least             privac
                                             up to 1                       log(n)^(3/2) / (n e)
 ====================  ====================  ============================  =========================
 
-all times sigma: Theorems 2.2, 3.1, 4.1 and 4.3, and 3.2, 3.3, 4.2 and 4.4 for the last column. Where
+all times sigma: Theorems 2.2, 3.1, 4.1 and 4.3, and 3.2, 3.3, 4.2 and 4.4 in the last column. If
 the population is bounded, means lose sqrt(log n). They compare designs and tell where privacy
 costs more than sampling; they are no error bars.
 """

@@ -29,8 +29,8 @@ How to choose one:
 1. Take `permute-and-flip`, the default. It looks at whole supports, draws exactly, promises pure
    epsilon, assumes nothing, and at the same epsilon its scores are never worse than those of
    `exponential` on average.
-2. To have the size chosen too, up to k, take `penalised`. [Its weight](#the-weight-of-penalised) is
-   a public rule.
+2. To have the size chosen too, up to k, take `penalised` or `choose-size`.
+   [Their weight](#the-weight-of-penalised) is a public rule.
 3. If a good guess at the support is public, `mistakes` spends its budget around the guess.
 4. If p is so large that no search over supports ends (`SearchLimitError`, or hours), look at
    variables one by one: `peeling` if they are hardly correlated, `hard-thresholding` or
@@ -76,7 +76,10 @@ variables are worth less than a hundredth of that; each by the rule before, and 
 | | 8 | 1 | 0 | 0 | 6.0 | 5.9 | .97 | .97 | 2.1 | 1.9 |
 
 What it costs: with little evidence sets are larger than they need be. Who would rather have no
-variable than a useless one gives a larger `phi`.
+variable than a useless one gives a larger `phi`, or takes `choose-size`: on the same tables of
+`choose` (12 and card, 10 draws), at epsilon 1, it named 3.8 of 5 variables with .84 of the fit and
+.6 useless where `penalised` had 4.1, .88 and .7; of 8, 4.6 with .76 and 1.2 against 4.8, .80 and
+1.1. At epsilon 0.2 it named none in 7 % of the draws.
 """
 
 DELTA = {"no": "0", "may": "0 or more", "must": "more than 0"}

@@ -67,7 +67,7 @@ class ChooseSize(Penalised):
     source = "ours, in place of the cross-validation of Cai, Wang and Zhang 2021, Section 5.2"
     promises = "pure epsilon; the number of variables is chosen too"
     running_time = "a certified search for each size, and one race: milliseconds to seconds"
-    use_when = "nobody knows how many variables matter, and k may be generous"
+    use_when = "nobody knows how many variables matter, and fewer useless ones are worth some fit"
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .errors import ArgumentError, DpsubsetError, SchemaError, SearchLimitError, TableError
+    from .estimates.means import private_mean, sparse_mean
+    from .estimates.regression import sparse_regression
     from .estimators import PrivateSubsetSelector
     from .fitting import fit, price_fit
     from .mechanisms import MECHANISMS, Mechanism
@@ -17,10 +19,14 @@ if TYPE_CHECKING:
     from .privacy.scale import ScaleRule
     from .public.response_scale import ResponseScale
     from .public.schema import Bounds, Schema
+    from .release.bounds import SuggestedBounds
+    from .release.estimate import Estimate
     from .release.model import Model
     from .release.release import Release
     from .research.chains import mixing_steps, traces_not_private
+    from .research.cost import cost_of_privacy
     from .selection import Price, price, select, simulate
+    from .suggestion import suggest_bounds
     from .table.moments import Moments
 
 __version__ = "0.1.0"
@@ -31,6 +37,7 @@ _HOMES = {
     "Bounds": "public.schema",
     "DpsubsetError": "errors",
     "FitRule": "models.rule",
+    "Estimate": "release.estimate",
     "Guarantee": "privacy.guarantee",
     "MECHANISMS": "mechanisms",
     "Mechanism": "mechanisms",
@@ -47,14 +54,20 @@ _HOMES = {
     "SchemaError": "errors",
     "SearchLimitError": "errors",
     "TableError": "errors",
+    "SuggestedBounds": "release.bounds",
     "best_in_bucket": "optimum",
     "best_subset": "optimum",
     "fit": "fitting",
     "mixing_steps": "research.chains",
     "price": "selection",
     "price_fit": "fitting",
+    "cost_of_privacy": "research.cost",
+    "private_mean": "estimates.means",
     "select": "selection",
     "simulate": "selection",
+    "sparse_mean": "estimates.means",
+    "sparse_regression": "estimates.regression",
+    "suggest_bounds": "suggestion",
     "top_supports": "optimum",
     "traces_not_private": "research.chains",
 }
@@ -64,6 +77,7 @@ __all__ = [
     "ArgumentError",
     "Bounds",
     "DpsubsetError",
+    "Estimate",
     "FitRule",
     "Guarantee",
     "Mechanism",
@@ -79,15 +93,21 @@ __all__ = [
     "Schema",
     "SchemaError",
     "SearchLimitError",
+    "SuggestedBounds",
     "TableError",
     "best_in_bucket",
     "best_subset",
+    "cost_of_privacy",
     "fit",
     "mixing_steps",
     "price",
     "price_fit",
+    "private_mean",
     "select",
     "simulate",
+    "sparse_mean",
+    "sparse_regression",
+    "suggest_bounds",
     "top_supports",
     "traces_not_private",
 ]

@@ -67,7 +67,8 @@ def released(name: str, x: Any, y: Any, k: int, neighbours: str, **more: Any) ->
     else:
         assert list(support) == sorted(set(support))
         assert set(always) <= set(support) <= set(range(p))
-        assert len(support) == k or (name == "penalised" and len(support) <= k)
+        sized = name in ("penalised", "choose-size")
+        assert len(support) == k or (sized and len(support) <= k)
     written = json.loads(release.to_json())["guarantee"]
     guarantee = release.guarantee
     assert guarantee.proven

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
-from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe
+from conformance.recipes import CONSTRAINTS, DESIGNS, REACHES, Recipe
 from dpsubset.audit.exact import (
     Pair,
     audit_exact,
@@ -22,11 +22,13 @@ from dpsubset.audit.exact import (
     moments_of_records,
     neighbouring_pairs,
 )
+from dpsubset.audit.pairs import favoured_pairs
 from dpsubset.errors import ArgumentError
 from dpsubset.losses import LOSSES
 from dpsubset.mechanisms import PLAIN, Cost, Data, Mechanism, Outcome, Setting
+from dpsubset.mechanisms.choose_size import ChooseSize
 from dpsubset.mechanisms.mistakes import Mistakes
-from dpsubset.mechanisms.penalised import Penalised
+from dpsubset.mechanisms.penalised import WORTH, Penalised
 from dpsubset.mechanisms.top_r import TopR, epsilon_prime
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.sensitivity import Sensitivity
@@ -46,6 +48,8 @@ PROVEN: list[Mechanism] = [
     Mistakes(anchor=(0, 1)),
     Penalised(),
     Penalised(phi=Fraction(1, 3), form="permute-and-flip"),
+    ChooseSize(),
+    ChooseSize(phi=Fraction(1, 3), share=Fraction(1, 10), form="exponential"),
 ]
 
 
@@ -315,6 +319,69 @@ def test_no_variable_is_selected_where_none_explains_anything() -> None:
     assert "the names of 2 of 30 variables" in release.statement()
 
 
+def test_phi_lies_between_its_ends_and_follows_the_number_of_rows() -> None:
+    setting = Setting.of(Problem.state(30, 4, neighbours="replace-one"), 1)
+    mechanism = Penalised()
+    unit, eta = setting.sensitivity.unit, mechanism.eta(setting)
+    found = [
+        float(mechanism.penalty(replace(setting, n=n)) * unit) for n in (None, 0, 1, 4000, 10**9)
+    ]
+    least, most = math.log(math.comb(30, 4)) / 4 / float(eta), 2 * math.log(30) / float(eta)
+    assert found == pytest.approx([least, least, least, 40, most], abs=1e-3)
+    assert least < 40 < most
+    # Under add-remove the number of rows is private, and nobody tells it.
+    private = Setting.of(Problem.state(30, 4, neighbours="add-remove"), 1)
+    assert mechanism.penalty(private) * unit * mechanism.eta(private) == pytest.approx(
+        math.log(math.comb(30, 4)) / 4, rel=1e-3
+    )
+
+
+def test_no_evidence_is_no_reason_for_the_constant_alone() -> None:
+    """All scores equal, as on an empty table: the empty set has the weight of all sets of k."""
+    problem = Problem.state(6, 3)
+    setting = replace(Setting.of(problem, 1), n=0)
+    data = Data(Digest.from_moments(moments_of_records(np.zeros((0, 7), dtype=np.int64))))
+    found = Penalised().outcomes(data, setting)
+    assert found is not None
+    sizes = np.array([len(support or ()) for support in found[0]])
+    mass = np.bincount(sizes, np.exp(found[1]))
+    assert mass[0] == pytest.approx(mass[3], rel=1e-2)
+    assert mass[0] < 0.2
+
+
+@pytest.mark.parametrize("worth", [WORTH, Fraction(2)])
+def test_a_phi_that_follows_n_is_paid_for_under_add_remove(
+    worth: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A release under replace-one states a cost under add-remove, where phi moves too."""
+    monkeypatch.setattr("dpsubset.mechanisms.penalised.WORTH", worth)
+    stated = Problem.state(5, 2, reach=1.0, neighbours="replace-one")
+    mechanism = Penalised()
+    # Rows and epsilon for which phi is neither of its ends.
+    budget, copies = (Fraction(1), 2000) if worth == WORTH else (Fraction(2), 4)
+    setting = Setting.of(stated, budget)
+    least, most = mechanism._ends(setting)
+    promised = mechanism.guarantee(setting).epsilon_if_add_remove
+    assert promised is not None
+    plain = mechanism.eta(setting) * setting.sensitivity.spread("add-remove")
+    assert promised > plain
+    worst, between = 0.0, 0
+    for pair in contrary_pairs(replace(stated, neighbours="add-remove"), copies=copies):
+        logs = []
+        for data in pair.data(mechanism):
+            n = data.digest.n
+            between += least < n * worth < most
+            found = mechanism.outcomes(data, replace(setting, n=n))
+            assert found is not None
+            logs.append(found[1])
+        worst = max(worst, float(np.abs(logs[0] - logs[1]).max()))
+    assert between
+    assert worst <= float(promised) + 1e-9
+    if worth > 1:
+        # Who leaves out what phi moves by is caught.
+        assert worst > float(plain) * 1.01
+
+
 def test_a_range_for_smaller_supports_is_caught() -> None:
     """One reach for all sizes: the range of one variable does not do for two."""
     problem = Problem.state(5, 2, reach=1.0, neighbours="add-remove")
@@ -326,6 +393,97 @@ def test_a_range_for_smaller_supports_is_caught() -> None:
     mechanism = Penalised(phi=0)
     assert audit_exact(mechanism, problem, Fraction(1), pairs).passed
     assert not audit_exact(mechanism, problem, Fraction(1), pairs, sensitivity=wrong).passed
+
+
+# -- choose-size ------------------------------------------------------------------------------
+
+
+def test_choose_size_by_its_definition() -> None:
+    """Sizes by their best scores, then sets: against both plain mechanisms, size by size."""
+    recipe = Recipe(DESIGNS[0], "box", next(iter(REACHES)), 0.0, 3)
+    problem, mechanism = recipe.problem, ChooseSize(phi=Fraction(1, 5), form="exponential")
+    setting = Setting.of(problem, 2)
+    found = mechanism.outcomes(Data(Digest.from_moments(recipe.moments)), setting)
+    assert found is not None
+    supports, logs = found
+    assert np.exp(logs).sum() == pytest.approx(1)
+    first, second = (float(eta) for eta in mechanism.etas(setting))
+    scores: dict[int, dict[Any, float]] = {}
+    for size in range(problem.k + 1):
+        scored = enumerate_supports(
+            recipe.moments, replace(problem, k=size), setting.sensitivity.unit
+        )
+        values = scored.scores * float(scored.unit)
+        scores[size] = {scored.support(i): v for i, v in enumerate(values.tolist())}
+    best = {s: min(each.values()) + s / 5 for s, each in scores.items()}
+    of_size = {s: math.exp(-first * (g - min(best.values()))) for s, g in best.items()}
+    for support, log in zip(supports, logs, strict=True):
+        assert support is not None
+        here = scores[len(support)]
+        weights = {s: math.exp(-second * (v - min(here.values()))) for s, v in here.items()}
+        expected = of_size[len(support)] / sum(of_size.values())
+        expected *= weights[support] / sum(weights.values())
+        assert math.exp(log) == pytest.approx(expected, rel=1e-3)
+
+
+def test_draws_of_choose_size_follow_its_closed_form() -> None:
+    recipe = Recipe(DESIGNS[0], "box", next(iter(REACHES)), 0.0, 3)
+    setting = Setting.of(recipe.problem, 3)
+    data = Data(Digest.from_moments(recipe.moments))
+    for form in FORMS:
+        mechanism = ChooseSize(phi=Fraction(1, 10), form=form)
+        found = mechanism.outcomes(data, setting)
+        assert found is not None
+        expected = dict(zip(found[0], np.exp(found[1]).tolist(), strict=True))
+        sampler, rng = mechanism.prepare(data, setting), Randomness(SeededSource(5))
+        draws = 4000
+        seen: dict[Any, int] = {}
+        for _ in range(draws):
+            support = sampler.draw(rng)
+            seen[support] = seen.get(support, 0) + 1
+        for support, chance in expected.items():
+            slack = 6 * math.sqrt(draws * chance * (1 - chance)) + 1
+            assert abs(seen.get(support, 0) - draws * chance) < slack
+
+
+def test_a_size_that_is_not_paid_for_is_caught() -> None:
+    class Free(ChooseSize):
+        """Each step at all of epsilon."""
+
+        def etas(self, setting: Setting) -> tuple[Fraction, Fraction]:
+            eta = self.eta(setting)
+            return eta, eta
+
+    class FromTheData(ChooseSize):
+        """The best size, without noise."""
+
+        def etas(self, setting: Setting) -> tuple[Fraction, Fraction]:
+            return 1000 * self.eta(setting), self.eta(setting)
+
+    # Column 0 gains on all others, which as many as they are outweigh it, and on the empty set.
+    problem = Problem.state(12, 1, reach=1.0, neighbours="add-remove")
+    pairs = [*favoured_pairs(problem), *contrary_pairs(problem)]
+    for broken in (Free(phi=1000), FromTheData(phi=0), FromTheData(phi=1000)):
+        assert not audit_exact(broken, problem, Fraction(1), pairs).passed
+    for phi in (0, 1000, None):
+        assert audit_exact(ChooseSize(phi=phi), problem, Fraction(1), pairs).passed
+
+
+def test_choose_size_costs_what_it_was_given() -> None:
+    for neighbours in NEIGHBOURS:
+        setting = Setting.of(Problem.state(9, 3, neighbours=neighbours), 2)
+        assert ChooseSize().guarantee(setting).epsilon == 2
+        other = ChooseSize().guarantee(setting).costs
+        assert set(other) == set(NEIGHBOURS)
+
+
+def test_choose_size_finds_the_size() -> None:
+    rng = np.random.default_rng(2)
+    x, noise = rng.uniform(-1, 1, (3000, 30)), rng.uniform(-1, 1, 3000)
+    y = 0.5 * x[:, 3] + 0.4 * x[:, 8] + 0.05 * noise
+    given: dict[str, Any] = {"bounds": dps.Bounds(x=1, y=1), "k": 6, "mechanism": "choose-size"}
+    counts = dps.simulate(x, y=y, epsilon=4, draws=20, seed=1, **given)
+    assert counts[(3, 8)] > 15
 
 
 # -- all of them ------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ ROOMS = {"public", "table", "privacy"}
 #: What a layer may import of the package, besides itself and `errors`. Nothing may import the
 #: package's own __init__, which imports lazily.
 DESCRIBED = {
+    "public.provenance",
     "public.labels",
     "public.dates",
     "public.bounds_file",
@@ -40,6 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # They know of nothing but numbers and arrays.
     "kernels": set(),
     "constraints": {"exact", "kernels"},
+    "public.provenance": set(),
     "public.labels": {"arguments"},
     "public.dates": set(),
     "public.bounds_file": set(),
@@ -52,6 +54,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "public.bounds_file",
         "public.column",
         "public.entries",
+        "public.provenance",
     },
     "public.layout": set(),
     "public.design": {"arguments", "public.schema", "public.layout"},
@@ -78,6 +81,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"public.problem", "privacy.noise", "privacy.accounting", "privacy.guarantee"}
     | {"privacy.random", "privacy.sup_norm"},
     "table.response": {"public.schema", "table.door", "table.moments", "privacy.scale"},
+    # Bounds from quantiles: which, and of which columns.
+    "public.suggested": {"privacy.scale", "public.schema"},
+    "table.histograms": {"table.sources", "table.response", "privacy.scale"} | DESCRIBED | DATA,
+    "table.listing": DESCRIBED | {"table.histograms", "table.sources", "table.types"},
     "search": BASE | MODEL | {"privacy.random"},
     "mechanisms": BASE
     | MODEL
@@ -107,6 +114,29 @@ MAY_IMPORT: dict[str, set[str]] = {
     | SCALE
     | {"table.sources", "public.stated", "table.sealed", "public.plan", "privacy.guarantee"}
     | {"mechanisms", "models", "release", "selection"},
+    "suggestion": BASE
+    | {"public.problem", "public.plan", "public.suggested", "table.sources"}
+    | {
+        "table.listing",
+        "table.histograms",
+        "privacy.random",
+        "privacy.guarantee",
+        "privacy.scale",
+        "release",
+    },
+    "estimates": BASE
+    | MODEL
+    | {
+        "mechanisms",
+        "table.sealed",
+        "public.plan",
+        "public.suggested",
+        "table.sources",
+        "table.listing",
+        "table.histograms",
+    }
+    | {"privacy.random", "privacy.noise", "privacy.accounting", "privacy.guarantee"}
+    | {"privacy.scale", "release"},
     # Cross-checks of the search: nothing that releases may ask them.
     "solvers": BASE | MODEL | ENGINE,
     "optimum": BASE

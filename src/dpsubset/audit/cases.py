@@ -436,6 +436,11 @@ RECIPES: dict[str, tuple[Recipe, ...]] = {
         Recipe({"anchor": (0,)}, shapes=((12, 1, 1.0),), pairs=favoured_pairs),
         Recipe({"anchor": "data"}, shapes=((6, 2, 1.0),), pairs=tipped_pairs),
     ),
+    # The empty set is likely, and one column gains on it and on all others.
+    "choose-size": (
+        Recipe(),
+        Recipe({"phi": 1000}, shapes=((12, 1, 1.0), (5, 2, 1.0)), pairs=favoured_pairs),
+    ),
     # With a delta, and picks enough for it to save noise.
     "peeling": (Recipe(), Recipe(shapes=((6, 3, 1.0),), delta=Fraction(1, 20))),
     # One round has a closed form; more are audited by draws.

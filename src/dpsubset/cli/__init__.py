@@ -1,5 +1,5 @@
-"""The command line: ``dpsubset select``, ``fit``, ``predict``, ``schema``, ``mechanisms``,
-``audit`` and ``warmup``.
+"""The command line: ``dpsubset select``, ``fit``, ``predict``, ``schema``, ``bounds``,
+``mechanisms``, ``audit`` and ``warmup``.
 
 Thin over the library, one file a command. Modules that are slow to import are imported by the
 command that needs them, so that ``--help`` is quick.
@@ -15,6 +15,7 @@ import typer
 from .. import __version__
 from . import signals
 from .audit import audit_command
+from .bounds import bounds_app
 from .fit import fit_command, predict_command
 from .mechanisms import mechanisms_command
 from .schemas import schema_app
@@ -33,6 +34,7 @@ app.command("fit")(fit_command)
 app.command("predict")(predict_command)
 app.command("mechanisms")(mechanisms_command)
 app.add_typer(schema_app, name="schema", help="Write or check a schema: the public bounds file.")
+app.add_typer(bounds_app, name="bounds", help="Suggest bounds from private quantiles.")
 app.command("audit")(audit_command)
 app.command("warmup")(warmup_command)
 

@@ -141,6 +141,10 @@ class HardThresholding(Mechanism):
         values = [_rounded(value * divisor, weight) for value in noisy]
         return self.shrunk(setting.problem, dict(zip(columns, values, strict=True)))
 
+    def worth(self, setting: Setting, b: Coefficients) -> Fraction:
+        """What a step of `targets` is worth in a coefficient, in units of radius / GRID."""
+        return Fraction(coarseness(self._change(setting.problem, b)), self._weight(setting))
+
     def shrunk(self, problem: Problem, values: Mapping[int, int]) -> Coefficients:
         """Coefficients cut to the box, then scaled into the coefficient set."""
         grid = self.GRID

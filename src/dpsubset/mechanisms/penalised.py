@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from ..privacy.guarantee import shown_up
+from ..privacy.guarantee import PUBLIC_N, Cost, Guarantee, shown_up
 from ..public.problem import rational
 from ..search.engine import Engine
 from ..search.enumerate import ScoredSupports, check_size, enumerate_supports
@@ -27,6 +27,10 @@ from .shared.plain import PLAIN, check_form, flips
 #: phi times k may not pass this: scores fit in int64.
 _LARGEST = 2**32
 
+#: Of n, where that is public: what a variable must improve the objective by, if noise lets it.
+#: docs/mechanisms.md has the measurements.
+WORTH = Fraction(1, 100)
+
 
 @dataclass(frozen=True)
 class Penalised(ScoreMechanism):
@@ -36,8 +40,10 @@ class Penalised(ScoreMechanism):
     ----------
     phi : number, optional
         What a variable must improve the objective by, in scaled units, to be worth its place;
-        rounded down to the grid of the scores. By default 2 log(p) / eta, which keeps the noise
-        from adding variables that explain nothing.
+        rounded down to the grid of the scores. By default n / 100 where the number n of rows is
+        public, but at least log C(p, k) / (k eta), so that without evidence the empty set has the
+        weight of all sets of k together, and at most 2 log(p) / eta, with which noise hardly ever
+        adds a variable that explains nothing. Where n is private: the least of these.
     form : {"exponential", "permute-and-flip"}
         What is drawn from the penalised scores.
     """
@@ -67,18 +73,47 @@ class Penalised(ScoreMechanism):
     def check(self, setting: Setting) -> None:
         """Scores must stay within int64."""
         super().check(setting)
-        if self.penalty(setting) * setting.sensitivity.unit * setting.problem.k > _LARGEST:
+        phi = self._ends(setting)[1] if self.phi is None else self.phi
+        if phi * setting.problem.k > _LARGEST:
             raise ArgumentError(f"phi times k must be at most {_LARGEST}")
 
     def penalty(self, setting: Setting) -> int:
         """Phi on the grid of the scores: public, like everything it is computed from."""
-        problem = setting.problem
-        if self.phi is None:
-            rule = 2 * Fraction(math.log(problem.p)) / self.eta(setting)
-            phi = min(rule, Fraction(_LARGEST, problem.k))
-        else:
+        if self.phi is not None:
             phi = Fraction(self.phi)
+        else:
+            phi, most = self._ends(setting)
+            if setting.n is not None:
+                phi = min(max(phi, setting.n * WORTH), most)
         return int(phi / setting.sensitivity.unit)
+
+    def etas(self, setting: Setting) -> tuple[Fraction, Fraction]:
+        """Weights with which the size is drawn, and the variables: here both at once."""
+        eta = self.eta(setting)
+        return eta, eta
+
+    def _ends(self, setting: Setting) -> tuple[Fraction, Fraction]:
+        """Between which phi lies if nobody says so; neither depends on the number of rows."""
+        problem, (_, eta) = setting.problem, self.etas(setting)
+        largest = Fraction(_LARGEST, problem.k)
+        picks = problem.picks
+        even = math.log(math.comb(len(problem.free), picks)) / picks if picks else 0.0
+        least = min(Fraction(even) / eta, largest)
+        most = min(2 * Fraction(math.log(problem.p)) / eta, largest)
+        return least, max(least, most)
+
+    def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
+        """As of any weight; where n decides on phi, one record more moves phi k too."""
+        found = super().guarantee(setting, seeded=seeded)
+        if self.phi is not None or not setting.problem.n_is_public:
+            return found
+        moved = setting.problem.k * (WORTH + setting.sensitivity.unit)
+        more = {
+            relation: Cost(cost.epsilon + self.etas(setting)[0] * moved)
+            for relation, cost in found.costs.items()
+            if relation not in PUBLIC_N
+        }
+        return replace(found, costs={**found.costs, **more})
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         """A race that starts from one region for every size."""

@@ -43,6 +43,7 @@ _HEAD = """\
 # Many columns: "snp_*": {lo: 0, hi: 2} stands for all columns whose names match (* any text, ? one
 # character, [abc] one of these), default: {lo: 0, hi: 1} for all others. A column's own name comes
 # first, then the first pattern that matches, then the default. patterns: false turns this off.
+# bounds_released: which bounds 'dpsubset bounds suggest' released, and what that has cost.
 """
 
 #: What is to be filled in for a column, by what its type holds.
@@ -137,8 +138,13 @@ def template(
     ``sorts`` says what the types of columns hold (see :mod:`dpsubset.table.types`), where they are
     known: a column of text is asked for its levels, one of dates for dates.
     """
+    dump(blank(names, sorts), Path(path))
+
+
+def blank(names: Sequence[str], sorts: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """The facts of a template."""
     known = sorts or {}
-    facts = {
+    return {
         "version": 1,
         "unit": "one row",
         "bad_cells": "middle",
@@ -146,7 +152,6 @@ def template(
         "response": {"name": None, "lo": None, "hi": None},
         "columns": {name: {**_FORMS[known.get(name, "number")]} for name in names},
     }
-    dump(facts, Path(path))
 
 
 def taken_literally(names: Sequence[str]) -> dict[str, bool]:

@@ -27,6 +27,7 @@ from .column import Column, Missing, bound
 from .dates import days
 from .entries import check_agreement, check_keys, column, entry, is_filled_in, lacks_levels
 from .labels import Label, settle
+from .provenance import KEY, PaidBounds, paid_bounds
 
 __all__ = ["BadCells", "Bounds", "Column", "Missing", "Schema", "declared_width"]
 
@@ -54,6 +55,9 @@ class Schema:
     rows_per_unit : int
         The most rows that belong to one unit. The caller knows it: nothing in a table tells, and
         a unit with more rows is protected less.
+    paid : tuple of PaidBounds
+        Bounds that were released privately, and what that has cost: no other bound may come from
+        the rows.
     """
 
     columns: tuple[Column, ...]
@@ -61,6 +65,7 @@ class Schema:
     unit: str = "one row"
     bad_cells: BadCells = "middle"
     rows_per_unit: int = 1
+    paid: tuple[PaidBounds, ...] = ()
 
     def __post_init__(self) -> None:
         names = [c.name for c in (*self.columns, self.response)]
@@ -123,7 +128,7 @@ class Schema:
         if not isinstance(facts, Mapping):
             raise SchemaError("a schema file must hold a mapping with 'columns' and 'response'")
         options = ("unit", "bad_cells", "rows_per_unit")
-        known = {"columns", "response", *options, "patterns", "version"}
+        known = {"columns", "response", *options, KEY, "patterns", "version"}
         extra = sorted(str(key) for key in facts if key not in known)
         if extra:
             raise SchemaError(
@@ -152,7 +157,8 @@ class Schema:
         declared = tuple(column(n, entry) for n, entry in others.items())
         bounds = {key: value for key, value in response.items() if key != "name"}
         said = {key: facts[key] for key in options if key in facts}
-        return cls(declared, column(name, bounds), **said)
+        paid = paid_bounds(facts.get(KEY, []))
+        return cls(declared, column(name, bounds), **said, paid=paid)
 
     @classmethod
     def read(cls, path: str | Path, names: Sequence[str] | None = None) -> Schema:
@@ -177,6 +183,7 @@ class Schema:
             "bad_cells": self.bad_cells,
             # Not where it says nothing, so that schemas without it keep their fingerprints.
             **({} if self.rows_per_unit == 1 else {"rows_per_unit": self.rows_per_unit}),
+            **({KEY: [each.entry() for each in self.paid]} if self.paid else {}),
             **taken_literally([*columns, self.response.name]),
             "response": {"name": self.response.name, **entry(self.response)},
             "columns": columns,

@@ -19,6 +19,7 @@ from ..privacy.guarantee import Guarantee, shown_cost
 from ..privacy.sensitivity import Sensitivity
 from ..public.labels import IMAGES
 from ..public.problem import Neighbours, Problem
+from ..public.provenance import KEY
 from ..public.schema import Schema
 from ..text import visible
 from .fitted import ReleasedFit
@@ -110,6 +111,7 @@ class Release:
                 "tau": float_up(s.tau),
             },
             "schema_sha256": self.schema.fingerprint(),
+            **({KEY: [each.entry() for each in self.schema.paid]} if self.schema.paid else {}),
             "versions": versions(),
         }
 

@@ -82,6 +82,7 @@ def statement(release: Release) -> str:
         "",
         f"- Bounds{' and all else in the table below' * bool(also)} were given by the caller. The "
         "guarantee holds if they were not derived from these data. Values outside are clipped.",
+        *_paid_lines(schema),
         f"- Missing and unreadable cells count as the {schema.bad_cells} of their bounds"
         + (", unless the table below says otherwise." if also else "."),
         *_label_lines(schema, problem),
@@ -220,6 +221,21 @@ def _rescaling_lines(release: Release) -> list[str]:
     return [
         f"- Then the response was centred on {scale.shown(scale.centre)} and clipped to between "
         f"{low} and {high}, all from the released scale, and scaled and rounded once more.{missing}"
+    ]
+
+
+def _paid_lines(schema: Schema) -> list[str]:
+    """Bounds that were derived from data, and paid for."""
+    return [
+        f"- According to the schema, the bounds of {', '.join(map(code, paid.columns[:_LEVELS]))}"
+        f"{', ...' * bool(paid.columns[_LEVELS:])} are an exception: they were released before, "
+        + (
+            "WITH A SEED, hence not privately."
+            if paid.seeded
+            else f"privately, for epsilon = {shown_up(paid.epsilon)} under {paid.neighbours} "
+            "neighbours. If that was done on this table, it adds to what this release costs."
+        )
+        for paid in schema.paid
     ]
 
 

@@ -71,6 +71,14 @@ def _names(data: Any) -> list[str] | None:
     return names
 
 
+def column_names(data: Any) -> list[str]:
+    """Column names of a file or frame; reads no row."""
+    names = _names(data)
+    if names is None:
+        raise TableError("a table with column names is needed: a file or a data frame")
+    return names
+
+
 def open_table(data: Any, schema: Schema, y: Any = None) -> Table:
     """Open a path, a data frame or an array."""
     if isinstance(data, (str, Path)):

@@ -1,0 +1,104 @@
+"""A budget for integers that are released with noise, or picked by noisy size.
+
+========  ==============================  ==============================  =====================
+measure   m values, each moved by c       k picks among scores moved by c  adds up
+========  ==============================  ==============================  =====================
+pure      discrete Laplace, m c / e       permute-and-flip, 2 k c / e      epsilon
+zcdp      discrete Gaussian,              exponential mechanism,           rho
+          c sqrt(m / (2 r))               c sqrt(k / (2 r))
+========  ==============================  ==============================  =====================
+
+The third column and the second are scales; e or r is the part of the budget that they get. All
+noise is `privacy.noise`'s: exact, on integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from ..exact import sqrt_up_relative
+from ..privacy.accounting import rho_for
+from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee
+from ..privacy.noise import (
+    Measure,
+    discrete_gaussian,
+    discrete_laplace,
+    float_scale,
+    noisy_top,
+    noisy_top_zcdp,
+    top_scale,
+    top_scale_zcdp,
+)
+from ..public.problem import Neighbours
+
+#: How many records a neighbour differs by: one replaced is one removed and one added.
+RECORDS: dict[Neighbours, int] = {"add-remove": 1, "replace-one": 2}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Epsilon under the measure "pure", rho under "zcdp"; delta is what rho is shown at."""
+
+    measure: Measure
+    amount: Fraction
+    delta: Fraction = Fraction(0)
+
+    @classmethod
+    def of(cls, epsilon: Fraction, delta: Fraction, values: int) -> Budget:
+        """Of what needs less noise for so many values; without a delta there is one way only.
+
+        The variance of a value is 2 (m c / e)^2 or m c^2 / (2 r).
+        """
+        pure = cls("pure", epsilon)
+        if not delta:
+            return pure
+        zcdp = cls("zcdp", rho_for(epsilon, delta), delta)
+        return zcdp if 4 * values * zcdp.amount > epsilon**2 else pure
+
+    def part(self, share: Fraction) -> Budget:
+        """A share of it."""
+        return replace(self, amount=share * self.amount)
+
+    def value_scale(self, count: int, change: int) -> Fraction:
+        """The scale of the noise of ``count`` values that neighbours move by ``change`` each."""
+        if self.measure == "pure":
+            return float_scale(count * change / self.amount)
+        return float_scale(sqrt_up_relative(count * change**2 / (2 * self.amount)))
+
+    def values(self, values: Sequence[int], change: int) -> list[int]:
+        """Values with noise, for all of this budget."""
+        scale = self.value_scale(len(values), change)
+        noise = discrete_laplace if self.measure == "pure" else discrete_gaussian
+        return noise(values, scale)
+
+    def pick_scale(self, count: int, change: int) -> Fraction:
+        """The scale of ``count`` picks among scores that neighbours move by ``change``."""
+        scale = top_scale if self.measure == "pure" else top_scale_zcdp
+        return scale(count, self.amount, sensitivity=change)
+
+    def picks(self, scores: Sequence[int], count: int, change: int) -> list[int]:
+        """Indices of the noisy largest scores, for all of this budget."""
+        pick = noisy_top if self.measure == "pure" else noisy_top_zcdp
+        return pick(scores, count, self.amount, sensitivity=change)
+
+    def deviation(self, count: int, change: int) -> float:
+        """Standard deviation of the noise of a value, to a few digits: for people."""
+        scale = float(self.value_scale(count, change))
+        return scale * (2**0.5 if self.measure == "pure" else 1.0)
+
+    def guarantee(self, neighbours: Neighbours) -> Guarantee:
+        """What it costs, for sums over records.
+
+        Under replace-one the number of rows is public and part of the answer, so nothing is said of
+        tables that differ in it. Under add-remove a record replaced counts for two.
+        """
+        costs = {}
+        for relation in PUBLIC_N if neighbours in PUBLIC_N else RELATIONS:
+            ratio = Fraction(RECORDS[relation], RECORDS[neighbours])
+            if self.measure == "pure":
+                costs[relation] = Cost(self.amount * ratio)
+            else:
+                costs[relation] = Cost.concentrated(self.amount * ratio**2, self.delta)
+        return Guarantee(neighbours, costs)

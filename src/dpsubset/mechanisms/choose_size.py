@@ -1,0 +1,175 @@
+"""Choose-size: first how many variables, then which.
+
+    1. s from 0, ..., k, by the score  g(s) = min over |S| = s of f~(S) + phi s
+    2. S of size s, by the score f~(S)
+
+Each step is permute-and-flip with a share of epsilon. A minimum over all sets of a size moves as
+little as the scores do, so that the first step has k + 1 candidates and hardly any noise: unlike
+`penalised`, it does not have to tell one size from all sets of another.
+
+Cai, Wang and Zhang 2021 (Section 5.2) draw the size from cross-validated errors. A record is part
+of the fits of all folds but one, and may change each of them, and with it the errors of all others:
+the sensitivity of such an error is no smaller than the error itself, unless every fit is private
+and paid for. The best score of a size, with a public penalty, needs neither.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError
+from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee
+from ..privacy.random import Randomness
+from ..public.problem import rational
+from ..search.best import Best
+from ..search.engine import Engine
+from ..search.enumerate import ScoredSupports, check_size, enumerate_supports
+from ..search.race import Race
+from ..search.region import Region
+from .penalised import WORTH, Penalised
+from .shared.base import Data, Outcome, Sampler, Setting
+from .shared.plain import PLAIN, flips
+
+#: Steps of the grid of scores by which the best score of a size may be too large.
+_LOOSE = 1
+
+
+@dataclass(frozen=True)
+class ChooseSize(Penalised):
+    """The size from the best score of every size, then a set of that size.
+
+    Attributes
+    ----------
+    phi : number, optional
+        What a variable must improve the objective by, in scaled units, to be worth its place. By
+        default as for `penalised`, between ends for the epsilon of the second step: what that could
+        not find is not worth a place.
+    form : {"exponential", "permute-and-flip"}
+        What is drawn from the scores, in both steps.
+    share : number
+        Of epsilon, for the size.
+    """
+
+    form: str = "permute-and-flip"
+    share: Any = Fraction(1, 4)
+
+    name = "choose-size"
+    summary = (
+        "The number of variables is drawn first, from the best score of every size up to k with a "
+        "public penalty phi for each variable; then a set of that size."
+    )
+    source = "ours, in place of the cross-validation of Cai, Wang and Zhang 2021, Section 5.2"
+    promises = "pure epsilon; the number of variables is chosen too"
+    running_time = "a certified search for each size, and one race: milliseconds to seconds"
+    use_when = "nobody knows how many variables matter, and fewer useless ones are worth some fit"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._settle(share=rational(self.share, "share"))
+        if not Fraction(1, 1000) <= self.share <= Fraction(999, 1000):
+            raise ArgumentError("share must lie between 0.001 and 0.999")
+
+    def etas(self, setting: Setting) -> tuple[Fraction, Fraction]:
+        """Weights of the scores: for the size, whose scores have an error of their own, and for
+        the set.
+        """
+        sensitivity, neighbours = setting.sensitivity, setting.problem.neighbours
+        spread = sensitivity.spread(neighbours) + 2 * _LOOSE * sensitivity.unit
+        return self.share * setting.epsilon / spread, (1 - self.share) * self.eta(setting)
+
+    def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
+        """Both steps, from the weights that they are drawn with."""
+        sensitivity, problem = setting.sensitivity, setting.problem
+        for_size, for_set = self.etas(setting)
+        costs = {}
+        for relation in RELATIONS:
+            spread = sensitivity.spread(relation)
+            more = 2 * _LOOSE * sensitivity.unit
+            if self.phi is None and problem.n_is_public and relation not in PUBLIC_N:
+                more += problem.k * (WORTH + sensitivity.unit)  # phi follows n
+            costs[relation] = Cost(for_size * (spread + more) + for_set * spread)
+        return Guarantee(problem.neighbours, costs, seeded)
+
+    def prepare(self, data: Data, setting: Setting) -> Sampler:
+        """The best score of every size; the races are made when they are asked for."""
+        for_size, for_set = self.etas(setting)
+        engine = data.engine(setting, math.inf, self.penalty(setting))  # for optimisation
+        sizes = range(len(setting.problem.always_include), setting.problem.k + 1)
+        best = [_least(Best(engine, Region.whole(setting.problem, s))) for s in sizes]
+        listed = _of_sizes(list(sizes), best, setting.sensitivity.unit)
+        first = PLAIN[self.form]().sampler(listed, for_size)
+        return _Sized(first, data.engine(setting, for_set), for_set, flips(self.form))
+
+    def outcomes(
+        self, data: Data, setting: Setting
+    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+        """All supports of all sizes and their log probabilities."""
+        problem, unit = setting.problem, setting.sensitivity.unit
+        for_size, for_set = self.etas(setting)
+        sizes = range(len(problem.always_include), problem.k + 1)
+        parts: list[ScoredSupports] = []
+        for size in sizes:
+            part = replace(problem, k=size)  # the radius stays
+            check_size(part)
+            parts.append(enumerate_supports(data.digest, part, unit))
+        best = [
+            int(part.scores.min()) + size * self.penalty(setting)
+            for size, part in zip(sizes, parts, strict=True)
+        ]
+        of_sizes = self.log_probabilities(_of_sizes(list(sizes), best, unit), for_size)
+        logs = [
+            log + self.log_probabilities(part, for_set)
+            for log, part in zip(of_sizes, parts, strict=True)
+        ]
+        supports: list[Outcome] = [tuple(row) for part in parts for row in part.supports.tolist()]
+        return supports, np.concatenate(logs)
+
+    def details(self, setting: Setting) -> list[str]:
+        """The score, phi as it was used, and the share of the size."""
+        return [
+            *super().details(setting),
+            f"The number of variables was drawn first, at {self.share} of epsilon, from the best "
+            "score of every size.",
+        ]
+
+
+def _least(search: Best) -> int:
+    """The best score, certified to be so up to `_LOOSE` steps of the grid.
+
+    To tell which of many equal sets is the best one, or that none is better by a step, could take
+    a search through all of them.
+    """
+    while search.high - search.low > _LOOSE:
+        search.narrow()
+    return search.high
+
+
+def _of_sizes(sizes: list[int], scores: list[int], unit: Fraction) -> ScoredSupports:
+    """Sizes as candidates of a plain mechanism."""
+    column = np.array(sizes, dtype=np.int64).reshape(-1, 1)
+    return ScoredSupports(column, np.array(scores, dtype=np.int64), unit)
+
+
+class _Sized(Sampler):
+    """A size, then a set of that size; races are kept from draw to draw."""
+
+    def __init__(self, sizes: Sampler, engine: Engine, eta: Fraction, flip: bool) -> None:
+        self._sizes, self._engine, self._eta, self._flip = sizes, engine, eta, flip
+        self._races: dict[int, Race] = {}
+
+    def draw(self, rng: Randomness) -> Outcome:
+        drawn = self._sizes.draw(rng)
+        assert drawn is not None
+        (size,) = drawn
+        if size not in self._races:
+            leaf = self._engine.leaf(Region.whole(self._engine.problem, size))
+            self._races[size] = Race(
+                self._engine, self._eta, permute_and_flip=self._flip, leaves=[leaf]
+            )
+        return self._races[size].draw(rng)

@@ -18,6 +18,10 @@ from .data import SETTINGS, Shape
 BASE = Shape(3000, 1000)
 EPSILON = 1.0
 
+#: The correlation of neighbouring columns on the curve of columns that are alike.
+ALIKE = 0.9
+COLLINEAR = f"box, correlation {ALIKE:g}"
+
 #: Seconds after which a point of a curve counts as not finished.
 LIMIT = 30.0
 
@@ -65,13 +69,15 @@ def costs(curves: Curves) -> Iterator[dict[str, Any]]:
     }
     for axis, points in sweeps.items():
         for value, shape, epsilon in points:
-            x, y = shape.make()
-            for name in SETTINGS:
-                yield {
-                    "axis": axis, "value": value, "setting": name, "n": shape.n, "p": shape.p,
-                    "k": shape.k, "epsilon": epsilon,
-                    **_point(x, y, shape.k, epsilon, SETTINGS[name], curves.repeats),
-                }  # fmt: skip
+            for rho in (shape.rho, ALIKE):
+                x, y = replace(shape, rho=rho).make()
+                for name in SETTINGS if rho != ALIKE else ("box",):
+                    yield {
+                        "axis": axis, "value": value, "n": shape.n, "p": shape.p,
+                        "setting": name if rho != ALIKE else COLLINEAR, "k": shape.k,
+                        "epsilon": epsilon,
+                        **_point(x, y, shape.k, epsilon, SETTINGS[name], curves.repeats),
+                    }  # fmt: skip
 
 
 def _point(
@@ -109,7 +115,7 @@ def _write(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 #: Colour says which constraint, the dash which stage.
-_COLOURS = {"box": "#0072b2", "ball": "#d55e00"}
+_COLOURS = {"box": "#0072b2", "ball": "#d55e00", COLLINEAR: "#009e73"}
 _STAGES = {"read_s": ("--", "s", "reading the table"), "search_s": ("-", "o", "search and draw")}
 _LABELS = {
     "n": "rows n", "p": "variables p", "k": "variables to select k", "epsilon": "epsilon",

@@ -204,7 +204,7 @@ class Engine:
         while (leaf := consumer.next_leaf()) is not None:
             self.check_limits()
             self.splits += 1
-            if self.splits == self.tuning.wide_after:
+            if self.splits == self.bounder.wide_after:
                 self.bounder.widen()
             if self.splits in self.bounder.hard_after:
                 self.bounder.strengthen(sweeps=self.splits == max(self.bounder.hard_after))

@@ -37,9 +37,10 @@ class Tuning:
 
     #: Most columns in which a dual point moves at a time.
     movers: int = 100
-    #: After this many splits that is so too where columns of X'X are multiplied out on demand.
+    #: After this many splits that is so too where columns of X'X are multiplied out on demand, and
+    #: all of them are at hand from then on; or after so many, if there are more than ``whole``.
     wide_after: int = 4
-    #: From then on all of them are at hand, if they are no more than this.
+    wide_after_many: int = 40
     whole: int = 3000
 
     #: Up to this many features every region gets a diagonal of its own (ball, l1).

@@ -113,6 +113,8 @@ class Bounder(ABC):
         #: one by one where bounds and splits would do.
         self.most_closed, self.most_listed = tuning.last_pick, tuning.listable
         self.hard_after = tuning.hard_after
+        many = problem.columns > tuning.whole
+        self.wide_after = tuning.wide_after_many if many else tuning.wide_after
         self._scorer = scorer
         self._largest = largest
         #: What is taken out of H as a diagonal: at least the ridge always can be.

@@ -285,8 +285,10 @@ class LeastSquaresBounder(QuadraticBounder):
         self, digest: Digest, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning
     ) -> None:
         yy = digest.yy / _SCALE
-        # Smoother than the mechanism asks for where eta is large: the dual ascent needs it.
-        smooth = min(eta, 5000.0 / yy) if yy > 0 else 1.0
+        # Smoother than the mechanism asks for where eta is large: the dual ascent needs it, the more
+        # so where one bound holds for all coefficients.
+        steepest = 600.0 if problem.coefficients.is_joint() else 5000.0
+        smooth = min(eta, steepest / yy) if yy > 0 else 1.0
         super().__init__(digest, problem, scorer, tuning, c=digest.c / _SCALE, yy=yy, scale=_SCALE,
                          eta=smooth)  # fmt: skip
         # For the balls the part of H that is taken out as a diagonal decides hard searches: on

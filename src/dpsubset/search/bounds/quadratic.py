@@ -285,8 +285,8 @@ class LeastSquaresBounder(QuadraticBounder):
         self, digest: Digest, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning
     ) -> None:
         yy = digest.yy / _SCALE
-        # Smoother than the mechanism asks for where eta is large: the dual ascent needs it, the more
-        # so where one bound holds for all coefficients.
+        # Smoother than the mechanism asks for where eta is large: the dual ascent needs it, above
+        # all where one bound holds for all coefficients.
         steepest = 600.0 if problem.coefficients.is_joint() else 5000.0
         smooth = min(eta, steepest / yy) if yy > 0 else 1.0
         super().__init__(digest, problem, scorer, tuning, c=digest.c / _SCALE, yy=yy, scale=_SCALE,

@@ -102,7 +102,7 @@ def mass(envelope: OpenEnvelope, support: tuple[int, ...]) -> int:
     """Mass of a support, from the weights of its features alone."""
     product, picked = envelope._factor, set(support) - set(envelope._members)
     for pool in envelope._pools:
-        leading = dict(zip(pool._top, pool._leading, strict=True))
+        leading = dict(zip(pool._top, pool._subsets.weights, strict=True))
         weights = [leading.get(j) or int(pool._weights[j]) for j in picked]
         used = [w for w in weights if w]
         assert len(used) == pool._m

@@ -188,7 +188,12 @@ class Engine:
         """A region as a leaf: listed if it is short, bounded otherwise."""
         if region.count() <= self.tuning.short:
             return self.listed(region)
-        return self.bounder.root(region) if parent is None else self.bounder.child(parent, region)
+        if parent is None:
+            return self.bounder.root(region)
+        bound = self.bounder.child(parent, region)
+        if parent.blocks is not None:
+            self.bounder.block(bound, parent)
+        return bound
 
     def listed(self, region: Region) -> Listed:
         """A region as a list of scored supports."""

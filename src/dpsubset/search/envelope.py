@@ -26,7 +26,7 @@ from .bounds.base import Bounded, Bounder
 from .region import Region
 
 #: Weights of features are integers of about this many bits.
-_WEIGHT_BITS = 40
+WEIGHT_BITS = 40
 
 #: Where more than one in so many supports of a flat leaf is taken out, the others are listed:
 #: uniform tries would too often hit what is not there.
@@ -98,6 +98,51 @@ class OpenEnvelope:
         return tuple(sorted(chosen)), mass
 
 
+class Subsets:
+    """Integer weights, and draws of t of their places in proportion to the product of weights.
+
+    ``sums[t]`` is the sum of these products, a symmetric polynomial, for t up to ``most``.
+    """
+
+    def __init__(self, weights: Sequence[int], most: int) -> None:
+        self.weights, self._most = weights, most
+        self.sums = [1] + [0] * most
+        for weight in weights:
+            for t in range(most, 0, -1):
+                self.sums[t] += weight * self.sums[t - 1]
+        self._steps: list[list[int]] = []
+
+    def peak(self, t: int) -> int:
+        """The largest product of t weights."""
+        return math.prod(sorted(self.weights, reverse=True)[:t])
+
+    def draw(self, at: int, t: int) -> tuple[list[int], int]:
+        """The t places that a uniform number below sums[t] stands for, and their product."""
+        if not self._steps:
+            self._step()
+        places, product, i = [], 1, len(self.weights)
+        while t:
+            i -= 1
+            step = self._steps[i][t]
+            if at < step:
+                weight = self.weights[i]
+                places.append(i)
+                product *= weight
+                at //= weight
+                t -= 1
+            else:
+                at -= step
+        return places, product
+
+    def _step(self) -> None:
+        """steps[i][t]: the part of the sum over the first weights, up to i, that has the i-th."""
+        table = [1] + [0] * self._most
+        for weight in self.weights:
+            step = [0, *(weight * table[t] for t in range(self._most))]
+            self._steps.append(step)
+            table = [below + more for below, more in zip(table, step, strict=True)]
+
+
 class _Pool:
     """Integer weights of one pool, and draws of m features in proportion to their product.
 
@@ -116,41 +161,34 @@ class _Pool:
         capped = np.minimum(g, middle)
         rest = int(
             envelope_kernels.integer_weights(
-                capped, region.status, pool, eta, middle, _WEIGHT_BITS, self._weights
+                capped, region.status, pool, eta, middle, WEIGHT_BITS, self._weights
             )
         )
         self._top = top.tolist()
         leading = self._weights[top].tolist()
-        self._leading = leading
         self._rest = rest - sum(leading)
         self._weights[top] = 0
         self._sums: NDArray[np.int64] | None = None
         self._m, self._orders = m, math.factorial(m)
-        # Divides the common factor out again: weights carry 2**_WEIGHT_BITS exp(-eta middle) each,
+        # Divides the common factor out again: weights carry 2**WEIGHT_BITS exp(-eta middle) each,
         # and ordered picks m!.
-        self.log2 = m * (eta * middle / math.log(2) - _WEIGHT_BITS) - math.log2(math.factorial(m))
+        self.log2 = m * (eta * middle / math.log(2) - WEIGHT_BITS) - math.log2(math.factorial(m))
         # What lies above the middle. Beyond so many bits all supports without it are negligible:
         # give them too much, in the common factor, rather than carry longer integers.
-        most = region.count().bit_length() + _WEIGHT_BITS
+        most = region.count().bit_length() + WEIGHT_BITS
         for i, j in enumerate(self._top[: m - 1]):
             lift = eta * (float(g[j]) - middle) / math.log(2)
             if lift > 0.0:
-                leading[i] = scale.at_least(_WEIGHT_BITS + min(lift, most))
+                leading[i] = scale.at_least(WEIGHT_BITS + min(lift, most))
                 self.log2 += max(lift - most, 0.0)
-        # table[t]: symmetric polynomial of degree t of the leading weights so far; steps[i][t]: its
-        # part with the i-th of them.
-        table = [1] + [0] * m
-        self._steps = []
-        for weight in leading:
-            step = [0, *(weight * table[t - 1] for t in range(1, m + 1))]
-            self._steps.append(step)
-            table = [table[t] + step[t] for t in range(m + 1)]
+        self._subsets = Subsets(leading, m)
+        table = self._subsets.sums
         power, self._parts = 1, []
         for t in range(m, -1, -1):  # t from the leading ones, m - t from the rest
             self._parts.append(math.perm(m, t) * table[t] * power)
             power *= self._rest
         self.total = sum(self._parts)
-        self.peak = math.factorial(m) * math.prod(sorted(leading, reverse=True)[:m])
+        self.peak = math.factorial(m) * self._subsets.peak(m)
 
     def draw(self, at: int) -> tuple[list[int], int] | None:
         """The picks that a uniform number below the total stands for, and their mass.
@@ -175,20 +213,8 @@ class _Pool:
                 product *= int(self._weights[j])
             if len(set(chosen)) < len(chosen):
                 return None
-        at //= math.perm(self._m, t)
-        i = len(self._leading)
-        while t:
-            i -= 1
-            step = self._steps[i][t]
-            if at < step:
-                weight = self._leading[i]
-                chosen.append(self._top[i])
-                product *= weight
-                at //= weight
-                t -= 1
-            else:
-                at -= step
-        return chosen, product
+        places, part = self._subsets.draw(at // math.perm(self._m, t), t)
+        return chosen + [self._top[i] for i in places], product * part
 
 
 class FlatEnvelope:

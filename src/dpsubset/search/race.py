@@ -27,13 +27,14 @@ from fractions import Fraction
 from ..privacy.random import Randomness
 from ..public.problem import Problem
 from .best import Best
+from .block_envelope import BlockEnvelope
 from .bounds.base import Bounded
 from .chance import Between, Chance, Moment
 from .engine import Engine, Flat, Leaf, Listed, Support
 from .envelope import ClosedEnvelope, FlatEnvelope, OpenEnvelope, Scale
 from .region import Region
 
-_Envelope = OpenEnvelope | ClosedEnvelope | FlatEnvelope
+_Envelope = OpenEnvelope | BlockEnvelope | ClosedEnvelope | FlatEnvelope
 
 #: A flat leaf whose bound lies this far below the reference, in the exponent, is narrowed down
 #: before the race: all weights would be small beside its mass.
@@ -45,6 +46,9 @@ _LOOSE_BITS = 2048
 
 #: So is one whose gains, times eta, pass this: integer weights of features must fit in int64.
 _STEEP = 2.0**48
+
+#: Blocks are not used if what they add up to takes more bits than this.
+_LONG_BITS = 8192
 
 #: Most proposals at a time: one at first and after a split, since easy races accept it, then more.
 _MOST_PROPOSALS = 32
@@ -87,6 +91,7 @@ class Race:
         self._pending: list[_Candidate] = []
         self._winner: Support = ()
         self._loose: list[Bounded] = []  # leaves whose bound is too far off to be given a mass
+        self._root: Bounded | None = None  # if that is all there was in the beginning
         self.start(leaves or [engine.leaf(Region.whole(engine.problem))])
 
     def draw(self, rng: Randomness) -> Support:
@@ -120,6 +125,8 @@ class Race:
             # A guess may be far from the best: weights relative to it could be of any length.
             ref = min(ref, *(Best(engine, leaf.region).find()[0][0] for leaf in loose))
             self._scale = Scale(self._eta, engine.unit, ref, bits)
+        if len(leaves) == 1 and isinstance(leaves[0], Bounded):
+            self._root = leaves[0]
         for leaf in leaves:
             self._put(leaf, len(self._leaves))
 
@@ -146,6 +153,28 @@ class Race:
         self._put(parts[0], place)
         for part in parts[1:]:
             self._put(part, len(self._leaves))
+        if self._engine.splits == self._engine.tuning.blocks_after and self._root is not None:
+            self._regroup(self._root)
+
+    def _regroup(self, root: Bounded) -> None:
+        """Start anew from one leaf with blocks of columns that are alike, if that is worth it.
+
+        Between proposals and between slabs any partition and any masses will do; but the clock must
+        not be past the time of the new leaf.
+        """
+        self._engine.bounder.block(root)
+        if root.blocks is None:
+            return
+        envelope = self._open(root)
+        late = self._clock * envelope.peak >> (self._scale.bits + self._ticks - 1)
+        worth = self._engine.tuning.blocks_worth
+        if root.blocks is None or late or envelope.total * worth > self._masses.total:
+            root.blocks = None
+            return
+        self._leaves, self._envelopes, self._at, self._loose = [], [], {}, []
+        self._masses = _Masses()
+        root.waste = 0.0
+        self._put(root, 0)
 
     def _put(self, leaf: Leaf, place: int) -> None:
         envelope: _Envelope
@@ -160,13 +189,21 @@ class Race:
                 self._loose.append(leaf)
                 envelope = ClosedEnvelope([], [], self._scale)  # until it is split
             else:
-                envelope = OpenEnvelope(self._engine.bounder, leaf, self._scale)
+                envelope = self._open(leaf)
         if place == len(self._leaves):
             self._leaves.append(leaf)
             self._envelopes.append(envelope)
         else:
             self._leaves[place], self._envelopes[place] = leaf, envelope
         self._masses.set(place, envelope.total, envelope.peak)
+
+    def _open(self, leaf: Bounded) -> OpenEnvelope | BlockEnvelope:
+        """By its blocks, if it has any, and unless their integers would be long."""
+        scale, blocks = self._scale, leaf.blocks
+        if blocks is not None and scale.eta * blocks.swing <= _LONG_BITS * math.log(2):
+            return BlockEnvelope(blocks, leaf.region, scale)
+        leaf.blocks = None
+        return OpenEnvelope(self._engine.bounder, leaf, scale)
 
     def _is_loose(self, leaf: Bounded) -> bool:
         scale = self._scale
@@ -238,7 +275,9 @@ class Race:
             return None
         # A hopeless proposal says more than one that was rejected by bad luck.
         leaf.waste += 1.0 - chance + 0.5 * min(-math.log(max(chance, 1e-8)), 16.0)
-        return leaf if leaf.waste >= self._engine.tuning.patience else None
+        tuning = self._engine.tuning
+        patience = tuning.patience if leaf.blocks is None else tuning.patience_blocks
+        return leaf if leaf.waste >= patience else None
 
     # -- permute-and-flip -----------------------------------------------------------------------
 

@@ -58,6 +58,13 @@ class Tuning:
 
     #: A leaf is split when its rejected proposals have cost about as much as a split would.
     patience: float = 100.0
+    #: The same for a leaf with blocks, whose split takes longer.
+    patience_blocks: float = 20000.0
+    #: After this many splits a race looks for columns that are alike, and if there are so many of
+    #: them it starts anew with blocks, where that makes its masses so many times smaller.
+    blocks_after: int = 30
+    blocks_least: int = 8
+    blocks_worth: int = 8
     #: Bits of the masses when a race starts; None for so many that their rounding does not show.
     first_bits: int | None = None
 

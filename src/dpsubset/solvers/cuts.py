@@ -48,8 +48,8 @@ from ..losses import scorer
 from ..losses.row_kernels import descend, gather
 from ..losses.rows import FromRecords
 from ..public.problem import Problem
+from ..search.bounds.blas import smallest_eigenvalue
 from ..search.bounds.kernels import FREE
-from ..search.bounds.quadratic import smallest_eigenvalue
 from ..search.bounds.row_kernels import gradient, half_slope, slopes
 from ..table.digest import Digest
 from ..table.door import STEPS

@@ -24,6 +24,7 @@ from ...public.problem import Problem
 from ..region import Region
 from ..tuning import Tuning
 from . import kernels
+from .blocks import Blocked
 from .kernels import CARRIED, CARRIED_ERROR, MU, NU, U_ERROR
 
 _EVERYWHERE = np.empty(0, dtype=np.bool_)
@@ -48,8 +49,8 @@ class Bounded:
     """
 
     __slots__ = (
-        "b", "base", "c", "core", "d", "fixed", "flat", "lead", "leaders", "point", "region", "u",
-        "waste", "yy",
+        "b", "base", "blocks", "c", "core", "d", "fixed", "flat", "lead", "leaders", "point",
+        "region", "u", "waste", "yy",
     )  # fmt: skip
 
     def __init__(
@@ -62,6 +63,7 @@ class Bounded:
         # Where b has to stay, but for members, for d to be valid; empty for everywhere.
         self.core: NDArray[np.bool_] = _EVERYWHERE
         self.fixed: Array | None = None  # gains from known scores, where one pick is left
+        self.blocks: Blocked | None = None  # another bound, for races, where columns are alike
         self.base = self.flat = -np.inf
         self.leaders: list[int] = []
         self.lead = -1
@@ -131,6 +133,9 @@ class Bounder(ABC):
 
     def widen(self) -> None:  # noqa: B027
         """Look at more columns in the regions to come: the search is not an easy one."""
+
+    def block(self, bound: Bounded, parent: Bounded | None = None) -> None:  # noqa: B027
+        """Give a bound its ``blocks``, if there are any: its parent's, if it has one."""
 
     @abstractmethod
     def strengthen(self, sweeps: bool) -> None:

@@ -6,12 +6,8 @@ semidefinite wherever it counts. There is one diagonal for all regions, or one f
 
 from __future__ import annotations
 
-import functools
-
 import numpy as np
-from scipy.linalg import LinAlgError, eigvalsh
 from scipy.linalg.lapack import dpotrf, dpotri
-from threadpoolctl import ThreadpoolController
 
 from ...kernels.arrays import ROUNDING, Array, Ints
 from ...losses import Scorer
@@ -23,7 +19,9 @@ from ..tuning import Tuning
 from . import ascent, kernels
 from . import diagonal_kernels as diagonals
 from .base import Bounded, Bounder
-from .kernels import CARRIED, CARRIED_ERROR, DRIFT, MU, U_ERROR
+from .blas import smallest_eigenvalue
+from .blocks import Blocked, Blocks
+from .kernels import CARRIED, CARRIED_ERROR, DRIFT, MU, NU, U_ERROR
 
 _SCALE = float(STEPS) ** 2
 
@@ -298,20 +296,38 @@ class LeastSquaresBounder(QuadraticBounder):
         small = problem.columns <= tuning.small and digest.whole
         self._local = self.constraint.is_joint() and small
 
+    def block(self, bound: Bounded, parent: Bounded | None = None) -> None:
+        """Give a bound its ``blocks``, if there are any: its parent's, if it has one."""
+        region, problem = bound.region, self.problem
+        if bound.fixed is not None or region.picks[1]:
+            return
+        blocks, start = None, bound.b
+        if parent is None:
+            blocks = self._find_blocks(bound)
+        elif parent.blocks is not None:
+            blocks, start = parent.blocks.blocks, parent.blocks.b
+        mu, nu = float(bound.point[MU]), float(bound.point[NU])
+        if blocks is None or (self.constraint.is_joint() and not mu > 0.0):
+            return
+        made = Blocked(blocks, self._cells(region), self.constraint, self.c, start, mu, nu)
+        made.ascend(self.eta, region.picks[0])
+        penalty = self._scorer.penalty * self._scorer.unit_float * region.size
+        made.certify(self.yy, penalty, 2 * self._largest, problem.most_columns,
+                     self._scorer.unit_float)  # fmt: skip
+        bound.blocks = made
 
-@functools.cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def smallest_eigenvalue(block: Array) -> float:
-    """The smallest eigenvalue; 0, of which nothing can be taken out, if LAPACK finds none."""
-    try:
-        # Its threads wait for each other longer than they work, on a busy machine.
-        with _blas().limit(limits=1, user_api="blas"):
-            return float(eigvalsh(block, subset_by_index=(0, 0), check_finite=False)[0])
-    except LinAlgError:  # not an error that a user may see: it would depend on the data
-        return 0.0
+    def _find_blocks(self, bound: Bounded) -> Blocks | None:
+        """Columns that are alike among those that the bound finds worth picking."""
+        problem, digest = self.problem, self._digest
+        if problem.columns > self.tuning.large or problem.layout.grouped:
+            return None
+        if self.constraint.is_softened() or (digest.slot < 0).any():
+            return None
+        g = self.gains(bound)
+        hot = np.argsort(np.where(bound.region.status >= kernels.FREE, -g, np.inf), kind="stable")
+        gram = digest.product_rows() / self._scale
+        apart = self._members(bound.region)
+        return Blocks.find(gram, problem.ridge, hot, apart, self.tuning.blocks_least)
 
 
 def _nudge(digest: Array, ridge: float) -> float:

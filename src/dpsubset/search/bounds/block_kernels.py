@@ -1,0 +1,160 @@
+"""Kernels of block bounds: the sum over m picks from blocks, and how often each pick is made.
+
+A block of columns has a class for every number of picks: 0, 1, ..., and the last one for all larger
+numbers. Its picks T count with exp(eta (const + sum over T of gain_j)), both those of their class.
+Columns of no block, the rest, count each for itself, as if they could be picked repeatedly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...constraints.base import Constraint, coefficient, gain
+from ...kernels.arrays import Array, Ints
+from ...kernels.compiled import kernel
+
+#: Sums of products below this are as good as 0: their inverse would be beyond float64.
+_TINY = 1e-280
+
+
+@kernel
+def gains_and_coefficients(
+    constraint: Constraint, w: Array, d: Array, mu: float, nu: float, g: Array, v: Array
+) -> None:
+    """The gain of every w, and the coefficient that attains it."""
+    for i in range(w.shape[0]):
+        g[i] = gain(constraint, w[i], d[i], mu, nu)
+        v[i] = coefficient(constraint, w[i], d[i], mu, nu)
+
+
+@kernel
+def _log_sum(first: Array, second: Array, shift: int, size: int) -> float:
+    """log of the sum over i < size of exp(first_i + second_(shift - i)); -inf if there is none."""
+    high = -np.inf
+    for i in range(size):
+        high = max(high, float(first[i] + second[shift - i]))
+    if high == -np.inf:
+        return high
+    total = 0.0
+    for i in range(size):
+        total += np.exp(first[i] + second[shift - i] - high)
+    return float(high + np.log(total))
+
+
+@kernel
+def _weights(gains: Array, free: NDArray[np.bool_], eta: float, x: Array, who: Ints) -> float:
+    """exp(eta (gain - highest)) of the free columns, in order; the highest is returned."""
+    high, n = -np.inf, 0
+    for i in range(free.shape[0]):
+        if free[i]:
+            high = max(high, gains[i])
+    for i in range(free.shape[0]):
+        if free[i]:
+            x[n] = np.exp(eta * (gains[i] - high))
+            who[n] = i
+            n += 1
+    return high
+
+
+@kernel
+def _polynomials(x: Array, n: int, most: int, table: Array) -> None:
+    """table[i, t]: the symmetric polynomial of degree t of the first i weights."""
+    table[0, :] = 0.0
+    table[0, 0] = 1.0
+    for i in range(n):
+        table[i + 1, 0] = 1.0
+        for t in range(1, most + 1):
+            table[i + 1, t] = table[i, t] + x[i] * table[i, t - 1]
+
+
+@kernel
+def survey(
+    gains: Array, consts: Array, free: NDArray[np.bool_], rest: float, eta: float, m: int,
+    pi: Array, occupied: Array,
+) -> tuple[float, float]:  # fmt: skip
+    """log of the sum over m picks, and the mean number of picks from the rest.
+
+    ``rest`` is the log of the rest's weights together. ``pi[c, kind, i]``: the chance that block c
+    is in this class and its column i picked; ``occupied[c, kind]``: that it is in this class.
+    """
+    blocks, classes, width = gains.shape
+    x, who = np.empty(width), np.empty(width, dtype=np.int64)
+    table = np.empty((width + 1, m + 1))
+    # logs[c, q]: of block c with q picks; the last row is the rest's.
+    logs = np.full((blocks + 1, m + 1), -np.inf)
+    for c in range(blocks):
+        n = int(np.count_nonzero(free[c]))
+        logs[c, 0] = eta * consts[c, 0]
+        for kind in range(1, min(classes, min(n, m) + 1)):
+            high = _weights(gains[c, kind], free[c], eta, x, who)
+            last = min(n, m) if kind == classes - 1 else kind
+            _polynomials(x, n, last, table)
+            for q in range(kind, last + 1):
+                if table[n, q] > _TINY:
+                    logs[c, q] = eta * (consts[c, kind] + q * high) + np.log(table[n, q])
+    logs[blocks, 0] = 0.0
+    orders = 0.0
+    for q in range(1, m + 1):
+        orders += np.log(q)
+        logs[blocks, q] = q * rest - orders
+    # before[c, t]: t picks from the blocks before c.
+    before = np.full((blocks + 2, m + 1), -np.inf)
+    before[0, 0] = 0.0
+    for c in range(blocks + 1):
+        for t in range(m + 1):
+            before[c + 1, t] = _log_sum(logs[c], before[c], t, t + 1)
+    total = before[blocks + 1, m]
+    # after[t]: t picks from the blocks behind c.
+    after, others = np.full(m + 1, -np.inf), np.empty(m + 1)
+    after[0] = 0.0
+    chance = np.empty(m + 1)
+    from_rest = 0.0
+    for c in range(blocks, -1, -1):
+        for q in range(m + 1):
+            others[q] = _log_sum(before[c], after, m - q, m - q + 1)
+            chance[q] = np.exp(others[q] + logs[c, q] - total)
+        if c == blocks:
+            for q in range(m + 1):
+                from_rest += q * chance[q]
+        else:
+            _attribute(gains[c], free[c], eta, m, chance, x, who, table, pi[c], occupied[c])
+        for q in range(m + 1):
+            others[q] = _log_sum(logs[c], after, q, q + 1)
+        for q in range(m + 1):
+            after[q] = others[q]
+    return total, from_rest
+
+
+@kernel
+def _attribute(
+    gains: Array, free: NDArray[np.bool_], eta: float, m: int, chance: Array, x: Array, who: Ints,
+    table: Array, pi: Array, occupied: Array,
+) -> None:  # fmt: skip
+    """The chances of a block's numbers of picks, given to its classes and columns."""
+    classes, width = gains.shape
+    n = int(np.count_nonzero(free))
+    tail = np.zeros(m + 2)
+    for kind in range(classes):
+        occupied[kind] = 0.0
+        for i in range(width):
+            pi[kind, i] = 0.0
+    occupied[0] = chance[0]
+    for kind in range(1, min(classes, min(n, m) + 1)):
+        _weights(gains[kind], free, eta, x, who)
+        last = min(n, m) if kind == classes - 1 else kind
+        _polynomials(x, n, last, table)
+        # tail[t]: what t picks among the columns so far still have to come.
+        for t in range(m + 2):
+            tail[t] = 0.0
+        for q in range(kind, last + 1):
+            occupied[kind] += chance[q]
+            if table[n, q] > _TINY:
+                tail[q] = chance[q] / table[n, q]
+        for i in range(n - 1, -1, -1):
+            part = 0.0
+            for t in range(last):
+                part += table[i, t] * tail[t + 1]
+            pi[kind, who[i]] = x[i] * part
+            for t in range(last + 1):
+                tail[t] += x[i] * tail[t + 1]

@@ -22,11 +22,9 @@ from .door import Door
 from .moments import Block, Moments, check_n
 from .products import Products
 
-#: Rows whose products are exact in float64 (see `moments`).
-_EXACT_ROWS = 2**22
-
-#: Bytes of the float64 work block when columns are multiplied out.
-_WORK_BYTES = 2**26
+#: Columns and rows of the block of cells that is multiplied at a time, 4 MB in float64. Products of
+#: up to 2**22 rows are exact (see `moments`).
+_BLOCK = (64, 8192)
 
 #: Bytes of columns that are kept, usually.
 _CACHE_BYTES = 2**30
@@ -154,10 +152,7 @@ class Digest:
             self.slot[:] = -1
             used = 0
             missing = sorted({int(j) for j in features})
-        right = np.ascontiguousarray(self.records[missing].T)
-        fresh = np.empty((len(missing), self.p), dtype=np.int64)
-        for rows, block in _work_blocks(self.records):
-            fresh[:, rows] = _exact(block, right).T
+        fresh = _products(self.records, missing)
         if used + len(missing) > len(self.columns):
             # Doubling: what is copied stays in proportion to what is there.
             grown = np.empty((max(2 * used, used + len(missing)), self.p), dtype=np.int64)
@@ -187,21 +182,23 @@ def with_constant(moments: Moments, constant: int) -> Ints:
     return products
 
 
-def _work_blocks(records: NDArray[np.int16]) -> Iterable[tuple[slice, NDArray[np.int16]]]:
-    step = max(1, _WORK_BYTES // (8 * max(1, min(records.shape[1], _EXACT_ROWS))))
-    for start in range(0, len(records), step):
-        yield slice(start, start + step), records[start : start + step]
+def _products(records: NDArray[np.int16], features: Sequence[int]) -> Ints:
+    """These rows of X'X: exact integers, by float64 products that are exact.
 
-
-def _exact(left: NDArray[np.int16], right: NDArray[np.int16]) -> Ints:
-    """The integer product, by float64 products that are exact."""
-    total = np.zeros((left.shape[0], right.shape[1]), dtype=np.int64)
-    step = max(1, min(_EXACT_ROWS, _WORK_BYTES // (8 * max(1, right.shape[1]))))
-    for start in range(0, left.shape[1], step):
-        part = slice(start, start + step)
-        product = left[:, part].astype(np.float64) @ right[part].astype(np.float64)
-        total += product.astype(np.int64)
-    return total
+    Blocks of records are small enough to stay in a cache between their conversion and their use.
+    """
+    p, n = records.shape
+    found = np.zeros((len(features), p), dtype=np.int64)
+    work = np.empty((_BLOCK[0], min(n, _BLOCK[1])))
+    for first in range(0, n, _BLOCK[1]):
+        part = slice(first, min(first + _BLOCK[1], n))
+        right = np.ascontiguousarray(records[features, part].T, dtype=np.float64)
+        for start in range(0, p, _BLOCK[0]):
+            block = records[start : start + _BLOCK[0], part]
+            left = work[: len(block), : block.shape[1]]
+            np.copyto(left, block)
+            found[:, start : start + len(block)] += (left @ right).T.astype(np.int64)
+    return found
 
 
 @kernel

@@ -265,7 +265,7 @@ class QuadraticBounder(Bounder):
         for pool, m in enumerate(region.picks):
             if m:
                 free = region.pool(pool)
-                leading = free[np.argsort(-g[free], kind="stable")[: 3 * m + 16]]
+                leading = free[np.argsort(-g[free], kind="stable")[: 4 * m + 32]]
                 together += layout.of_support(leading).tolist()
         self._digest.fetch(together)
 

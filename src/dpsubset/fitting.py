@@ -27,7 +27,7 @@ from .public.design import Design
 from .public.plan import Plan, SelectionArguments, exact_delta, exact_epsilon, plan, seal
 from .public.schema import Schema
 from .public.stated import state, takes
-from .release.fitted import ReleasedFit, model_of, units_of
+from .release.fitted import ReleasedFit, check_units, model_of, units_of
 from .release.model import Model
 from .release.release import Release
 from .selection import Price, draw_support, make_release, priced
@@ -85,6 +85,7 @@ def plan_fit(
     of_fit = chance if chosen.takes_delta == "no" else chance / 2
     asked = {**asked, "delta": chance - of_fit}
     planned = plan(data, schema, k=k, epsilon=budget * (1 - rule.share), **asked)
+    check_units(planned.stated.schema)
     if planned.asked == "private":
         planned = planned.with_scale(rule.usual_scale())
     problem, rows = planned.setting.problem, planned.stated.schema.rows_per_unit

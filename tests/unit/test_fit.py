@@ -14,7 +14,9 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import dpsubset as dps
+from dpsubset.models.entries import LARGEST, Entries
 from dpsubset.models.noisy_moments import NoisyMoments
+from dpsubset.models.solve import solve
 
 SCHEMA = dps.Schema.from_dict({
     "response": {"name": "cost", "lo": 0, "hi": 100},
@@ -191,6 +193,20 @@ def test_tables_of_few_rows_have_a_model(n: int, neighbours: Any, epsilon: float
     looked_at(release)
 
 
+def test_an_intercept_lies_within_the_bounds_of_the_response() -> None:
+    """Of a table without rows the sum of the response is all noise."""
+    entries = Entries((), (), counted=False)
+    found = solve(entries, [50 * LARGEST, 0], 0, 10.0)
+    assert found.theta.tolist() == [1.0]
+
+
+def test_bounds_beyond_all_numbers_are_refused() -> None:
+    x = np.zeros((5, 2))
+    bounds = dps.Bounds(x=1e-100, y=1e200)
+    with pytest.raises(dps.ArgumentError, match="so wide beside"):
+        dps.fit(x, y=x[:, 0], bounds=bounds, k=1, epsilon=1)
+
+
 @pytest.mark.parametrize("column", ["age", "ward", "dose", "bmi", "cost"])
 @pytest.mark.parametrize("cell", [30.0, None, math.inf, "x"])
 def test_constant_columns_and_bad_cells_are_ordinary(column: str, cell: Any) -> None:
@@ -245,6 +261,7 @@ def test_a_transformed_response_is_predicted_in_its_units() -> None:
     facts = SCHEMA.to_dict()
     facts["response"] = {"name": "cost", "lo": 1, "hi": 1000, "transform": "log"}
     model = dps.fit(frame(), dps.Schema.from_dict(facts), k=3, epsilon=1000).model
+    assert 1 <= model.clipped[0] < frame()["cost"].median() < model.clipped[1] <= 1000
     ratio = model.predict(frame(seed=2)) / frame(seed=2)["cost"]
     assert abs(np.median(ratio) - 1) < 0.05
 
@@ -315,6 +332,14 @@ def test_a_model_file_is_the_model_and_nothing_else(tmp_path: Path) -> None:
     }  # fmt: skip
     with pytest.raises(dps.TableError):
         dps.Model.load(tmp_path / "none.json")
+
+
+def test_a_model_file_remembers_what_bounds_have_cost() -> None:
+    paid = {"columns": ["age", "noise"], "epsilon": "1/2", "neighbours": "replace-one"}
+    schema = dps.Schema.from_dict({**SCHEMA.to_dict(), "bounds_released": [paid]})
+    model = dps.fit(frame(100), schema, k=1, epsilon=1).model
+    assert dps.Model.from_json(model.to_json()) == model
+    assert model.schema.paid
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from ..privacy.random import Randomness, SystemSource
 from ..privacy.scale import ScaleRule, ScaleSampler
 from ..public.plan import exact_delta, exact_epsilon
 from ..public.problem import Neighbours
-from ..public.suggested import readable, usual_rule
+from ..public.suggested import narrowed, readable, usual_rule
 from ..release.estimate import Estimate
 from ..release.scale import ReleasedScale
 from ..table.door import STEPS
@@ -218,7 +218,7 @@ def _truncated(planned: _Plan, budget: Budget, data: Any) -> tuple[Listing, Guar
     for column, of_column in zip(listing.columns, counts, strict=True):
         scale = ScaleSampler(of_column, rule, each, planned.neighbours).draw(rng)
         low, high = readable(*ReleasedScale(rule, scale, column).clipped, column)
-        found.append(replace(column, lo=low, hi=high))
+        found.append(narrowed(column, low, high))
     levels = _levels(rule, planned)
     total = Guarantee.of_parts({LEVELS: levels, MEANS: means})
     return replace(listing, columns=tuple(found)), total.of_rows(rows)

@@ -92,7 +92,8 @@ def solve(
     # A table without rows has a model too, if a vague one.
     rows = max(float(gram[m, m]), 1.0)
     gram[m, m] = rows
-    means, mean = gram[:m, m] / rows, float(c[m]) / rows
+    # No mean lies beyond the bounds.
+    means, mean = np.clip(gram[:m, m] / rows, -1, 1), float(np.clip(c[m] / rows, -1, 1))
     centred = gram[:m, :m] - rows * np.outer(means, means)
     g, total = c[:m] - rows * means * mean, yy - rows * mean**2
     # Nothing varies by more than bounds allow, nor can less than the noise be told from nothing.

@@ -14,7 +14,7 @@ import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -224,10 +224,7 @@ class Model:
     def _of(cls, facts: Mapping[str, Any]) -> Model:
         schema = Schema.from_dict({**facts["schema"], "patterns": False})
         by_name = {column.name: column for column in schema.columns}
-        schema = Schema(
-            tuple(by_name[name] for name in facts["order"]), schema.response, schema.unit,
-            schema.bad_cells, schema.rows_per_unit,
-        )  # fmt: skip
+        schema = replace(schema, columns=tuple(by_name[name] for name in facts["order"]))
         terms = tuple(_term(entry) for entry in facts["terms"])
         names = tuple(name for name, _ in names_of(schema)) if terms else ()
         positions = tuple(int(i) for i in facts["positions"])

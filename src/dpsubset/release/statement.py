@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from ..public.labels import shown
 from ..public.problem import Problem
 from ..public.schema import Column, Schema
 from ..text import code, markdown
+from .scale import clip_of
 
 if TYPE_CHECKING:
     from .release import Release
@@ -200,8 +200,8 @@ def _fit_noise_lines(release: Release) -> list[str]:
 def _fit_clip_lines(release: Release) -> list[str]:
     if release.fit is None or release.fit.clip is None or release.scale is None:
         return []
-    clip, show = replace(release.scale, exact=release.fit.clip), release.scale.shown
-    low, high = map(show, clip.clipped)
+    clipped = clip_of(release.schema.response, release.fit.clip)
+    low, high = map(release.scale.shown, clipped)
     return [
         f"- For the fit the response was clipped to between {low} and {high} instead, from the "
         "same released scale and public facts."

@@ -114,6 +114,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     | SCALE
     | {"table.sources", "public.stated", "table.sealed", "public.plan", "privacy.guarantee"}
     | {"mechanisms", "models", "release", "selection"},
+    "refitting": BASE
+    | {"table.sources", "table.types", "public.stated", "table.sealed", "public.plan"}
+    | {"privacy.guarantee", "privacy.random", "models", "release", "selection", "fitting"},
     "suggestion": BASE
     | {"public.problem", "public.plan", "public.suggested", "table.sources"}
     | {

@@ -9,8 +9,6 @@ Everything here was made of what was released, and may be published.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
@@ -21,13 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, DpsubsetError, TableError
+from ..errors import ArgumentError, DpsubsetError
 from ..public.design import Design, ModelColumn
 from ..public.layout import STEPS
 from ..public.schema import Column, Schema
 from ..table.door import Door
 from ..table.sources.features import feature_blocks
 from ..text import visible
+from .files import loaded, opened, written
 
 FORMAT = "dpsubset model 1"
 
@@ -189,22 +188,12 @@ class Model:
 
     def to_json(self) -> str:
         """A model file: the model, public facts, and a digest of both."""
-        facts = self.to_dict()
-        return json.dumps({**facts, "sha256": _digest(facts)}, indent=2, ensure_ascii=False)
+        return written(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Model:
         """Read what :meth:`to_json` wrote; an error for anything else, or if it was changed."""
-        facts: Any = None
-        with suppress(ValueError, RecursionError):
-            facts = json.loads(text)
-        if not isinstance(facts, dict) or facts.get("format") != FORMAT:
-            raise ArgumentError("this is no model file of dpsubset, or one of another version")
-        digest = facts.pop("sha256", None)
-        if digest != _digest(facts):
-            raise ArgumentError(
-                "this model file was changed after it was written: its digest does not fit"
-            )
+        facts = opened(text, FORMAT, "model")
         with suppress(
             DpsubsetError, KeyError, TypeError, ValueError, AttributeError, OverflowError
         ):
@@ -214,11 +203,7 @@ class Model:
     @classmethod
     def load(cls, path: str | Path) -> Model:
         """Read a model file."""
-        try:
-            text = Path(path).read_bytes()
-        except OSError:
-            raise TableError(f"there is no model file {Path(path).name}") from None
-        return cls.from_json(text)
+        return cls.from_json(loaded(path, "model"))
 
     @classmethod
     def _of(cls, facts: Mapping[str, Any]) -> Model:
@@ -290,11 +275,6 @@ def _span(column: ModelColumn, feature: Column) -> tuple[float, float]:
         return 0.0, 1.0
     low, high = feature.scaled_span
     return low / 2 + high / 2, high / 2 - low / 2
-
-
-def _digest(facts: Mapping[str, Any]) -> str:
-    text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _ends(interval: tuple[float, float]) -> list[float | None]:

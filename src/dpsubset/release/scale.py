@@ -89,6 +89,8 @@ class ReleasedScale:
             "centre_in_steps": str(exact.centre),
             "half_width_in_steps": str(exact.half_width),
             "steps": STEPS,
+            "widening": str(self.rule.widening),
+            "least_in_steps": str(self.rule.least),
         }
 
 

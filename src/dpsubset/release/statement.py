@@ -57,6 +57,7 @@ def statement(release: Release) -> str:
         _released(release),
         "",
         *_scale_lines(release),
+        *_earlier_lines(release),
         *_model_lines(release),
         "## Guarantee",
         "",
@@ -148,6 +149,20 @@ def _scale_lines(release: Release) -> list[str]:
 
 #: The steps of a release that has a scale, in order.
 _STEPS = ("the scale", "the selection", "the fit")
+
+
+def _earlier_lines(release: Release) -> list[str]:
+    """Which release the variables come from, where a model was fitted afterwards."""
+    if release.earlier is None:
+        return []
+    g = release.guarantee
+    *_, (_, last) = g.parts
+    return [
+        "The variables were named by an earlier release, whose digest (SHA-256) is "
+        f"`{release.earlier}`. What the fit adds to its cost is "
+        f"{shown_cost(last.costs[g.neighbours])}; the guarantee below is that of both together.",
+        "",
+    ]
 
 
 def _model_lines(release: Release) -> list[str]:

@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
-from dpsubset.estimates.budget import RECORDS, Budget
 from dpsubset.estimates.peeling import Peel
 from dpsubset.estimates.sums import Sums, mean_of
+from dpsubset.privacy.budget import RECORDS, Budget
 from dpsubset.privacy.guarantee import RELATIONS
 from dpsubset.public.problem import Neighbours
 from dpsubset.public.schema import Column

@@ -72,6 +72,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "privacy.noise": {"exact"},
     "privacy.accounting": {"exact"},
     "privacy.guarantee": {"public.problem", "privacy.sensitivity", "privacy.accounting"},
+    "privacy.budget": {"exact", "public.problem"}
+    | {"privacy.noise", "privacy.accounting", "privacy.guarantee"},
     "privacy.scale": {"arguments", "public.problem", "privacy.guarantee", "privacy.random"},
     "privacy.sup_norm": {"privacy.random"},
     "public.response_scale": {"arguments", "privacy.scale"},
@@ -89,7 +91,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mechanisms": BASE
     | MODEL
     | ENGINE
-    | {"privacy.noise", "privacy.accounting", "privacy.guarantee"},
+    | {"privacy.noise", "privacy.accounting", "privacy.guarantee", "privacy.budget"},
     "release": BASE
     | MODEL
     | ENGINE
@@ -139,7 +141,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "table.histograms",
     }
     | {"privacy.random", "privacy.noise", "privacy.accounting", "privacy.guarantee"}
-    | {"privacy.scale", "release"},
+    | {"privacy.budget", "privacy.scale", "release"},
     # Cross-checks of the search: nothing that releases may ask them.
     "solvers": BASE | MODEL | ENGINE,
     "optimum": BASE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -382,5 +383,29 @@ def test_the_statement_has_a_table_and_what_it_means() -> None:
 def test_a_picture() -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    ax = fitted().model.plot()
-    assert len(ax.get_yticks()) == len(fitted().model.terms) or ax.get_yticks() is not None
+    import matplotlib.pyplot as plt
+
+    model = fitted().model
+    # An interval without ends, and one that is far too long for the others.
+    first, second, *rest = model.terms
+    first = replace(first, interval=(-math.inf, math.inf), table_interval=(-math.inf, math.inf))
+    second = replace(second, interval=(-1e6, 1e6))
+    model = replace(model, terms=(first, second, *rest))
+    ax = model.plot()
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == [term.name for term in reversed(model.terms)]
+    dotted = [line for line in ax.get_lines() if line.get_linestyle() == ":"]
+    assert [line.get_ydata()[0] for line in dotted] == [len(names) - 1]
+    assert ax.get_xlim()[1] < 3
+    shown = [text.get_text() for text in ax.figure.legends[0].get_texts()]
+    assert "not known" in shown
+    assert "R2 about" in ax.get_title(loc="left")
+    ax.figure.canvas.draw()
+    # Names lie within the picture.
+    assert all(label.get_window_extent().x0 >= 0 for label in ax.get_yticklabels())
+    _, other = plt.subplots()
+    assert model.plot(other) is other
+    odd = replace(first, name="price in $ of $x")
+    replace(model, terms=(odd,)).plot().figure.canvas.draw()
+    replace(model, terms=()).plot().figure.canvas.draw()
+    plt.close("all")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..models.entries import Entries
-from ..models.solve import QUANTILE, Solution
+from ..models.solve import Solution
 from ..privacy.scale import Scale
 from ..public.schema import Schema
 from ..table.door import STEPS
@@ -123,23 +123,17 @@ def model_of(
 ) -> Model:
     """The model in the user's units."""
     units, shift = units_of(fitted)
-    values, plain = units @ solution.theta + shift, solution.plain + shift
+    values = units @ solution.theta + shift
     names = [name for name, _ in names_of(fitted.schema)] if fitted.entries.m else []
     sizes = solution.theta[:-1] * solution.spread / solution.response_spread
     terms = []
     for i, name in enumerate([*names, "(intercept)"]):
-        both, alone = (QUANTILE * float(deviation[i]) for deviation in
-                       (solution.of_both, solution.of_table))  # fmt: skip
-        centre = float(plain[i])
-        terms.append(
-            Term(
-                name,
-                float(values[i]),
-                (centre - both, centre + both),
-                (centre - alone, centre + alone),
-                float(sizes[i]) if i < len(names) else 0.0,
-            )
+        both, alone = (
+            (float(ends[i, 0] + shift[i]), float(ends[i, 1] + shift[i]))
+            for ends in (solution.of_both, solution.of_table)
         )
+        size = float(sizes[i]) if i < len(names) else 0.0
+        terms.append(Term(name, float(values[i]), both, alone, size))
     clipped = None if fitted.clip is None else clip_of(fitted.schema.response, fitted.clip)
     *columns, constant = terms
     return Model(

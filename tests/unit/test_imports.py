@@ -148,7 +148,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     | MODEL
     | ENGINE
     | {"table.sources", "public.stated", "table.sealed", "solvers"},
-    "audit": BASE | MODEL | ENGINE | {"privacy.guarantee", "mechanisms"},
+    "audit": BASE
+    | MODEL
+    | ENGINE
+    | {"privacy.guarantee", "privacy.budget", "privacy.scale", "mechanisms"}
+    # What is released beside selections, and the tables that it is made of.
+    | {"models", "estimates", "suggestion", "table.sealed", "table.listing", "table.histograms"},
     "research": BASE
     | MODEL
     | ENGINE

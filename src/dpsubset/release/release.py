@@ -248,6 +248,8 @@ def _parts(g: Guarantee) -> dict[str, list[dict[str, Any]]]:
 
 def _plain(value: Any) -> Any:
     """An option as JSON has it."""
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
     return str(value) if isinstance(value, Fraction) else value
 
 

@@ -68,7 +68,7 @@ def statement(release: Release) -> str:
         f"- `{release.mechanism}`. {release.mechanism_summary}",
         *(f"- {sentence}" for sentence in release.details),
         *(
-            ["- Options: " + ", ".join(f"{name} = {value}" for name, value in stated) + "."]
+            ["- Options: " + ", ".join(f"{name} = {_said(value)}" for name, value in stated) + "."]
             if (stated := [(n, v) for n, v in release.options.items() if v is not None])
             else []
         ),
@@ -367,6 +367,11 @@ def _written(column: Column, values: Iterable[Any]) -> list[str]:
     if column.kind == "date":
         values = [written(v) if isinstance(v, (int, float)) else v for v in values]
     return [f"{v:g}" if isinstance(v, float) else str(v) for v in values]
+
+
+def _said(value: Any) -> str:
+    """An option, as it is or as a file has it."""
+    return " and ".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
 
 
 def _shown(schema: Schema) -> tuple[Any, ...]:

@@ -66,7 +66,7 @@ class ChooseReach(ScoreMechanism):
     source = "ours"
     promises = "pure epsilon; the reach is chosen too, and not told"
     running_time = "a certified search for each reach, and one race: milliseconds to seconds"
-    use_when = "nobody knows how much of the response the variables explain, and epsilon is large"
+    use_when = "the response is a number, and nobody knows how much of it the variables explain"
 
     def __post_init__(self) -> None:
         check_form(self.form)

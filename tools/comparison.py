@@ -94,8 +94,8 @@ that would choose among them.
 
 The size could be chosen by cross-validation (Cai, Wang and Zhang 2021, Section 5.2) only if every
 fit of it were private and paid for: one record is part of all fits but those of its own fold, and
-may turn each of them to other variables. With 5 folds and 5 sizes that is 20 fits for a record, each
-at a twentieth of epsilon. `choose-size` needs two draws.
+may turn each of them to other variables. With 5 folds and 5 sizes that is 20 fits for a record,
+each at a twentieth of epsilon. `choose-size` needs two draws.
 """
 
 DELTA = {"no": "0", "may": "0 or more", "must": "more than 0"}

@@ -23,7 +23,7 @@ from .privacy.random import Randomness, SeededSource, SystemSource
 from .public.design import Design
 from .public.plan import SELECTION, exact_delta, exact_epsilon
 from .public.schema import Bounds, Schema
-from .public.stated import settle_schema
+from .public.stated import settle_schema, takes
 from .release.files import digest
 from .release.fitted import check_units
 from .release.reading import OTHER_SCHEMA
@@ -122,18 +122,14 @@ def _fit_for_a_model(release: Any, schema: Schema) -> tuple[int, ...]:
     return release.support
 
 
+@takes(plan_released)
 def fit_released(
     release: Release | str | Path,
     data: Any,
     schema: Schema | str | Path | None = None,
     *,
-    epsilon: float | Fraction | Decimal,
-    delta: float | Fraction | Decimal = 0,
-    y: Any = None,
-    bounds: Bounds | None = None,
-    rule: FitRule | None = None,
-    seed: int | None = None,
     progress: Progress | None = None,
+    **asked: Any,
 ) -> Release:
     """Fit a linear model on the variables of an earlier release. Costs epsilon more.
 
@@ -164,12 +160,9 @@ def fit_released(
         The earlier one with a ``model``, and with the guarantee of both together; ``earlier`` is
         the digest of that release.
     """
-    planned = plan_released(
-        release, data, schema, epsilon=epsilon, delta=delta, y=y, bounds=bounds, rule=rule,
-        seed=seed,
-    )  # fmt: skip
+    planned = plan_released(release, data, schema, **asked)
     guarantee, earlier = planned.price(), planned.release
-    table = SealedTable(data, planned.schema, y)
+    table = SealedTable(data, planned.schema, asked.get("y"))
     # Moments have no response that could be scaled anew.
     scale = None if earlier.scale is None or isinstance(data, Moments) else earlier.scale.exact
     n = table.rows if planned.noise.neighbours in PUBLIC_N else None
@@ -188,6 +181,7 @@ def fit_released(
     )
 
 
+@takes(plan_released)
 def price_released(
     release: Release | str | Path,
     data: Any = None,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .privacy.scale import ScaleRule
     from .public.response_scale import ResponseScale
     from .public.schema import Bounds, Schema
+    from .refitting import fit_released
     from .release.bounds import SuggestedBounds
     from .release.estimate import Estimate
     from .release.model import Model
@@ -58,6 +59,7 @@ _HOMES = {
     "best_in_bucket": "optimum",
     "best_subset": "optimum",
     "fit": "fitting",
+    "fit_released": "refitting",
     "mixing_steps": "research.chains",
     "price": "selection",
     "price_fit": "fitting",
@@ -99,6 +101,7 @@ __all__ = [
     "best_subset",
     "cost_of_privacy",
     "fit",
+    "fit_released",
     "mixing_steps",
     "price",
     "price_fit",

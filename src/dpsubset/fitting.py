@@ -14,20 +14,20 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from .errors import ArgumentError
-from .mechanisms import Outcome
 from .mechanisms import mechanism as find_mechanism
 from .models.entries import Entries, of_support
 from .models.noisy_moments import NoisyMoments
 from .models.rule import FitRule
 from .models.solve import Solution, solve
-from .privacy.guarantee import Guarantee
+from .privacy.guarantee import PUBLIC_N, Guarantee
 from .privacy.random import Randomness
-from .privacy.scale import Scale
+from .privacy.scale import Scale, ScaleRule
 from .public.design import Design
 from .public.plan import Plan, SelectionArguments, exact_delta, exact_epsilon, plan, seal
+from .public.problem import Neighbours
 from .public.schema import Schema
 from .public.stated import state, takes
-from .release.fitted import ReleasedFit, model_of, units_of
+from .release.fitted import ReleasedFit, check_units, model_of, units_of
 from .release.model import Model
 from .release.release import Release
 from .selection import Price, draw_support, make_release, priced
@@ -45,6 +45,30 @@ LARGEST_FIT = 300
 
 
 @dataclass(frozen=True)
+class OnSupport:
+    """What a fit on a support needs to know: public, once there is one.
+
+    Attributes
+    ----------
+    schema, design : Schema and Design
+        Of the table, with all of its columns.
+    n : int, optional
+        The number of rows, where it is public.
+    scale_rule : ScaleRule, optional
+        Which quantiles of the response were released.
+    """
+
+    schema: Schema
+    design: Design
+    neighbours: Neighbours
+    n: int | None
+    scale_rule: ScaleRule | None
+    rule: FitRule
+    noise: NoisyMoments
+    share: Fraction
+
+
+@dataclass(frozen=True)
 class FitPlan:
     """A release with a model, ready for a table. Public."""
 
@@ -55,6 +79,17 @@ class FitPlan:
     def with_selection(self, selection: Plan) -> FitPlan:
         """The same with another plan of the selection, which knows more of the table."""
         return replace(self, selection=selection)
+
+    @property
+    def on_support(self) -> OnSupport:
+        """The last step."""
+        selection = self.selection
+        stated, setting = selection.stated, selection.setting
+        scale_rule = None if selection.scale is None else selection.scale.rule
+        return OnSupport(
+            stated.schema, stated.design, setting.problem.neighbours, setting.n, scale_rule,
+            self.rule, self.noise, self.rule.share,
+        )  # fmt: skip
 
     def price(self) -> Guarantee:
         """What a release costs a unit: all three steps."""
@@ -85,6 +120,7 @@ def plan_fit(
     of_fit = chance if chosen.takes_delta == "no" else chance / 2
     asked = {**asked, "delta": chance - of_fit}
     planned = plan(data, schema, k=k, epsilon=budget * (1 - rule.share), **asked)
+    check_units(planned.stated.schema)
     if planned.asked == "private":
         planned = planned.with_scale(rule.usual_scale())
     problem, rows = planned.setting.problem, planned.stated.schema.rows_per_unit
@@ -154,36 +190,35 @@ def fit(
     fitted = None
     if drawn.outcome is not None:
         told = None if progress is None else lambda f: progress((2 + f) / 3)
-        fitted = _fitted(planned, table, rng, drawn.outcome, drawn.scale, told)
+        fitted = fit_support(planned.on_support, table, rng, drawn.outcome, drawn.scale, told)
     guarantee = planned.price()
-    model = None if fitted is None else _model(planned, fitted, str(guarantee))
+    model = None if fitted is None else model_on(planned.on_support, fitted, str(guarantee))
     release = make_release(drawn.planned, guarantee, drawn.outcome, drawn.scale, {})
     return replace(release, model=model, fit=fitted)
 
 
-def _fitted(
-    planned: FitPlan,
+def fit_support(
+    planned: OnSupport,
     table: SealedTable,
     rng: Randomness,
-    support: Outcome,
+    support: tuple[int, ...],
     scale: Scale | None,
     progress: Progress | None,
 ) -> ReleasedFit:
     """Read the selected columns in the scale of the fit, and release their sums."""
-    assert support is not None
-    selection, noise = planned.selection, planned.noise
-    stated, problem = selection.stated, selection.setting.problem
-    part = of_support(stated.schema, stated.design, support)
-    entries = Entries.of(Design.of(part), not problem.n_is_public, empty=not support)
-    n = selection.setting.n if problem.n_is_public else None
-    rule = None if selection.scale is None else selection.scale.rule
-    clip = planned.rule.scale(scale, rule, n, entries.d, noise.epsilon, problem.neighbours)
+    noise, n = planned.noise, planned.n
+    part = of_support(planned.schema, planned.design, support)
+    counted = planned.neighbours not in PUBLIC_N
+    entries = Entries.of(Design.of(part), counted, empty=not support)
+    clip = planned.rule.scale(
+        scale, planned.scale_rule, n, entries.d, noise.epsilon, planned.neighbours
+    )
     images = None if clip is None else clip.images(STEPS)
     moments = table.read_support(part, STEPS, progress, images)
     released = noise.draw(entries.values(moments.products, moments.n), rng)
     return ReleasedFit(
-        part, entries, tuple(released), n, clip, noise.deviation(entries.d), noise.summary(),
-        planned.rule.share,
+        part, entries, tuple(released), None if counted else moments.n, clip,
+        noise.deviation(entries.d), noise.summary(), planned.share,
     )  # fmt: skip
 
 
@@ -193,8 +228,9 @@ def solution_of(fitted: ReleasedFit) -> Solution:
     return solve(fitted.entries, list(fitted.released), fitted.n, fitted.deviation, units)
 
 
-def _model(planned: FitPlan, fitted: ReleasedFit, guarantee: str) -> Model:
-    whole = planned.selection.stated.schema.feature_names
+def model_on(planned: OnSupport, fitted: ReleasedFit, guarantee: str) -> Model:
+    """The model of released sums, in the user's units."""
+    whole = planned.schema.feature_names
     positions = [whole.index(name) for name in fitted.schema.feature_names]
     return model_of(fitted, solution_of(fitted), tuple(positions), len(whole), guarantee)
 

@@ -24,7 +24,7 @@ from .public.plan import exact_epsilon
 from .public.problem import Neighbours
 from .public.provenance import KEY, PaidBounds
 from .public.schema import Column
-from .public.suggested import readable, usual_rule
+from .public.suggested import narrowed, readable, usual_rule
 from .release.bounds import SuggestedBounds
 from .release.scale import ReleasedScale
 from .table.histograms import count_columns
@@ -173,17 +173,9 @@ def release_bounds(
         scale = ReleasedScale(planned.rule, sampler.draw(rng), column)
         low, high = readable(*scale.clipped, column)
         scales.append(scale)
-        found.append(replace(column, lo=low, hi=high, missing=_kept_missing(column, low, high)))
+        found.append(narrowed(column, low, high))
     facts = _facts(planned, found, guarantee)
     return SuggestedBounds(tuple(found), tuple(scales), guarantee, planned.listing.unit, facts)
-
-
-def _kept_missing(column: Column, low: float, high: float) -> Any:
-    """What stands for missing cells must lie within narrower bounds, too."""
-    missing = column.missing
-    if missing is None or missing.rule != "value" or not isinstance(missing.value, (int, float)):
-        return missing
-    return replace(missing, value=min(max(float(missing.value), low), high))
 
 
 def _facts(planned: BoundsPlan, found: list[Column], guarantee: Guarantee) -> dict[str, Any]:

@@ -105,3 +105,61 @@ def test_predicting_from_something_else_is_refused(folder: Path) -> None:
     assert run("predict", "nothing.json", "new.csv").exit_code == 2
     fit("--model", "right.json")
     assert run("predict", "right.json", "nothing.csv").exit_code == 2
+
+
+def on(*arguments: str) -> Any:
+    return run("fit", "table.csv", "--schema", "schema.yaml", "--on", "r.json", "--epsilon", "60",
+               *arguments)  # fmt: skip
+
+
+def test_a_fit_on_an_earlier_release(folder: Path) -> None:
+    assert run("select", "table.csv", "--schema", "schema.yaml", "--k", "2", "--epsilon", "40",
+               "--out", "r.json").exit_code == 0  # fmt: skip
+    told = on("--dry-run")
+    assert told.exit_code == 0, told.stderr
+    assert "epsilon = 100" in told.stdout
+    assert "the fit (epsilon = 60)" in told.stdout
+    result = on("--out", "f.json", "--model", "m.json", "--width", "4")
+    assert result.exit_code == 0, result.stderr
+    facts = json.loads((folder / "f.json").read_text())
+    assert facts["guarantee"]["epsilon"] == 100
+    assert facts["earlier"] == json.loads((folder / "r.json").read_text())["sha256"]
+    assert dps.Model.load("m.json").coefficients["ward = y"] == pytest.approx(0.5, abs=0.1)
+    wrongs = (("--k", "2"), ("--mechanism", "exponential"), ("--share", "0.5"), ("--reach", "2"),
+              ("--out", "r.json"))  # fmt: skip
+    for wrong in wrongs:
+        refused = on(*wrong)
+        assert refused.exit_code == 2, wrong
+    # Of another schema, and changed by hand.
+    dps.Schema.from_bounds(
+        {"a": (0, 2), "b": (0, 1), "ward": {"levels": ["x", "y"]}}, ("cost", 0, 2)
+    ).write("schema.yaml")
+    assert "not made from this schema" in on().stderr
+    (folder / "r.json").write_text((folder / "r.json").read_text().replace("40", "4"))
+    assert "changed after it was written" in on().stderr
+    assert run("fit", "table.csv", "--schema", "schema.yaml", "--epsilon", "1").exit_code == 2
+
+
+def test_select_and_fit_have_the_same_options_of_a_selection() -> None:
+    import inspect
+
+    from dpsubset.cli.fit import fit_command
+    from dpsubset.cli.options import selection
+    from dpsubset.cli.select import select_command
+
+    listed = set(inspect.signature(selection).parameters)
+    for command in (select_command, fit_command):
+        assert listed <= set(inspect.signature(command).parameters)
+    result = run("fit", "--help")
+    for name in listed:
+        assert "--" + name.replace("_", "-") in result.stdout
+
+
+def test_options_of_a_selection_reach_the_fit(folder: Path) -> None:
+    result = fit("--loss", "huber", "--threshold", "0.5", "--constraint", "l1", "--reach", "1.5",
+                 "--ridge", "2", "--out", "r.json")  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    said = json.loads((folder / "r.json").read_text())["parameters"]
+    assert (said["loss"], said["threshold"], said["constraint"]) == ("huber", 0.5, "l1")
+    assert said["ridge"] == 2
+    assert said["reach"] == pytest.approx(1.5)

@@ -15,9 +15,9 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
-from dpsubset.estimates.budget import RECORDS, Budget
 from dpsubset.estimates.peeling import Peel
 from dpsubset.estimates.sums import Sums, mean_of
+from dpsubset.privacy.budget import RECORDS, Budget
 from dpsubset.privacy.guarantee import RELATIONS
 from dpsubset.public.problem import Neighbours
 from dpsubset.public.schema import Column
@@ -281,6 +281,22 @@ def test_private_truncation_helps_where_bounds_are_wide() -> None:
     clipped = dps.private_mean(x, **wide, truncation="private")
     assert clipped.deviations[0] < plain / 20
     assert clipped.array == pytest.approx([3] * 4, abs=0.3)
+
+
+def test_a_value_for_missing_cells_goes_with_the_truncation() -> None:
+    """It lies within the declared bounds, and perhaps beyond the released ones."""
+    frame = pd.DataFrame({"a": np.random.default_rng(0).normal(500, 5, 800), "y": 0.0})
+    frame.loc[::4, "a"] = np.nan
+    a = {"lo": 0, "hi": 1000, "missing": {"as": "value", "value": 0}}
+    schema = dps.Schema.from_dict(
+        {"response": {"name": "y", "lo": -1, "hi": 1}, "columns": {"a": a}}
+    )
+    found = dps.private_mean(frame, schema, columns=["a"], epsilon=1000, truncation="private")
+    # A quarter of the cells are at 0: the lower quantile is, or near the others.
+    assert 0 <= found.values[0] <= 510
+    full = frame.fillna(500.0)
+    found = dps.private_mean(full, schema, columns=["a"], epsilon=1000, truncation="private")
+    assert found.values[0] == pytest.approx(500, abs=2)
 
 
 # Odd tables and arguments

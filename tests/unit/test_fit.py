@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,9 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import dpsubset as dps
+from dpsubset.models.entries import LARGEST, Entries
 from dpsubset.models.noisy_moments import NoisyMoments
+from dpsubset.models.solve import solve
 
 SCHEMA = dps.Schema.from_dict({
     "response": {"name": "cost", "lo": 0, "hi": 100},
@@ -191,6 +194,20 @@ def test_tables_of_few_rows_have_a_model(n: int, neighbours: Any, epsilon: float
     looked_at(release)
 
 
+def test_an_intercept_lies_within_the_bounds_of_the_response() -> None:
+    """Of a table without rows the sum of the response is all noise."""
+    entries = Entries((), (), counted=False)
+    found = solve(entries, [50 * LARGEST, 0], 0, 10.0)
+    assert found.theta.tolist() == [1.0]
+
+
+def test_bounds_beyond_all_numbers_are_refused() -> None:
+    x = np.zeros((5, 2))
+    bounds = dps.Bounds(x=1e-100, y=1e200)
+    with pytest.raises(dps.ArgumentError, match="so wide beside"):
+        dps.fit(x, y=x[:, 0], bounds=bounds, k=1, epsilon=1)
+
+
 @pytest.mark.parametrize("column", ["age", "ward", "dose", "bmi", "cost"])
 @pytest.mark.parametrize("cell", [30.0, None, math.inf, "x"])
 def test_constant_columns_and_bad_cells_are_ordinary(column: str, cell: Any) -> None:
@@ -245,6 +262,7 @@ def test_a_transformed_response_is_predicted_in_its_units() -> None:
     facts = SCHEMA.to_dict()
     facts["response"] = {"name": "cost", "lo": 1, "hi": 1000, "transform": "log"}
     model = dps.fit(frame(), dps.Schema.from_dict(facts), k=3, epsilon=1000).model
+    assert 1 <= model.clipped[0] < frame()["cost"].median() < model.clipped[1] <= 1000
     ratio = model.predict(frame(seed=2)) / frame(seed=2)["cost"]
     assert abs(np.median(ratio) - 1) < 0.05
 
@@ -317,6 +335,14 @@ def test_a_model_file_is_the_model_and_nothing_else(tmp_path: Path) -> None:
         dps.Model.load(tmp_path / "none.json")
 
 
+def test_a_model_file_remembers_what_bounds_have_cost() -> None:
+    paid = {"columns": ["age", "noise"], "epsilon": "1/2", "neighbours": "replace-one"}
+    schema = dps.Schema.from_dict({**SCHEMA.to_dict(), "bounds_released": [paid]})
+    model = dps.fit(frame(100), schema, k=1, epsilon=1).model
+    assert dps.Model.from_json(model.to_json()) == model
+    assert model.schema.paid
+
+
 @pytest.mark.parametrize(
     "text", ["", "[]", "{", "{}", "null", "\x00", '{"format": "dpsubset release 1"}', b"\xff\xfe"]
 )
@@ -326,7 +352,7 @@ def test_foreign_files_are_refused(text: Any) -> None:
 
 
 def test_changed_files_are_refused() -> None:
-    from dpsubset.release.model import _digest
+    from dpsubset.release.files import digest
 
     text = fitted().model.to_json()
     for changes in ({"r2": 0.5}, {"width": 7}, {"more": 1}, {"sha256": "0"}, {"sha256": None}):
@@ -340,7 +366,7 @@ def test_changed_files_are_refused() -> None:
         if changes == {"terms": []}:
             facts["positions"] = []
         with pytest.raises(dps.ArgumentError, match="damaged"):
-            dps.Model.from_json(json.dumps({**facts, "sha256": _digest(facts)}))
+            dps.Model.from_json(json.dumps({**facts, "sha256": digest(facts)}))
 
 
 def test_the_statement_has_a_table_and_what_it_means() -> None:
@@ -357,5 +383,29 @@ def test_the_statement_has_a_table_and_what_it_means() -> None:
 def test_a_picture() -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
-    ax = fitted().model.plot()
-    assert len(ax.get_yticks()) == len(fitted().model.terms) or ax.get_yticks() is not None
+    import matplotlib.pyplot as plt
+
+    model = fitted().model
+    # An interval without ends, and one that is far too long for the others.
+    first, second, *rest = model.terms
+    first = replace(first, interval=(-math.inf, math.inf), table_interval=(-math.inf, math.inf))
+    second = replace(second, interval=(-1e6, 1e6))
+    model = replace(model, terms=(first, second, *rest))
+    ax = model.plot()
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == [term.name for term in reversed(model.terms)]
+    dotted = [line for line in ax.get_lines() if line.get_linestyle() == ":"]
+    assert [line.get_ydata()[0] for line in dotted] == [len(names) - 1]
+    assert ax.get_xlim()[1] < 3
+    shown = [text.get_text() for text in ax.figure.legends[0].get_texts()]
+    assert "not known" in shown
+    assert "R2 about" in ax.get_title(loc="left")
+    ax.figure.canvas.draw()
+    # Names lie within the picture.
+    assert all(label.get_window_extent().x0 >= 0 for label in ax.get_yticklabels())
+    _, other = plt.subplots()
+    assert model.plot(other) is other
+    odd = replace(first, name="price in $ of $x")
+    replace(model, terms=(odd,)).plot().figure.canvas.draw()
+    replace(model, terms=()).plot().figure.canvas.draw()
+    plt.close("all")

@@ -72,6 +72,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "privacy.noise": {"exact"},
     "privacy.accounting": {"exact"},
     "privacy.guarantee": {"public.problem", "privacy.sensitivity", "privacy.accounting"},
+    "privacy.budget": {"exact", "public.problem"}
+    | {"privacy.noise", "privacy.accounting", "privacy.guarantee"},
     "privacy.scale": {"arguments", "public.problem", "privacy.guarantee", "privacy.random"},
     "privacy.sup_norm": {"privacy.random"},
     "public.response_scale": {"arguments", "privacy.scale"},
@@ -89,7 +91,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "mechanisms": BASE
     | MODEL
     | ENGINE
-    | {"privacy.noise", "privacy.accounting", "privacy.guarantee"},
+    | {"privacy.noise", "privacy.accounting", "privacy.guarantee", "privacy.budget"},
     "release": BASE
     | MODEL
     | ENGINE
@@ -114,6 +116,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     | SCALE
     | {"table.sources", "public.stated", "table.sealed", "public.plan", "privacy.guarantee"}
     | {"mechanisms", "models", "release", "selection"},
+    "refitting": BASE
+    | {"table.sources", "table.types", "public.stated", "table.sealed", "public.plan"}
+    | {"privacy.guarantee", "privacy.random", "models", "release", "selection", "fitting"},
     "suggestion": BASE
     | {"public.problem", "public.plan", "public.suggested", "table.sources"}
     | {
@@ -136,14 +141,19 @@ MAY_IMPORT: dict[str, set[str]] = {
         "table.histograms",
     }
     | {"privacy.random", "privacy.noise", "privacy.accounting", "privacy.guarantee"}
-    | {"privacy.scale", "release"},
+    | {"privacy.budget", "privacy.scale", "release"},
     # Cross-checks of the search: nothing that releases may ask them.
     "solvers": BASE | MODEL | ENGINE,
     "optimum": BASE
     | MODEL
     | ENGINE
     | {"table.sources", "public.stated", "table.sealed", "solvers"},
-    "audit": BASE | MODEL | ENGINE | {"privacy.guarantee", "mechanisms"},
+    "audit": BASE
+    | MODEL
+    | ENGINE
+    | {"privacy.guarantee", "privacy.budget", "privacy.scale", "mechanisms"}
+    # What is released beside selections, and the tables that it is made of.
+    | {"models", "estimates", "suggestion", "table.sealed", "table.listing", "table.histograms"},
     "research": BASE
     | MODEL
     | ENGINE

@@ -544,6 +544,15 @@ def test_a_model_shows_nothing_but_itself(good_file: Path, watch: Watch) -> None
     watch.check(repr(release.fit))
 
 
+def test_a_model_on_an_earlier_release_shows_nothing_but_itself(
+    good_file: Path, watch: Watch
+) -> None:
+    first = dps.select(good_file, SCHEMA, **{**ASKED, "epsilon": 1, "seed": None})
+    release = watch.run(lambda: dps.fit_released(first, good_file, SCHEMA, epsilon=1, seed=1))
+    watch.check(release.to_json(), repr(release), str(release), release.statement())
+    watch.check(release.model.to_json(), repr(release.model), repr(release.fit))
+
+
 LABELLED = dps.Schema.from_bounds(
     {"a": (0, 1), "b": (0, 1), "c": (0, 1)}, "y", labels=("no", "yes")
 )

@@ -13,6 +13,7 @@ from ..public.problem import Problem
 from .cases import Finding, Report
 from .empirical import EmpiricalAudit, shown
 from .exact import Audit
+from .steps import StepReport
 
 #: What an audit is worth: it stands at the end of every report.
 CAVEAT = (
@@ -36,19 +37,58 @@ def lines(report: Report) -> list[str]:
     return [*text, *(f"  refused under {reason}" for reason in report.refused)]
 
 
-def markdown(reports: Sequence[Report]) -> str:
+def step_lines(report: StepReport) -> list[str]:
+    """A few lines on one step."""
+    nearest = report.nearest
+    drawn = max(report.findings, key=lambda finding: finding.lower)
+    return [
+        f"{report.name}: {report.verdict}",
+        f"  exact: largest log ratio {nearest.worst:.5f}; {100 * nearest.strain:.3f} % of epsilon "
+        f"({shown_cost(nearest.promised)} promised); neighbours '{nearest.label}', "
+        f"{nearest.relation}; the nearest of {sum(f.pairs for f in report.findings)} pairs",
+        f"  by draws: epsilon is at least {drawn.lower:.4f} ({shown_cost(drawn.promised)} "
+        f"promised); {sum(f.runs for f in report.findings)} draws in all",
+    ]
+
+
+def markdown(reports: Sequence[Report], steps: Sequence[StepReport] = ()) -> str:
     """A report file for people."""
     text = ["# Audit", ""]
-    for report in reports:
-        first, *rest = lines(report)
-        text += [f"## {report.name}", "", first.removeprefix(f"{report.name}: ") + ".", ""]
+    told = [(report.name, lines(report)) for report in reports]
+    told += [(report.name, step_lines(report)) for report in steps]
+    for name, (first, *rest) in told:
+        text += [f"## {name}", "", first.removeprefix(f"{name}: ") + ".", ""]
         text += [f"- {line.strip()}" for line in rest] + [""]
     return "\n".join([*text, CAVEAT, ""])
 
 
-def to_json(reports: Sequence[Report]) -> str:
+def to_json(reports: Sequence[Report], steps: Sequence[StepReport] = ()) -> str:
     """A report file for machines."""
-    return json.dumps({"audits": [_dict(r) for r in reports], "note": CAVEAT}, indent=2) + "\n"
+    found = {"audits": [_dict(r) for r in reports], "steps": [_step_dict(r) for r in steps]}
+    return json.dumps({**found, "note": CAVEAT}, indent=2) + "\n"
+
+
+def _step_dict(report: StepReport) -> dict[str, Any]:
+    return {
+        "step": report.name,
+        "epsilon": float_up(report.epsilon),
+        "contradicted": report.contradicted,
+        "verdict": report.verdict,
+        "findings": [
+            {
+                "declared": finding.neighbours,
+                "neighbours": finding.relation,
+                "promised": {"epsilon": float_up(finding.promised.epsilon)},
+                "largest_log_ratio": finding.worst,
+                "pair": finding.label,
+                "pairs": finding.pairs,
+                "epsilon_at_least": finding.lower,
+                "runs": finding.runs,
+                "contradicts": finding.contradicts,
+            }
+            for finding in report.findings
+        ],
+    }
 
 
 def ratio(finding: Finding | None) -> str:

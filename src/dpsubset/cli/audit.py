@@ -15,6 +15,7 @@ from .shared import guarded, number
 
 if TYPE_CHECKING:
     from ..audit.cases import Recipe, Report
+    from ..audit.steps import StepReport
     from ..mechanisms import Mechanism
 
 
@@ -23,13 +24,14 @@ def audit_command(
     mechanism: Annotated[
         str | None,
         typer.Argument(
-            help="What to audit; 'dpsubset mechanisms' lists them.",
+            help="What to audit: one of 'dpsubset mechanisms'; or scale, noisy-moments, means or "
+            "bounds, which are released beside selections.",
             metavar="[MECHANISM]",
             show_default=False,
         ),
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Audit every mechanism, and print a table.")
+        bool, typer.Option("--all", help="Audit every mechanism and step, and print a table.")
     ] = False,
     epsilon: Annotated[
         str, typer.Option(help="Budget the mechanism is given.", metavar="NUMBER")
@@ -75,19 +77,25 @@ def audit_command(
 
         file = None if report is None else stack.enter_context(Output(report, replace=True))
         from ..audit.cases import audit
-        from ..audit.report import CAVEAT, lines, markdown, to_json
+        from ..audit.report import CAVEAT, lines, markdown, step_lines, to_json
+        from ..audit.steps import STEPS_OF_RELEASES, audit_step
         from ..public.plan import exact_delta, exact_epsilon
 
         budget = exact_epsilon(number(epsilon, "epsilon"))
         chance = None if delta is None else exact_delta(number(delta, "delta"))
         # Whoever asks for a number of draws waits for them.
         limit: dict[str, Any] = {} if runs is None else {"runs": runs, "seconds": None}
-        chosen = _chosen(mechanism, option)
+        steps = [*STEPS_OF_RELEASES] if everything else [mechanism]
+        steps = [name for name in steps if name in STEPS_OF_RELEASES]
+        if steps and not everything and (option or loss or delta is not None):
+            raise ArgumentError(f"{mechanism} has no options, losses or delta in an audit")
+        chosen = _chosen(mechanism, option) if everything or not steps else []
+        parts = len(chosen) + len(steps)
         reports: list[Report] = []
         left_out: dict[str, str] = {}
         with _progress_bar() as progress:
             for i, (one, recipe) in enumerate(chosen):
-                limit["progress"] = _part(progress, i, len(chosen))
+                limit["progress"] = _part(progress, i, parts)
                 try:
                     reports.append(
                         audit(one, budget, chance, loss=loss or None, recipe=recipe, **limit)
@@ -96,17 +104,25 @@ def audit_command(
                     if not everything:
                         raise
                     left_out[one.name] = f"NOT AUDITED: {error}"
+            draws = {} if runs is None else {"runs": runs}
+            of_steps: list[StepReport] = [
+                audit_step(name, budget, **draws, progress=_part(progress, len(chosen) + i, parts))
+                for i, name in enumerate(steps)
+            ]
         for found in reports:
             typer.echo("\n".join(lines(found)))
+        for step in of_steps:
+            typer.echo("\n".join(step_lines(step)))
         if everything:
-            _print_table(reports, left_out)
+            _print_table(reports, left_out, of_steps)
         typer.echo(CAVEAT)
         if file is not None:
-            text = to_json(reports) if file.path.suffix == ".json" else markdown(reports)
+            written = to_json if file.path.suffix == ".json" else markdown
+            text = written(reports, of_steps)
             file.draft.write_text(text, encoding="utf-8")
             file.publish()
             typer.echo(f"Report: {file.path}")
-    if any(found.contradicted for found in reports):
+    if any(found.contradicted for found in reports) or any(step.contradicted for step in of_steps):
         raise typer.Exit(1)
 
 
@@ -122,7 +138,7 @@ def _chosen(name: str | None, options: list[str] | None) -> list[tuple[Mechanism
     return [*variants(name)[:1]]
 
 
-def _print_table(reports: list[Report], left_out: dict[str, str]) -> None:
+def _print_table(reports: list[Report], left_out: dict[str, str], steps: list[StepReport]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -147,6 +163,10 @@ def _print_table(reports: list[Report], left_out: dict[str, str]) -> None:
             share = used(exact).removesuffix(" of epsilon")
             table.add_row(name, loss, ratio(exact), share, bound(drawn), verdict)
             name = verdict = ""
+    for step in steps:
+        near, lower = step.nearest, max(finding.lower for finding in step.findings)
+        share = f"{100 * near.strain:.3f} %"
+        table.add_row(step.name, "", f"{near.worst:.5f}", share, f"{lower:.3f}", step.word)
     for name, reason in left_out.items():
         table.add_row(name, "", "", "", "", reason)
     Console().print(table)

@@ -11,6 +11,7 @@ import typer
 
 from ..text import visible
 from . import signals
+from .options import File, Neighbours
 from .shared import check_apart, fail, guarded, number, red, trouble
 
 bounds_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -23,10 +24,7 @@ def _bounds() -> None:
 
 @bounds_app.command("suggest")
 def bounds_suggest(
-    file: Annotated[
-        Path,
-        typer.Argument(help="The sensitive table: Parquet, CSV or TSV.", show_default=False),
-    ],
+    file: File,
     epsilon: Annotated[
         str,
         typer.Option(
@@ -58,14 +56,7 @@ def bounds_suggest(
             metavar="NAMES",
         ),
     ] = None,
-    neighbours: Annotated[
-        str,
-        typer.Option(
-            "--neighbours",
-            "--neighbors",
-            help="replace-one (the number of rows is public) or add-remove (private).",
-        ),
-    ] = "replace-one",
+    neighbours: Neighbours = "replace-one",
     out: Annotated[Path, typer.Option(help="Where to write; .json gives JSON.")] = Path(
         "bounds.yaml"
     ),

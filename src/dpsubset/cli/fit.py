@@ -2,151 +2,122 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..text import visible
-from . import signals
-from .select import progress_bar, reserve, show, write
+from ..errors import ArgumentError
+from .options import Asked, DryRun, File, Force, Out, Quiet, SchemaFile, Statement, asks
+from .select import Files, progress_bar, reserve, tell, write
 from .shared import check_apart, fail, guarded, number, trouble
 from .warmup import telling_of_compilation
 
 if TYPE_CHECKING:
     from ..release.model import Model
+    from ..release.release import Release
+    from ..selection import Price
 
 
+@asks
 def fit_command(
-    file: Annotated[
-        Path,
-        typer.Argument(help="The sensitive table: Parquet, CSV or TSV.", show_default=False),
-    ],
-    schema: Annotated[Path, typer.Option(help="Bounds file, YAML or JSON.", show_default=False)],
-    k: Annotated[int, typer.Option("--k", help="Variables to select.", show_default=False)],
+    *,
+    file: File,
+    schema: SchemaFile,
     epsilon: Annotated[
         str,
         typer.Option(
-            help="Privacy budget of scale, selection and fit together, exactly as written.",
+            help="Privacy budget of scale, selection and fit together, exactly as written; with "
+            "--on, of the fit.",
             metavar="NUMBER",
             show_default=False,
         ),
     ],
-    delta: Annotated[
-        str,
-        typer.Option(help="For Gaussian noise, where that is less; 0 for pure.", metavar="NUMBER"),
-    ] = "0",
+    k: Annotated[
+        int | None,
+        typer.Option("--k", help="Variables to select; not with --on.", show_default=False),
+    ] = None,
+    on: Annotated[
+        Path | None,
+        typer.Option(
+            "--on",
+            help="A release file of 'dpsubset select' on this schema: fit on its variables, and "
+            "spend the fit alone. Of the options below it takes --delta and --seed.",
+            show_default=False,
+        ),
+    ] = None,
     share: Annotated[
         str | None,
         typer.Option(help="Of epsilon, for the fit; 0.6 if not given.", metavar="NUMBER"),
     ] = None,
-    mechanism: Annotated[
-        str, typer.Option(help="How to select; 'dpsubset mechanisms' lists them.")
-    ] = "permute-and-flip",
-    option: Annotated[
-        list[str] | None,
-        typer.Option(help="An option of the mechanism; may be repeated.", metavar="NAME=VALUE"),
-    ] = None,
-    neighbours: Annotated[
-        str,
-        typer.Option(
-            "--neighbours",
-            "--neighbors",
-            help="replace-one (the number of rows is public) or add-remove (private).",
-        ),
-    ] = "replace-one",
-    response_scale: Annotated[
+    width: Annotated[
         str | None,
-        typer.Option(help="private or declared; as for 'select'."),
+        typer.Option(
+            help="Where the fit clips the response, in half-distances of its released quantiles; "
+            "by a public rule if not given.",
+            metavar="NUMBER",
+        ),
     ] = None,
-    always_include: Annotated[
-        list[str] | None,
-        typer.Option(help="A variable that is part of every set; may be repeated.", metavar="NAME"),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="For tests only: a seeded release is NOT PRIVATE.")
-    ] = None,
-    node_limit: Annotated[
-        int | None,
-        typer.Option(help="Most splits of the search; passing it costs epsilon, releases nothing."),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(help="Most seconds of the search; passing it costs epsilon likewise."),
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the release here, as JSON.")] = None,
+    asked: Asked,
+    out: Out = None,
     model: Annotated[
         Path | None, typer.Option(help="Write the model here, as JSON, for 'dpsubset predict'.")
     ] = None,
-    statement: Annotated[
-        Path | None,
-        typer.Option(help="Write the privacy statement here, as Markdown; else it is printed."),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace files that are there already.")
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Only say what it would cost and what would be read: spends nothing."
-        ),
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print the selected names only, one a line.")
-    ] = False,
+    statement: Statement = None,
+    force: Force = False,
+    dry_run: DryRun = False,
+    quiet: Quiet = False,
 ) -> None:
     """Select k variables of FILE and fit a linear model on them, privately. Costs epsilon.
 
     Exit codes are those of 'dpsubset select'.
     """
     with guarded(), ExitStack() as stack:
-        budget, chance = number(epsilon, "epsilon"), number(delta, "delta")
-        part = None if share is None else number(share, "share")
-        check_apart(file, schema, out, model, statement)
-        release_file, model_file, statement_file = (
-            reserve(path, force, stack) for path in (out, model, statement)
-        )
+        arguments: dict[str, Any] = asked.arguments()
+        arguments["epsilon"] = number(epsilon, "epsilon")
+        part = {"share": share, "width": width}
+        chosen = {name: number(text, name) for name, text in part.items() if text is not None}
+        check_apart(file, schema, on, out, model, statement)
+        _check_what_goes_together(on, k, asked, share)
+        files = Files.reserve(stack, force, out, statement, model)
 
         from ..fitting import fit, price_fit
-        from ..mechanisms import option as parse
         from ..models.rule import FitRule
+        from ..refitting import fit_released, price_released
 
-        asked: dict[str, Any] = {
-            "k": k,
-            "epsilon": budget,
-            "delta": chance,
-            "rule": None if part is None else FitRule(share=part),  # type: ignore[arg-type]
-            "mechanism": mechanism,
-            "options": dict(map(parse, option or ())),
-            "neighbours": neighbours,
-            "response_scale": response_scale,
-            "always_include": always_include or (),
-            "seed": seed,
-            "node_limit": node_limit,
-            "time_limit": time_limit,
-        }
+        arguments["rule"] = FitRule(**chosen)  # type: ignore[arg-type]
+        cost: Callable[..., Price]
+        make: Callable[..., Release]
+        if on is None:
+            cost, make, arguments["k"] = price_fit, fit, k
+        else:
+            cost, make = partial(price_released, on), partial(fit_released, on)
+            arguments = {name: arguments[name] for name in ("epsilon", "delta", "seed", "rule")}
         if dry_run:
-            typer.echo("\n".join(map(visible, str(price_fit(file, schema, **asked)).splitlines())))
-            typer.echo("Nothing was read but the header, and nothing is spent.")
+            tell(cost(file, schema, **arguments))
             return
         with telling_of_compilation(quiet), progress_bar(quiet) as progress:
-            release = fit(file, schema, progress=progress, **asked)
-        # From here on the budget is spent: files come first, and what cannot be written is printed.
-        with signals.held():
-            unwritten = write(release_file, release.to_json() + "\n")
-            lost = [*unwritten, *write(statement_file, release.statement())]
-            if release.model is not None:
-                lost += write(model_file, release.model.to_json() + "\n")
-        unprinted = show(release, release_file, statement_file, quiet)
-        if unprinted and (release_file is None or unwritten):
-            trouble(sys.stderr, json.dumps(release.to_dict(), indent=2) + "\n")
-        if unprinted:
-            lost.insert(0, f"standard output: {unprinted}")
-        if lost:
-            fail(f"the release was made, but not all of it was written: {'; '.join(lost)}", 1)
+            release = make(file, schema, progress=progress, **arguments)
+        files.publish(release, quiet)
+
+
+def _check_what_goes_together(
+    on: Path | None, k: int | None, asked: Asked, share: str | None
+) -> None:
+    if on is None and k is None:
+        raise ArgumentError("give --k, how many variables to select, or --on a release that has")
+    if on is None:
+        return
+    beside = asked.beyond("delta", "seed")
+    beside += ["--k"] * (k is not None) + ["--share"] * (share is not None)
+    if beside:
+        raise ArgumentError(
+            f"{beside[0]} is a matter of the selection, which --on has behind it: leave it out"
+        )
 
 
 def predict_command(

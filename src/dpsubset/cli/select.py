@@ -2,37 +2,33 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..release.files import written
 from ..text import visible
 from . import signals
+from .options import Asked, DryRun, File, Force, Out, Quiet, SchemaFile, Statement, asks
 from .shared import check_apart, fail, guarded, number, red, trouble
 from .warmup import telling_of_compilation
 
 if TYPE_CHECKING:
     from ..release.release import Release
+    from ..selection import Price
     from .outputs import Output
 
 
+@asks
 def select_command(
-    file: Annotated[
-        Path,
-        typer.Argument(help="The sensitive table: Parquet, CSV or TSV.", show_default=False),
-    ],
-    schema: Annotated[
-        Path,
-        typer.Option(
-            help="Bounds file, YAML or JSON; 'dpsubset schema init' writes one to fill in.",
-            show_default=False,
-        ),
-    ],
+    *,
+    file: File,
+    schema: SchemaFile,
     k: Annotated[int, typer.Option("--k", help="Variables to select.", show_default=False)],
     epsilon: Annotated[
         str,
@@ -42,50 +38,7 @@ def select_command(
             show_default=False,
         ),
     ],
-    delta: Annotated[
-        str,
-        typer.Option(help="For mechanisms whose guarantee has one; 0 otherwise.", metavar="NUMBER"),
-    ] = "0",
-    mechanism: Annotated[
-        str, typer.Option(help="How to select; 'dpsubset mechanisms' lists them.")
-    ] = "permute-and-flip",
-    option: Annotated[
-        list[str] | None,
-        typer.Option(help="An option of the mechanism; may be repeated.", metavar="NAME=VALUE"),
-    ] = None,
-    allow_unproven: Annotated[
-        bool,
-        typer.Option("--allow-unproven", help="Run a mechanism that has NO PRIVACY GUARANTEE."),
-    ] = False,
-    loss: Annotated[
-        str | None,
-        typer.Option(
-            help="least-squares, logistic, hinge or huber. If not given: least-squares, also for "
-            "labels, which count as -1 and 1."
-        ),
-    ] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(help="Of the huber loss, in half-ranges of the response; 0.25 if not given."),
-    ] = None,
-    constraint: Annotated[
-        str, typer.Option(help="Set of allowed coefficients: box, ball or l1.")
-    ] = "box",
-    reach: Annotated[
-        float | None,
-        typer.Option(
-            help="Largest prediction, in half-ranges of the response. If not given: 1.25 in a "
-            "private scale (1 if that is a median); in the declared one 1, for labels 1.25, and 2 "
-            "under logistic and hinge."
-        ),
-    ] = None,
-    radius: Annotated[
-        float | None,
-        typer.Option(help="Radius of the constraint, in scaled units; instead of --reach."),
-    ] = None,
-    ridge: Annotated[
-        float, typer.Option(help="Weight of the squared coefficients, in scaled units.")
-    ] = 0.0,
+    asked: Asked,
     intercept: Annotated[
         bool,
         typer.Option(
@@ -93,60 +46,11 @@ def select_command(
             help="Whether every model has one, beside the k variables.",
         ),
     ] = True,
-    neighbours: Annotated[
-        str,
-        typer.Option(
-            "--neighbours",
-            "--neighbors",
-            help="replace-one (the number of rows is public) or add-remove (private).",
-        ),
-    ] = "replace-one",
-    sensitivity: Annotated[
-        str, typer.Option(help="sharp, or the name of a published, looser rule.")
-    ] = "sharp",
-    response_scale: Annotated[
-        str | None,
-        typer.Option(
-            help="What the response is scaled by: private (quantiles, released first with a part "
-            "of epsilon) or declared (its bounds). If not given: private, for labels declared.",
-        ),
-    ] = None,
-    always_include: Annotated[
-        list[str] | None,
-        typer.Option(help="A variable that is part of every set; may be repeated.", metavar="NAME"),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="For tests only: a seeded release is NOT PRIVATE."),
-    ] = None,
-    node_limit: Annotated[
-        int | None,
-        typer.Option(help="Most splits of the search; passing it costs epsilon, releases nothing."),
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(help="Most seconds of the search; passing it costs epsilon likewise."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Write the release here, as JSON."),
-    ] = None,
-    statement: Annotated[
-        Path | None,
-        typer.Option(help="Write the privacy statement here, as Markdown; else it is printed."),
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace files that --out and --statement name.")
-    ] = False,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Only say what it would cost and what would be read: spends nothing."
-        ),
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print the selected names only, one a line.")
-    ] = False,
+    out: Out = None,
+    statement: Statement = None,
+    force: Force = False,
+    dry_run: DryRun = False,
+    quiet: Quiet = False,
 ) -> None:
     """Select k variables of FILE privately. Costs epsilon.
 
@@ -162,53 +66,61 @@ def select_command(
       128 + n: ended by signal n (130 by ctrl-c).
     """
     with guarded(), ExitStack() as stack:
-        budget, chance = number(epsilon, "epsilon"), number(delta, "delta")
+        arguments = {"k": k, "intercept": intercept, **asked.arguments()}
+        arguments["epsilon"] = number(epsilon, "epsilon")
         check_apart(file, schema, out, statement)
-        release_file = reserve(out, force, stack)
-        statement_file = reserve(statement, force, stack)
+        files = Files.reserve(stack, force, out, statement)
 
-        from ..mechanisms import option as parse
         from ..selection import price, select
 
-        options = dict(map(parse, option or ()))
-        # Words are checked where the plan is made, not by their types.
-        asked: dict[str, Any] = {
-            "k": k,
-            "epsilon": budget,
-            "delta": chance,
-            "mechanism": mechanism,
-            "options": options,
-            "allow_unproven": allow_unproven,
-            "loss": loss,
-            "threshold": threshold,
-            "constraint": constraint,
-            "reach": reach,
-            "radius": radius,
-            "ridge": ridge,
-            "intercept": intercept,
-            "neighbours": neighbours,
-            "sensitivity": sensitivity,
-            "response_scale": response_scale,
-            "always_include": always_include or (),
-            "seed": seed,
-            "node_limit": node_limit,
-            "time_limit": time_limit,
-        }
         if dry_run:
-            typer.echo("\n".join(map(visible, str(price(file, schema, **asked)).splitlines())))
-            typer.echo("Nothing was read but the header, and nothing is spent.")
+            tell(price(file, schema, **arguments))
             return
         with telling_of_compilation(quiet), progress_bar(quiet) as progress:
-            release = select(file, schema, progress=progress, **asked)
-        # From here on the budget is spent: files come first, and what cannot be written is printed.
+            release = select(file, schema, progress=progress, **arguments)
+        files.publish(release, quiet)
+
+
+def tell(price: Price) -> None:
+    """Print what something would cost."""
+    typer.echo("\n".join(map(visible, str(price).splitlines())))
+    typer.echo("Nothing was read but the header, and nothing is spent.")
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where a release goes: whatever prevents that is found before anything is spent."""
+
+    release: Output | None
+    statement: Output | None
+    model: Output | None = None
+
+    @classmethod
+    def reserve(
+        cls,
+        stack: ExitStack,
+        force: bool,
+        out: Path | None,
+        statement: Path | None,
+        model: Path | None = None,
+    ) -> Files:
+        """Of the names that were given."""
+        return cls(*(reserve(path, force, stack) for path in (out, statement, model)))
+
+    def publish(self, release: Release, quiet: bool) -> None:
+        """Write and print a release that has been paid for: files come first, and what cannot be
+        written is printed.
+        """
         with signals.held():
-            unwritten = write(release_file, release.to_json() + "\n")
-            lost = [*unwritten, *write(statement_file, release.statement())]
-        unprinted = show(release, release_file, statement_file, quiet)
-        if unprinted and (release_file is None or unwritten):
+            unwritten = write(self.release, release.to_json() + "\n")
+            lost = [*unwritten, *write(self.statement, release.statement())]
+            if release.model is not None:
+                lost += write(self.model, release.model.to_json() + "\n")
+        unprinted = show(release, self.release, self.statement, quiet)
+        if unprinted and (self.release is None or unwritten):
             # The last resort: public, and ASCII, for a terminal. If this fails too, the exit code
             # says so.
-            trouble(sys.stderr, json.dumps(release.to_dict(), indent=2) + "\n")
+            trouble(sys.stderr, written(release.to_dict(), ascii_only=True) + "\n")
         if unprinted:
             lost.insert(0, f"standard output: {unprinted}")
         if lost:

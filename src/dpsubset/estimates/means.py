@@ -19,19 +19,19 @@ from typing import Any, Literal
 
 from ..arguments import choice, whole
 from ..errors import ArgumentError
+from ..privacy.budget import RECORDS, Budget
 from ..privacy.guarantee import PUBLIC_N, RELATIONS, Guarantee
 from ..privacy.random import Randomness, SystemSource
 from ..privacy.scale import ScaleRule, ScaleSampler
 from ..public.plan import exact_delta, exact_epsilon
 from ..public.problem import Neighbours
-from ..public.suggested import readable, usual_rule
+from ..public.suggested import narrowed, readable, usual_rule
 from ..release.estimate import Estimate
 from ..release.scale import ReleasedScale
 from ..table.door import STEPS
 from ..table.histograms import count_columns
 from ..table.listing import Listing, list_columns
 from ..table.sources import Progress
-from .budget import RECORDS, Budget
 from .peeling import Peel
 from .sums import Sums, check_plain, deviation_of, mean_of
 
@@ -206,7 +206,7 @@ def _plan(
 
 def _truncated(planned: _Plan, budget: Budget, data: Any) -> tuple[Listing, Guarantee]:
     """The columns with the bounds to clip to, and what all of it costs."""
-    listing, means = planned.listing, budget.guarantee(planned.neighbours)
+    listing, means = planned.listing, _of_totals(budget, planned.neighbours)
     rows = listing.rows_per_unit
     if planned.truncation == "declared":
         return listing, means.of_rows(rows)
@@ -218,10 +218,19 @@ def _truncated(planned: _Plan, budget: Budget, data: Any) -> tuple[Listing, Guar
     for column, of_column in zip(listing.columns, counts, strict=True):
         scale = ScaleSampler(of_column, rule, each, planned.neighbours).draw(rng)
         low, high = readable(*ReleasedScale(rule, scale, column).clipped, column)
-        found.append(replace(column, lo=low, hi=high))
+        found.append(narrowed(column, low, high))
     levels = _levels(rule, planned)
     total = Guarantee.of_parts({LEVELS: levels, MEANS: means})
     return replace(listing, columns=tuple(found)), total.of_rows(rows)
+
+
+def _of_totals(budget: Budget, neighbours: Neighbours) -> Guarantee:
+    """Of totals with noise. Under replace-one the number of rows is public and part of the answer,
+    so nothing is said of tables that differ in it.
+    """
+    covered = PUBLIC_N if neighbours in PUBLIC_N else RELATIONS
+    costs = budget.costs(neighbours)
+    return Guarantee(neighbours, {relation: costs[relation] for relation in covered})
 
 
 def _levels(rule: ScaleRule, planned: _Plan) -> Guarantee:

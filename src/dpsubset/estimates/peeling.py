@@ -19,7 +19,7 @@ from typing import Any
 
 from ..arguments import rational, shortest
 from ..errors import ArgumentError
-from .budget import Budget
+from ..privacy.budget import Budget
 
 
 @dataclass(frozen=True)

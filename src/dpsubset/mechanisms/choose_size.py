@@ -37,7 +37,7 @@ from .shared.base import Data, Outcome, Sampler, Setting
 from .shared.plain import PLAIN, flips
 
 #: Steps of the grid of scores by which the best score of a size may be too large.
-_LOOSE = 1
+LOOSE = 1
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class ChooseSize(Penalised):
         the set.
         """
         sensitivity, neighbours = setting.sensitivity, setting.problem.neighbours
-        spread = sensitivity.spread(neighbours) + 2 * _LOOSE * sensitivity.unit
+        spread = sensitivity.spread(neighbours) + 2 * LOOSE * sensitivity.unit
         return self.share * setting.epsilon / spread, (1 - self.share) * self.eta(setting)
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
@@ -90,7 +90,7 @@ class ChooseSize(Penalised):
         costs = {}
         for relation in RELATIONS:
             spread = sensitivity.spread(relation)
-            more = 2 * _LOOSE * sensitivity.unit
+            more = 2 * LOOSE * sensitivity.unit
             if self.phi is None and problem.n_is_public and relation not in PUBLIC_N:
                 more += problem.k * (WORTH + sensitivity.unit)  # phi follows n
             costs[relation] = Cost(for_size * (spread + more) + for_set * spread)
@@ -101,7 +101,7 @@ class ChooseSize(Penalised):
         for_size, for_set = self.etas(setting)
         engine = data.engine(setting, math.inf, self.penalty(setting))  # for optimisation
         sizes = range(len(setting.problem.always_include), setting.problem.k + 1)
-        best = [_least(Best(engine, Region.whole(setting.problem, s))) for s in sizes]
+        best = [least(Best(engine, Region.whole(setting.problem, s))) for s in sizes]
         listed = _of_sizes(list(sizes), best, setting.sensitivity.unit)
         first = PLAIN[self.form]().sampler(listed, for_size)
         return _Sized(first, data.engine(setting, for_set), for_set, flips(self.form))
@@ -139,13 +139,13 @@ class ChooseSize(Penalised):
         ]
 
 
-def _least(search: Best) -> int:
-    """The best score, certified to be so up to `_LOOSE` steps of the grid.
+def least(search: Best) -> int:
+    """The best score, certified to be so up to `LOOSE` steps of the grid.
 
     To tell which of many equal sets is the best one, or that none is better by a step, could take
     a search through all of them.
     """
-    while search.high - search.low > _LOOSE:
+    while search.high - search.low > LOOSE:
         search.narrow()
     return search.high
 

@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..privacy.budget import RECORDS
 from ..privacy.guarantee import Guarantee, shown_up
 from ..privacy.random import Randomness
 from ..public.problem import whole
 from ..search.enumerate import list_supports
 from .shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
 from .shared.gradient import Gradient, change, coarse_change, coarseness, owner
-from .shared.rounds import RECORDS, Rounds, check_linear
+from .shared.rounds import Rounds, check_linear
 
 #: Most sequences of vertices that the closed form goes through.
 _LARGEST_WALK = 100

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..privacy.budget import RECORDS
 from ..privacy.guarantee import PUBLIC_N, Guarantee, shown_up
 from ..privacy.random import Randomness
 from ..public.problem import Problem, rational, whole
@@ -27,7 +28,7 @@ from ..search.enumerate import list_supports
 from ..table.door import STEPS
 from .shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
 from .shared.gradient import Gradient, change, coarse_change, coarseness
-from .shared.rounds import RECORDS, Rounds, check_linear
+from .shared.rounds import Rounds, check_linear
 
 #: Coefficients by column, in multiples of radius / GRID; zeros left out.
 Coefficients = dict[int, int]

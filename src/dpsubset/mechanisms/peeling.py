@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..privacy.budget import RECORDS
 from ..privacy.guarantee import Guarantee, shown_up
 from ..privacy.random import Randomness
 from ..public.problem import Problem
 from ..search.enumerate import list_supports
 from ..table.door import STEPS
 from .shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
-from .shared.rounds import RECORDS, Rounds, check_linear
+from .shared.rounds import Rounds, check_linear
 
 
 class Peeling(Mechanism):

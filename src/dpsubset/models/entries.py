@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from ..public.design import Design, ModelColumn
 from ..public.layout import STEPS
@@ -175,6 +176,28 @@ class Entries:
         np.add.at(found, (first, entry), -weight * theta[second])
         start = self.m + len(self.numbers) + len(self.pairs)
         found[np.arange(self.m + 1), start + np.arange(self.m + 1)] += 1
+        return found
+
+    def noise_of(self, g: Floats, theta: Floats) -> Floats:
+        """g'W(theta): by what g'(X'y - X'X theta) moves, a weight for each entry of the noise."""
+        first, second, entry, weight, _ = self._map
+        by_entry = np.bincount(entry, weight * g[first] * theta[second], minlength=self.d)
+        found = -by_entry.astype(np.float64)
+        start = self.m + len(self.numbers) + len(self.pairs)
+        found[start : start + self.m + 1] += g
+        return found
+
+    def noise_form(self, covariance: Floats) -> Floats:
+        """Q with E |g'W(theta) - E g'W(theta)|^2 = g'Q g, for theta of this covariance."""
+        first, second, entry, weight, _ = self._map
+        which = csr_array(
+            (np.ones(len(entry)), (entry, np.arange(len(entry)))), (self.d, len(entry))
+        )
+        pairs = (which.T @ which).tocoo()
+        r, s = pairs.coords
+        found = np.zeros((self.m + 1, self.m + 1))
+        moved = weight[r] * weight[s] * covariance[second[r], second[s]]
+        np.add.at(found, (first[r], first[s]), moved)
         return found
 
 

@@ -12,14 +12,7 @@ tau^2 = v / (m mean(diag G)), by which columns of the usual spread explain the r
 with eigenvalues of G~ below 0, which no table has, at 0. The intercept makes means fit. Without
 noise it is least squares.
 
-*Intervals* are not shrunk. If A theta = b is the least squares model of the table itself, then
-
-    theta~ - theta = A~^-1 (b~ - A~ theta),    theta~ = A~^-1 b~,
-
-exactly, and b~ - A~ theta is linear in the noise. So its variance is known up to theta, for which
-theta~ stands: s^2 W W' with W = W(theta~), see `Entries.noise_map`. An interval for the table's own
-coefficient has 1.96 deviations of this. Sampling adds sigma^2 A^-1 to it, as for least squares with
-errors of equal variance sigma^2.
+*Intervals* are not shrunk: `intervals.py`.
 
 *R2* is that of the shrunk model on the table: 2 beta'g - beta'G beta over v, where the noise that
 the model has taken for signal, 2 trace(H s^2 W W') in the mean, is taken off.
@@ -33,11 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .entries import Entries
+from .intervals import Moments, Posterior, intervals
 
 Floats = NDArray[np.float64]
-
-#: Of the normal distribution: 95 % lie within so many deviations.
-QUANTILE = 1.959964
 
 
 @dataclass(frozen=True)
@@ -49,9 +40,9 @@ class Solution:
     theta : array
         The shrunk coefficients.
     plain : array
-        Those that are not shrunk, in the units asked for: intervals lie around them.
-    of_table, of_both : arrays
-        Deviations of these: of the noise alone, and of noise and sampling.
+        Those that are not shrunk, in the units asked for.
+    of_table, of_both : arrays of two columns
+        Ends of 95 % intervals for these: by the noise alone, and by noise and sampling.
     spread, response_spread : array and float
         Standard deviations of the columns and of the response, as far as they can be told.
     r2 : float
@@ -92,7 +83,8 @@ def solve(
     # A table without rows has a model too, if a vague one.
     rows = max(float(gram[m, m]), 1.0)
     gram[m, m] = rows
-    means, mean = gram[:m, m] / rows, float(c[m]) / rows
+    # No mean lies beyond the bounds.
+    means, mean = np.clip(gram[:m, m] / rows, -1, 1), float(np.clip(c[m] / rows, -1, 1))
     centred = gram[:m, :m] - rows * np.outer(means, means)
     g, total = c[:m] - rows * means * mean, yy - rows * mean**2
     # Nothing varies by more than bounds allow, nor can less than the noise be told from nothing.
@@ -102,8 +94,15 @@ def solve(
     shrunk, factors = _shrunk(centred, g, total / max(m, 1) / (variances.mean() if m else 1.0),
                               deviation)  # fmt: skip
     theta = np.append(shrunk, mean - means @ shrunk)
-    plain, of_table, of_both = _intervals(
-        entries, gram, c, yy, deviation, np.eye(m + 1) if units is None else units
+    posterior = None
+    if deviation:
+        posterior = Posterior.of(
+            centred, g, means, mean, total / max(m, 1) / variances, deviation, deviation / rows
+        )
+    plain, of_table, of_both = intervals(
+        Moments(entries, gram, c, yy, deviation),
+        posterior,
+        np.eye(m + 1) if units is None else units,
     )
     taken = 0.0
     if deviation and m:
@@ -131,27 +130,3 @@ def _shrunk(centred: Floats, g: Floats, tau2: float, deviation: float) -> tuple[
     each = np.divide(tau2 * values, below, out=np.zeros_like(values), where=known)
     factors = (vectors * each) @ vectors.T
     return factors @ g, factors
-
-
-def _intervals(
-    entries: Entries, gram: Floats, c: Floats, yy: float, deviation: float, units: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Unshrunk coefficients in these units, and their deviations by noise and by both."""
-    size = entries.m + 1
-    if np.linalg.matrix_rank(gram, hermitian=True) < size:
-        return np.zeros(size), np.full(size, np.inf), np.full(size, np.inf)
-    inverse = np.linalg.inv(gram)
-    plain, inverse = inverse @ c, units @ inverse
-    by_noise = inverse @ entries.noise_map(plain)
-    of_table = deviation * np.sqrt((by_noise**2).sum(axis=1))
-    rows = gram[-1, -1]
-    total = max(yy - c[-1] ** 2 / rows, 0.0)
-    left = yy - plain @ c
-    # Noise may leave less than nothing, or more than there is.
-    left = left if 0 < left <= total else total
-    variance = left / max(rows - size, 1.0)
-    # Of A^-1 only what a table can have.
-    values, vectors = np.linalg.eigh(gram)
-    root = inverse @ (vectors * np.sqrt(np.maximum(values, 0.0)))
-    sampling = variance * (root**2).sum(axis=1)
-    return units @ plain, of_table, np.sqrt(of_table**2 + sampling)

@@ -92,7 +92,7 @@ def state(
         always_include = (always_include,)
     if not isinstance(always_include, Iterable) or getattr(always_include, "ndim", 1) != 1:
         raise ArgumentError("always_include must list names or positions of columns")
-    settled = _settle_schema(data, y, schema, bounds)
+    settled = settle_schema(data, y, schema, bounds)
     design = Design.of(settled)
     always = {*design.always, *(design.position(j, "always_include") for j in always_include)}
     labels = settled.response.labels is not None
@@ -151,9 +151,10 @@ def takes(*listed: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P,
     return decorate
 
 
-def _settle_schema(
+def settle_schema(
     data: Any, y: Any, schema: Schema | str | Path | None, bounds: Bounds | None
 ) -> Schema:
+    """The schema of a table, from whichever of the arguments says it. No value is seen."""
     if isinstance(y, (str, bytes)):
         raise ArgumentError(
             "y must hold the values of the response. Where they are a column of the table, leave y "

@@ -18,6 +18,7 @@ The first row is Cai, Wang and Zhang's truncation level (2021, Section 5.1).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
@@ -63,6 +64,15 @@ def readable(low: float, high: float, column: Column) -> tuple[float, float]:
     down, up = min(max(down, least), most), min(max(up, least), most)
     # Where floats are coarse nothing may be left between them.
     return (down, up) if down < up else (least, most)
+
+
+def narrowed(column: Column, low: float, high: float) -> Column:
+    """The column with these bounds; what stands for missing cells goes to the nearer of them."""
+    missing = column.missing
+    if missing is not None and missing.rule == "value":
+        assert isinstance(missing.value, (int, float))  # levels have no bounds
+        missing = replace(missing, value=min(max(float(missing.value), low), high))
+    return replace(column, lo=low, hi=high, missing=missing)
 
 
 def _unit(size: float) -> Decimal:

@@ -9,14 +9,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ArgumentError
 from ..models.entries import Entries
-from ..models.solve import QUANTILE, Solution
+from ..models.solve import Solution
 from ..privacy.scale import Scale
 from ..public.schema import Schema
 from ..table.door import STEPS
 from .model import Model, Term, names_of
+from .scale import clip_of
 
 Floats = NDArray[np.float64]
+
+#: Of coefficients in the user's units: what noise makes of it still is a float64.
+LARGEST_UNIT = 1e250
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,21 @@ class ReleasedFit:
         }
 
 
+def check_units(schema: Schema) -> None:
+    """Refuse bounds in whose units coefficients would be no numbers any more."""
+    low, high = schema.response.scaled_span
+    half = high / 2 - low / 2
+    for column in schema.features:
+        if column.levels is None:
+            first, last = column.scaled_span
+            slope = half / (last / 2 - first / 2)
+            if max(slope, slope * abs(first / 2 + last / 2)) > LARGEST_UNIT:
+                raise ArgumentError(
+                    f"the bounds of {schema.response.name!r} are so wide beside those of "
+                    f"{column.name!r} that a coefficient could not be written as a number"
+                )
+
+
 def units_of(fitted: ReleasedFit) -> tuple[Floats, Floats]:
     """From scaled coefficients to the user's: a matrix and a shift, the intercept last."""
     entries, schema = fitted.entries, fitted.schema
@@ -103,25 +123,18 @@ def model_of(
 ) -> Model:
     """The model in the user's units."""
     units, shift = units_of(fitted)
-    values, plain = units @ solution.theta + shift, solution.plain + shift
+    values = units @ solution.theta + shift
     names = [name for name, _ in names_of(fitted.schema)] if fitted.entries.m else []
     sizes = solution.theta[:-1] * solution.spread / solution.response_spread
     terms = []
     for i, name in enumerate([*names, "(intercept)"]):
-        both, alone = (QUANTILE * float(deviation[i]) for deviation in
-                       (solution.of_both, solution.of_table))  # fmt: skip
-        centre = float(plain[i])
-        terms.append(
-            Term(
-                name,
-                float(values[i]),
-                (centre - both, centre + both),
-                (centre - alone, centre + alone),
-                float(sizes[i]) if i < len(names) else 0.0,
-            )
+        both, alone = (
+            (float(ends[i, 0] + shift[i]), float(ends[i, 1] + shift[i]))
+            for ends in (solution.of_both, solution.of_table)
         )
-    low, high = fitted.span
-    clipped = None if fitted.clip is None else (low, high)
+        size = float(sizes[i]) if i < len(names) else 0.0
+        terms.append(Term(name, float(values[i]), both, alone, size))
+    clipped = None if fitted.clip is None else clip_of(fitted.schema.response, fitted.clip)
     *columns, constant = terms
     return Model(
         tuple(columns), constant, solution.r2, fitted.schema, positions, width, clipped, guarantee

@@ -9,25 +9,24 @@ Everything here was made of what was released, and may be published.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, DpsubsetError, TableError
+from ..errors import ArgumentError, DpsubsetError
 from ..public.design import Design, ModelColumn
 from ..public.layout import STEPS
 from ..public.schema import Column, Schema
 from ..table.door import Door
 from ..table.sources.features import feature_blocks
 from ..text import visible
+from .files import loaded, opened, written
 
 FORMAT = "dpsubset model 1"
 
@@ -189,22 +188,12 @@ class Model:
 
     def to_json(self) -> str:
         """A model file: the model, public facts, and a digest of both."""
-        facts = self.to_dict()
-        return json.dumps({**facts, "sha256": _digest(facts)}, indent=2, ensure_ascii=False)
+        return written(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Model:
         """Read what :meth:`to_json` wrote; an error for anything else, or if it was changed."""
-        facts: Any = None
-        with suppress(ValueError, RecursionError):
-            facts = json.loads(text)
-        if not isinstance(facts, dict) or facts.get("format") != FORMAT:
-            raise ArgumentError("this is no model file of dpsubset, or one of another version")
-        digest = facts.pop("sha256", None)
-        if digest != _digest(facts):
-            raise ArgumentError(
-                "this model file was changed after it was written: its digest does not fit"
-            )
+        facts = opened(text, FORMAT, "model")
         with suppress(
             DpsubsetError, KeyError, TypeError, ValueError, AttributeError, OverflowError
         ):
@@ -214,20 +203,13 @@ class Model:
     @classmethod
     def load(cls, path: str | Path) -> Model:
         """Read a model file."""
-        try:
-            text = Path(path).read_bytes()
-        except OSError:
-            raise TableError(f"there is no model file {Path(path).name}") from None
-        return cls.from_json(text)
+        return cls.from_json(loaded(path, "model"))
 
     @classmethod
     def _of(cls, facts: Mapping[str, Any]) -> Model:
         schema = Schema.from_dict({**facts["schema"], "patterns": False})
         by_name = {column.name: column for column in schema.columns}
-        schema = Schema(
-            tuple(by_name[name] for name in facts["order"]), schema.response, schema.unit,
-            schema.bad_cells, schema.rows_per_unit,
-        )  # fmt: skip
+        schema = replace(schema, columns=tuple(by_name[name] for name in facts["order"]))
         terms = tuple(_term(entry) for entry in facts["terms"])
         names = tuple(name for name, _ in names_of(schema)) if terms else ()
         positions = tuple(int(i) for i in facts["positions"])
@@ -293,11 +275,6 @@ def _span(column: ModelColumn, feature: Column) -> tuple[float, float]:
         return 0.0, 1.0
     low, high = feature.scaled_span
     return low / 2 + high / 2, high / 2 - low / 2
-
-
-def _digest(facts: Mapping[str, Any]) -> str:
-    text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _ends(interval: tuple[float, float]) -> list[float | None]:

@@ -10,28 +10,78 @@ from ..errors import ArgumentError
 if TYPE_CHECKING:
     from .model import Model, Term
 
+_POINT, _WIDE, _NARROW = "tab:blue", "tab:blue", "lightsteelblue"
+
 
 def coefficients(model: Model, ax: Any = None) -> Any:
-    """Draw standardised coefficients with both intervals; returns the axes."""
+    """Draw standardised coefficients with both intervals; returns the axes.
+
+    A point is filled where the interval of the population tells the sign. A dotted line stands for
+    an interval without ends.
+    """
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ArgumentError("a picture needs matplotlib: pip install 'dpsubset[plot]'") from None
+    figure = None
     if ax is None:
-        _, ax = plt.subplots(figsize=(6, 0.45 * len(model.terms) + 1.2))
+        size = (7, 0.35 * len(model.terms) + 1.6)
+        figure, ax = plt.subplots(figsize=size, layout="constrained")
     for place, term in enumerate(reversed(model.terms)):
-        per = term.standardised / term.coefficient if term.coefficient else math.nan
-        for interval, width in ((term.interval, 1.5), (term.table_interval, 4.0)):
-            ends = [per * end for end in interval]
-            if all(map(math.isfinite, ends)):
-                ax.plot(ends, [place, place], linewidth=width, color="tab:blue")
-        ax.plot([term.standardised], [place], "o", color=_colour(term))
-    ax.axvline(0.0, color="grey", linewidth=0.8)
-    ax.set_yticks(range(len(model.terms)), [term.name for term in reversed(model.terms)])
-    ax.set_xlabel(f"deviations of {model.schema.response.name} a deviation of the column")
+        # The narrow one lies upon the wide one, as far as they reach.
+        for interval, style in (
+            (term.interval, {"color": _WIDE, "linewidth": 1.2, "zorder": 3}),
+            (term.table_interval, {"color": _NARROW, "linewidth": 6.0, "zorder": 2}),
+        ):
+            ends = _standardised(term, interval)
+            if ends is not None:
+                ax.plot(ends, [place, place], solid_capstyle="butt", **style)
+        if _standardised(term, term.interval) is None:
+            ax.axhline(place, color=_WIDE, linewidth=1.0, linestyle=":", zorder=1)
+        ax.plot([term.standardised], [place], "o", zorder=4, color=_POINT,
+                markerfacecolor=_POINT if term.clear else "white")  # fmt: skip
+    ax.axvline(0.0, color="grey", linewidth=0.8, zorder=0)
+    ax.set_yticks(range(len(model.terms)), [_plain(term.name) for term in reversed(model.terms)])
+    ax.set_ylim(-0.6, len(model.terms) - 0.4)
+    response = _plain(model.schema.response.name)
+    ax.set_xlabel(f"change of {response} with the column, both in standard deviations")
+    ax.set_title(f"{response}: R2 about {model.r2:.2f}", loc="left", fontsize="medium")
+    # A long interval says little, and must not leave the others without room: it runs out.
+    sizes = [abs(term.standardised) for term in model.terms]
+    far = [abs(end) for term in model.terms for end in _standardised(term, term.interval) or ()]
+    most = min(max([*far, *sizes, 0.1]), max(1.25, 1.5 * max(sizes, default=0.0)))
+    ax.set_xlim(-1.05 * most, 1.05 * most)
+    shown = _legend()
+    if figure is None:
+        ax.legend(shown.values(), shown.keys(), fontsize="small")
+    else:
+        figure.legend(shown.values(), shown.keys(), ncols=5, fontsize="small", frameon=False,
+                      loc="outside lower center", columnspacing=1.2)  # fmt: skip
     return ax
 
 
-def _colour(term: Term) -> str:
-    """Filled where the sign is clear."""
-    return "tab:blue" if term.clear else "tab:grey"
+def _legend() -> dict[str, Any]:
+    from matplotlib.lines import Line2D
+
+    def dot(face: str) -> Any:
+        return Line2D([], [], color=_POINT, marker="o", linestyle="none", markerfacecolor=face)
+
+    return {
+        "95 % interval": Line2D([], [], color=_WIDE, linewidth=1.2),
+        "of this table": Line2D([], [], color=_NARROW, linewidth=6.0),
+        "not known": Line2D([], [], color=_WIDE, linewidth=1.0, linestyle=":"),
+        "sign clear": dot(_POINT),
+        "not clear": dot("white"),
+    }
+
+
+def _standardised(term: Term, interval: tuple[float, float]) -> tuple[float, float] | None:
+    """Ends of an interval, in deviations; None if it has none."""
+    per = term.standardised / term.coefficient if term.coefficient else math.nan
+    low, high = (per * end for end in interval)
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else None
+
+
+def _plain(name: str) -> str:
+    """A name is no formula, whatever it holds."""
+    return name.replace("$", r"\$")

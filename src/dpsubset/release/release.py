@@ -6,11 +6,11 @@ else: no objective value, no row count, no timing. Everything here may be publis
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from ..exact import float_up
@@ -22,10 +22,13 @@ from ..public.problem import Neighbours, Problem
 from ..public.provenance import KEY
 from ..public.schema import Schema
 from ..text import visible
+from .files import loaded, written
 from .fitted import ReleasedFit
 from .model import Model
 from .scale import ReleasedScale
 from .statement import statement, versions, warnings
+
+FORMAT = "dpsubset release 1"
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,9 @@ class Release:
         Their names; of a group, that of the group.
     guarantee : Guarantee
         What the release costs, and under which neighbours.
+    earlier : str, optional
+        The digest of the release that named the support, where a model was fitted on an earlier
+        one; the guarantee is that of both.
     scale : ReleasedScale, optional
         The scale of the response, where one was released before the selection.
     model : Model, optional
@@ -65,16 +71,18 @@ class Release:
     scale: ReleasedScale | None = None
     model: Model | None = None
     fit: ReleasedFit | None = field(default=None, repr=False)
+    earlier: str | None = None
     diagnostics: dict[str, int] | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything a machine may want to know, as plain values."""
         g, problem, s = self.guarantee, self.problem, self.sensitivity
         return {
-            "format": "dpsubset release 1",
+            "format": FORMAT,
             **({"warning": " ".join(warnings(g))} if warnings(g) else {}),
             "features": list(self.features),
             "support": None if self.support is None else list(self.support),
+            **({} if self.earlier is None else {"earlier": self.earlier}),
             **({} if self.scale is None else {"scale": self.scale.to_dict()}),
             **({} if self.model is None else {"model": self.model.to_dict()}),
             **({} if self.fit is None else {"fit": self.fit.to_dict()}),
@@ -89,10 +97,14 @@ class Release:
                 "unit": self.schema.unit,
                 "rows_per_unit": self.schema.rows_per_unit,
                 **_either_way(g),
+                "costs": _costs(g),
                 **_parts(g),
             },
             "mechanism": self.mechanism,
+            "mechanism_summary": self.mechanism_summary,
             "mechanism_options": {name: _plain(value) for name, value in self.options.items()},
+            "mechanism_details": list(self.details),
+            "randomness": self.randomness,
             "parameters": {
                 "loss": problem.loss,
                 "threshold": problem.threshold,
@@ -116,8 +128,24 @@ class Release:
         }
 
     def to_json(self) -> str:
-        """The release as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+        """A release file: all of this as JSON, and a digest of it."""
+        return written(self.to_dict())
+
+    @classmethod
+    def from_json(cls, text: str | bytes, schema: Schema) -> Release:
+        """Read what :meth:`to_json` wrote of a release from a table of this schema.
+
+        An error for anything else: a file that was changed, or a release from another schema. A
+        release that has a model is not read back; its model has a file of its own.
+        """
+        from .reading import release_of
+
+        return release_of(text, schema)
+
+    @classmethod
+    def load(cls, path: str | Path, schema: Schema) -> Release:
+        """Read a release file."""
+        return cls.from_json(loaded(path, "release"), schema)
 
     def statement(self) -> str:
         """The privacy statement, in Markdown, for the person who signs."""
@@ -187,6 +215,18 @@ def _either_way(g: Guarantee) -> dict[str, float | None]:
     }
 
 
+def _costs(g: Guarantee) -> dict[str, dict[str, str | None]]:
+    """The same exactly: what the floats beside it are rounded up from."""
+    return {
+        relation: {
+            "epsilon": str(cost.epsilon),
+            "delta": str(cost.delta),
+            "rho": None if cost.rho is None else str(cost.rho),
+        }
+        for relation, cost in g.costs.items()
+    }
+
+
 def _parts(g: Guarantee) -> dict[str, list[dict[str, Any]]]:
     """The steps of a release that was made in several, under its neighbours; else nothing."""
     if not g.parts:
@@ -199,6 +239,7 @@ def _parts(g: Guarantee) -> dict[str, list[dict[str, Any]]]:
             "delta": float_up(part.delta),
             "assumes": part.assumes,
             **_either_way(part),
+            "costs": _costs(part),
         }
         for name, part in g.parts
     ]
@@ -207,6 +248,8 @@ def _parts(g: Guarantee) -> dict[str, list[dict[str, Any]]]:
 
 def _plain(value: Any) -> Any:
     """An option as JSON has it."""
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
     return str(value) if isinstance(value, Fraction) else value
 
 

@@ -34,25 +34,25 @@ class ReleasedScale:
     @property
     def quantiles(self) -> tuple[float, ...]:
         """The released quantiles in units of the response, one for each share of the rule."""
-        return tuple(self._value(Fraction(q)) for q in self.exact.quantiles)
+        return tuple(value_of(self.response, Fraction(q)) for q in self.exact.quantiles)
 
     @property
     def centre(self) -> float:
         """What counts as 0 in the selection, in units of the response."""
-        return self._value(self.exact.centre)
+        return value_of(self.response, self.exact.centre)
 
     @property
     def half_width(self) -> float:
         """How far from the centre the response was clipped, in its units; in those of its logarithm
         or square root, where that was declared.
         """
-        return float(self.exact.half_width) / STEPS * self._half_range
+        low, high = self.response.scaled_span
+        return float(self.exact.half_width) / STEPS * (high / 2 - low / 2)
 
     @property
     def clipped(self) -> tuple[float, float]:
         """Between which values the response was clipped, in its units."""
-        centre, half = self.exact.centre, self.exact.half_width
-        return self._value(centre - half), self._value(centre + half)
+        return clip_of(self.response, self.exact)
 
     def shown(self, value: float) -> str:
         """A value of the response, for people."""
@@ -89,22 +89,26 @@ class ReleasedScale:
             "centre_in_steps": str(exact.centre),
             "half_width_in_steps": str(exact.half_width),
             "steps": STEPS,
+            "widening": str(self.rule.widening),
+            "least_in_steps": str(self.rule.least),
         }
 
-    @property
-    def _half_range(self) -> float:
-        low, high = self.response.scaled_span
-        return high / 2 - low / 2
 
-    def _value(self, step: Fraction) -> float:
-        """Back from the steps of the door, through the transform, to what a cell would say."""
-        low, high = self.response.scaled_span
-        scaled = low / 2 + high / 2 + float(step) / STEPS * self._half_range
-        if self.response.transform == "log":
-            return math.exp(min(scaled, _LARGEST_LOG))
-        if self.response.transform == "sqrt":
-            return max(scaled, 0.0) ** 2
-        return scaled
+def clip_of(response: Column, scale: Scale) -> tuple[float, float]:
+    """Between which values a scale clips a response, in its units."""
+    centre, half = scale.centre, scale.half_width
+    return value_of(response, centre - half), value_of(response, centre + half)
+
+
+def value_of(response: Column, step: Fraction) -> float:
+    """Back from the steps of the door, through the transform, to what a cell would say."""
+    low, high = response.scaled_span
+    scaled = low / 2 + high / 2 + float(step) / STEPS * (high / 2 - low / 2)
+    if response.transform == "log":
+        return math.exp(min(scaled, _LARGEST_LOG))
+    if response.transform == "sqrt":
+        return max(scaled, 0.0) ** 2
+    return scaled
 
 
 #: A width may lead beyond the bounds, and from there beyond float64.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from ..public.labels import shown
 from ..public.problem import Problem
 from ..public.schema import Column, Schema
 from ..text import code, markdown
+from .scale import clip_of
 
 if TYPE_CHECKING:
     from .release import Release
@@ -57,6 +57,7 @@ def statement(release: Release) -> str:
         _released(release),
         "",
         *_scale_lines(release),
+        *_earlier_lines(release),
         *_model_lines(release),
         "## Guarantee",
         "",
@@ -67,7 +68,7 @@ def statement(release: Release) -> str:
         f"- `{release.mechanism}`. {release.mechanism_summary}",
         *(f"- {sentence}" for sentence in release.details),
         *(
-            ["- Options: " + ", ".join(f"{name} = {value}" for name, value in stated) + "."]
+            ["- Options: " + ", ".join(f"{name} = {_said(value)}" for name, value in stated) + "."]
             if (stated := [(n, v) for n, v in release.options.items() if v is not None])
             else []
         ),
@@ -150,6 +151,20 @@ def _scale_lines(release: Release) -> list[str]:
 _STEPS = ("the scale", "the selection", "the fit")
 
 
+def _earlier_lines(release: Release) -> list[str]:
+    """Which release the variables come from, where a model was fitted afterwards."""
+    if release.earlier is None:
+        return []
+    g = release.guarantee
+    *_, (_, last) = g.parts
+    return [
+        "The variables were named by an earlier release, whose digest (SHA-256) is "
+        f"`{release.earlier}`. What the fit adds to its cost is "
+        f"{shown_cost(last.costs[g.neighbours])}; the guarantee below is that of both together.",
+        "",
+    ]
+
+
 def _model_lines(release: Release) -> list[str]:
     """The coefficients, and what their intervals are of."""
     model = release.model
@@ -200,8 +215,8 @@ def _fit_noise_lines(release: Release) -> list[str]:
 def _fit_clip_lines(release: Release) -> list[str]:
     if release.fit is None or release.fit.clip is None or release.scale is None:
         return []
-    clip, show = replace(release.scale, exact=release.fit.clip), release.scale.shown
-    low, high = map(show, clip.clipped)
+    clipped = clip_of(release.schema.response, release.fit.clip)
+    low, high = map(release.scale.shown, clipped)
     return [
         f"- For the fit the response was clipped to between {low} and {high} instead, from the "
         "same released scale and public facts."
@@ -352,6 +367,11 @@ def _written(column: Column, values: Iterable[Any]) -> list[str]:
     if column.kind == "date":
         values = [written(v) if isinstance(v, (int, float)) else v for v in values]
     return [f"{v:g}" if isinstance(v, float) else str(v) for v in values]
+
+
+def _said(value: Any) -> str:
+    """An option, as it is or as a file has it."""
+    return " and ".join(map(str, value)) if isinstance(value, (tuple, list)) else str(value)
 
 
 def _shown(schema: Schema) -> tuple[Any, ...]:

@@ -15,26 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError
-from ...exact import sqrt_up_relative
 from ...privacy.accounting import rho_for
-from ...privacy.guarantee import RELATIONS, Cost, Guarantee, shown_up
-from ...privacy.noise import (
-    LARGEST,
-    Measure,
-    discrete_gaussian,
-    discrete_laplace,
-    float_scale,
-    noisy_top,
-    noisy_top_zcdp,
-    top_scale,
-    top_scale_zcdp,
-)
-from ...public.problem import Neighbours
+from ...privacy.budget import Budget
+from ...privacy.guarantee import Guarantee, shown_up
+from ...privacy.noise import LARGEST, Measure
 from ...search.enumerate import ScoredSupports, log_exponential, log_permute_and_flip
 from .base import Setting
-
-#: How many records a neighbour differs by: one replaced is one removed and one added.
-RECORDS: dict[Neighbours, int] = {"add-remove": 1, "replace-one": 2}
 
 
 @dataclass(frozen=True)
@@ -74,38 +60,32 @@ class Rounds:
     def guarantee(self, setting: Setting, seeded: bool) -> Guarantee:
         """Under either relation: noise for one record covers two at twice the loss."""
         declared = setting.problem.neighbours
-        costs = {}
-        for relation in RELATIONS:
-            ratio = Fraction(RECORDS[relation], RECORDS[declared])
-            if self.measure == "pure":
-                costs[relation] = Cost(self.total * ratio)
-            else:
-                costs[relation] = Cost.concentrated(self.total * ratio**2, setting.delta)
+        costs = Budget(self.measure, self.total, setting.delta).costs(declared)
         return Guarantee(declared, costs, seeded)
+
+    @property
+    def _of_picks(self) -> Budget:
+        return Budget(self.measure, self.picks)
+
+    @property
+    def _of_values(self) -> Budget:
+        return Budget(self.measure, self.values)
 
     def pick(self, scores: Sequence[int], count: int, sensitivity: int) -> list[int]:
         """Indices of the ``count`` noisy largest: one round."""
-        if self.measure == "pure":
-            return noisy_top(scores, count, self.picks, sensitivity=sensitivity)
-        return noisy_top_zcdp(scores, count, self.picks, sensitivity=sensitivity)
+        return self._of_picks.picks(scores, count, sensitivity)
 
     def pick_scale(self, count: int, sensitivity: int) -> Fraction:
         """The scale of the noise in `pick`."""
-        scale = top_scale if self.measure == "pure" else top_scale_zcdp
-        return scale(count, self.picks, sensitivity=sensitivity)
+        return self._of_picks.pick_scale(count, sensitivity)
 
     def release(self, values: Sequence[int], sensitivity: int) -> list[int]:
         """Values that were picked, with noise."""
-        scale = self.value_scale(len(values), sensitivity)
-        if self.measure == "pure":
-            return discrete_laplace(values, scale)
-        return discrete_gaussian(values, scale)
+        return self._of_values.values(values, sensitivity)
 
     def value_scale(self, count: int, sensitivity: int) -> Fraction:
         """The scale of the noise in `release`: ``count`` values may all move by the sensitivity."""
-        if self.measure == "pure":
-            return float_scale(count * sensitivity / self.values)
-        return float_scale(sqrt_up_relative(count * sensitivity**2 / (2 * self.values)))
+        return self._of_values.value_scale(count, sensitivity)
 
     def log_pick(self, scores: Sequence[int], scale: Fraction) -> NDArray[np.float64]:
         """Closed form of a single pick at this scale, in logarithms."""

@@ -8,8 +8,8 @@ zcdp      discrete Gaussian,              exponential mechanism,           rho
           c sqrt(m / (2 r))               c sqrt(k / (2 r))
 ========  ==============================  ==============================  =====================
 
-The third column and the second are scales; e or r is the part of the budget that they get. All
-noise is `privacy.noise`'s: exact, on integers.
+The second column and the third have scales; e or r is the part of the budget that they get. All
+noise is that of `noise.py`: exact, on integers.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from ..exact import sqrt_up_relative
-from ..privacy.accounting import rho_for
-from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee
-from ..privacy.noise import (
+from ..public.problem import Neighbours
+from .accounting import rho_for
+from .guarantee import RELATIONS, Cost
+from .noise import (
     Measure,
     discrete_gaussian,
     discrete_laplace,
@@ -31,7 +32,6 @@ from ..privacy.noise import (
     top_scale,
     top_scale_zcdp,
 )
-from ..public.problem import Neighbours
 
 #: How many records a neighbour differs by: one replaced is one removed and one added.
 RECORDS: dict[Neighbours, int] = {"add-remove": 1, "replace-one": 2}
@@ -88,17 +88,15 @@ class Budget:
         scale = float(self.value_scale(count, change))
         return scale * (2**0.5 if self.measure == "pure" else 1.0)
 
-    def guarantee(self, neighbours: Neighbours) -> Guarantee:
-        """What it costs, for sums over records.
-
-        Under replace-one the number of rows is public and part of the answer, so nothing is said of
-        tables that differ in it. Under add-remove a record replaced counts for two.
+    def costs(self, neighbours: Neighbours) -> dict[Neighbours, Cost]:
+        """Under either relation, of noise for sums over records and neighbours of one of them:
+        noise for one record covers two at twice the loss.
         """
-        costs = {}
-        for relation in PUBLIC_N if neighbours in PUBLIC_N else RELATIONS:
+        found = {}
+        for relation in RELATIONS:
             ratio = Fraction(RECORDS[relation], RECORDS[neighbours])
             if self.measure == "pure":
-                costs[relation] = Cost(self.amount * ratio)
+                found[relation] = Cost(self.amount * ratio)
             else:
-                costs[relation] = Cost.concentrated(self.amount * ratio**2, self.delta)
-        return Guarantee(neighbours, costs)
+                found[relation] = Cost.concentrated(self.amount * ratio**2, self.delta)
+        return found

@@ -1,0 +1,416 @@
+"""Audits of steps that select nothing: scales, bounds, means, and the sums of a fit.
+
+Each goes the program's own way from a made-up table to the integers that noise is added to, or to
+the histogram that a quantile is drawn from. On two neighbours the largest log ratio of an outcome
+is known in closed form; and draws are compared by that log ratio itself, which is the best event
+that there is: half of them choose a threshold, the other half test it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import ArgumentError
+from ..estimates.sums import Sums
+from ..models.entries import Entries, of_support
+from ..models.noisy_moments import NoisyMoments
+from ..privacy.budget import RECORDS, Budget
+from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee, shown_cost
+from ..privacy.random import Randomness, SystemSource
+from ..privacy.scale import ScaleRule, ScaleSampler, log_probabilities
+from ..public.design import Design
+from ..public.problem import Neighbours
+from ..public.schema import Bounds
+from ..suggestion import plan_bounds
+from ..table.door import STEPS
+from ..table.histograms import count_columns
+from ..table.listing import list_columns
+from ..table.sealed import SealedTable
+from .empirical import LEVEL, lower_bounds
+from .exact import SLACK
+
+Table = NDArray[np.float64]
+Progress = Callable[[float], None]
+
+#: Draws on each of two neighbours, choosing and testing together.
+RUNS = 4000
+
+#: Rows that neighbours share.
+_REST = 40
+
+
+class Law(ABC):
+    """What a step releases of one table. Private, if the table were."""
+
+    @abstractmethod
+    def draw(self, rng: Randomness) -> Sequence[int]:
+        """As the program draws."""
+
+    @abstractmethod
+    def log(self, outcome: Sequence[int]) -> float:
+        """Of an outcome's probability, up to a constant that all tables share."""
+
+    @abstractmethod
+    def farthest(self, other: Any) -> float:
+        """The largest |log ratio| of an outcome, from the law of another table."""
+
+
+@dataclass(frozen=True)
+class SupNorm(Law):
+    """Integers with noise that falls with its largest entry."""
+
+    noise: NoisyMoments
+    values: tuple[int, ...]
+
+    def draw(self, rng: Randomness) -> Sequence[int]:
+        """All sums with one draw of noise."""
+        return self.noise.draw(self.values, rng)
+
+    def log(self, outcome: Sequence[int]) -> float:
+        """-eta max |w - v|."""
+        far = max(abs(w - v) for w, v in zip(outcome, self.values, strict=True))
+        return -float(self.noise.eta * far)
+
+    def farthest(self, other: SupNorm) -> float:
+        """At the values of either table."""
+        return -min(self.log(other.values), other.log(self.values))
+
+
+@dataclass(frozen=True)
+class Laplace(Law):
+    """Integers with noise of their own each."""
+
+    budget: Budget
+    values: tuple[int, ...]
+    change: int
+
+    def draw(self, rng: Randomness) -> Sequence[int]:
+        """Each value with noise, which is OpenDP's."""
+        return self.budget.values(self.values, self.change)
+
+    def log(self, outcome: Sequence[int]) -> float:
+        """-sum of |w - v| / scale."""
+        scale = self.budget.value_scale(len(self.values), self.change)
+        far = sum(abs(w - v) for w, v in zip(outcome, self.values, strict=True))
+        return -float(far / scale)
+
+    def farthest(self, other: Laplace) -> float:
+        """At the values of either table."""
+        return -min(self.log(other.values), other.log(self.values))
+
+
+@dataclass(frozen=True)
+class Quantiles(Law):
+    """Quantiles of several histograms: one draw each."""
+
+    rule: ScaleRule
+    epsilon: Fraction
+    neighbours: Neighbours
+    counts: tuple[NDArray[np.int64], ...]
+
+    @cached_property
+    def _logs(self) -> list[NDArray[np.float64]]:
+        weight = self.rule.weight(self.epsilon, self.neighbours)
+        return [
+            log_probabilities(counts, share, weight)
+            for counts in self.counts
+            for share in self.rule.shares
+        ]
+
+    @cached_property
+    def _samplers(self) -> list[ScaleSampler]:
+        return [ScaleSampler(c, self.rule, self.epsilon, self.neighbours) for c in self.counts]
+
+    def draw(self, rng: Randomness) -> Sequence[int]:
+        """Of all columns, in order."""
+        return [q for sampler in self._samplers for q in sampler.draw(rng).quantiles]
+
+    def log(self, outcome: Sequence[int]) -> float:
+        """Quantiles are independent, given the table."""
+        return float(sum(log[q + STEPS] for log, q in zip(self._logs, outcome, strict=True)))
+
+    def farthest(self, other: Quantiles) -> float:
+        """All quantiles at their worst together."""
+        gaps = [a - b for a, b in zip(self._logs, other._logs, strict=True)]
+        return float(max(sum(gap.max() for gap in gaps), -sum(gap.min() for gap in gaps)))
+
+
+class Step(ABC):
+    """Something that is released beside supports. Tables have columns with bounds -1 and 1."""
+
+    name: ClassVar[str]
+    columns: ClassVar[int] = 2
+
+    @abstractmethod
+    def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
+        """What the program states of it."""
+
+    @abstractmethod
+    def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
+        """What it releases of a table."""
+
+    def pairs(self, relation: Neighbours) -> Iterator[tuple[str, Table, Table]]:
+        """Neighbours that are bad for it: one row goes from one end of all bounds to the other."""
+        rng = np.random.default_rng(3)
+        rest = rng.uniform(-1, 1, (_REST, self.columns))
+        low, high = -np.ones((1, self.columns)), np.ones((1, self.columns))
+        for label, one, other in (
+            ("from end to end", low, high),
+            ("anywhere", *rng.uniform(-1, 1, (2, 1, self.columns))),
+        ):
+            if relation == "replace-one":
+                yield label, np.vstack([rest, one]), np.vstack([rest, other])
+            else:
+                yield label, rest, np.vstack([rest, other])
+
+
+class FitSums(Step):
+    """noisy-moments: sums of products of two columns and a response."""
+
+    name = "noisy-moments"
+    columns = 3
+
+    def noise(self, epsilon: Fraction, neighbours: Neighbours) -> NoisyMoments:
+        """Of models of two columns."""
+        return NoisyMoments(epsilon, Fraction(0), neighbours, self.columns - 1)
+
+    def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
+        """Of the sums alone."""
+        return self.noise(epsilon, neighbours).guarantee()
+
+    def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
+        """By the way of a fit."""
+        schema = Bounds(x=1, y=1).schema(["a", "b"])
+        design = Design.of(schema)
+        part = of_support(schema, design, (0, 1))
+        entries = Entries.of(Design.of(part), neighbours not in PUBLIC_N)
+        moments = SealedTable(table[:, :-1], schema, table[:, -1]).read_support(part, STEPS)
+        values = tuple(entries.values(moments.products, moments.n))
+        return SupNorm(self.noise(epsilon, neighbours), values)
+
+
+class Means(Step):
+    """means: totals of two columns, and under add-remove the number of rows."""
+
+    name = "means"
+
+    def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
+        """As `private_mean` has it."""
+        covered = PUBLIC_N if neighbours in PUBLIC_N else RELATIONS
+        costs = self.budget(epsilon, neighbours).costs(neighbours)
+        return Guarantee(neighbours, {relation: costs[relation] for relation in covered})
+
+    def budget(self, epsilon: Fraction, neighbours: Neighbours) -> Budget:
+        """Of all values together."""
+        return Budget.of(epsilon, Fraction(0), self.columns + (neighbours not in PUBLIC_N))
+
+    def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
+        """By the way of a mean."""
+        sums = Sums.read(list_columns(table, (-1, 1)), table)
+        rows = () if neighbours in PUBLIC_N else (sums.n * STEPS,)
+        change = RECORDS[neighbours] * STEPS
+        return Laplace(self.budget(epsilon, neighbours), (*sums.totals, *rows), change)
+
+
+class SuggestedBounds(Step):
+    """bounds: two quantiles of each of two columns."""
+
+    name = "bounds"
+
+    def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
+        """As `suggest_bounds` has it."""
+        made_up = np.zeros((1, self.columns))
+        planned = plan_bounds(made_up, (-1, 1), epsilon=epsilon, neighbours=neighbours)
+        return planned.with_rows(n).price()
+
+    def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
+        """By the way of bounds."""
+        planned = plan_bounds(table, (-1, 1), epsilon=epsilon, neighbours=neighbours)
+        listing = planned.listing
+        counts, n = count_columns(listing.open(table), listing.columns)
+        rule = planned.with_rows(n).rule
+        assert rule is not None
+        return Quantiles(rule, planned.share, neighbours, tuple(counts))
+
+    def pairs(self, relation: Neighbours) -> Iterator[tuple[str, Table, Table]]:
+        """Nearly all values of the grid come nearer to the quantiles, a few go away."""
+        yield from super().pairs(relation)
+        rest, one, other = contrary(relation)
+        first = rest if one is None else np.append(rest, one)
+        one_table, other_table = (
+            np.tile(y[:, None], (1, self.columns)) for y in (first, np.append(rest, other))
+        )
+        yield "contrary", one_table, other_table
+
+
+class ResponseScale(SuggestedBounds):
+    """scale: the deciles of a response, as a fit has them."""
+
+    name = "scale"
+    columns = 1
+
+    rule = ScaleRule((Fraction(1, 10), Fraction(9, 10)), Fraction(1, 2))
+
+    def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
+        """Of the deciles alone."""
+        return self.rule.guarantee(epsilon, neighbours)
+
+    def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
+        """By the way of a selection."""
+        schema = Bounds(x=1, y=1).schema(["a"])
+        counts, _ = SealedTable(table, schema, table[:, -1]).count_response()
+        return Quantiles(self.rule, epsilon, neighbours, (counts,))
+
+
+def contrary(relation: Neighbours) -> tuple[Table, float | None, float]:
+    """Responses that neighbours share, and what the last of them goes from (or not) and to."""
+    low, high = np.array([-1.0, 1.0]) * (1 - 1 / STEPS)
+    if relation == "add-remove":
+        return np.full(12, high), None, low
+    return np.repeat([-1 + 2 / STEPS, high], [12, 107]), -1.0, 1.0
+
+
+#: By the name that the command line has for them.
+STEPS_OF_RELEASES: dict[str, Step] = {
+    step.name: step for step in (ResponseScale(), FitSums(), Means(), SuggestedBounds())
+}
+
+
+@dataclass(frozen=True)
+class StepFinding:
+    """What was found on neighbours of one relation, for one promise."""
+
+    neighbours: Neighbours
+    relation: Neighbours
+    promised: Cost
+    worst: float
+    label: str
+    pairs: int
+    lower: float
+    runs: int
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether closed form or draws contradict the promise."""
+        stated = float(self.promised.epsilon)
+        return self.worst > stated + SLACK or self.lower > stated
+
+    @property
+    def strain(self) -> float:
+        """Used / stated."""
+        return max(self.worst, self.lower) / float(self.promised.epsilon)
+
+
+@dataclass(frozen=True)
+class StepReport:
+    """The audit of one step."""
+
+    name: str
+    epsilon: Fraction
+    findings: tuple[StepFinding, ...]
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether a promise is broken."""
+        return any(finding.contradicts for finding in self.findings)
+
+    @property
+    def nearest(self) -> StepFinding:
+        """The finding that came nearest to its promise."""
+        return max(self.findings, key=lambda finding: finding.strain)
+
+    @property
+    def word(self) -> str:
+        """In a word or two."""
+        return "CONTRADICTED" if self.contradicted else "nothing found"
+
+    @property
+    def verdict(self) -> str:
+        """In words."""
+        what = shown_cost(self.nearest.promised)
+        if self.contradicted:
+            return f"CONTRADICTED: {what} is promised and does not hold"
+        return f"nothing found that contradicts {what}"
+
+
+def audit_step(
+    step: str | Step,
+    epsilon: Fraction = Fraction(1),
+    *,
+    runs: int = RUNS,
+    progress: Progress | None = None,
+) -> StepReport:
+    """Audit a step on made-up tables: exactly, and by draws.
+
+    Parameters
+    ----------
+    step : str or Step
+        A name from `STEPS_OF_RELEASES`, or such an object; also one that is broken on purpose.
+    epsilon : Fraction
+        The budget it is given.
+    runs : int
+        Draws on each of two neighbours, for each promise.
+    progress : callable, optional
+        Told the share of the work that is done.
+    """
+    if isinstance(step, str):
+        if step not in STEPS_OF_RELEASES:
+            raise ArgumentError(f"a step is one of {', '.join(STEPS_OF_RELEASES)}")
+        step = STEPS_OF_RELEASES[step]
+    if runs < 4:
+        raise ArgumentError("runs must be at least 4")
+    found = []
+    for i, neighbours in enumerate(RELATIONS):
+        stated = step.guarantee(epsilon, neighbours, _REST)
+        for relation, promised in stated.costs.items():
+            found.append(_finding(step, epsilon, neighbours, relation, promised, runs))
+        if progress is not None:
+            progress((i + 1) / len(RELATIONS))
+    return StepReport(step.name, epsilon, tuple(found))
+
+
+def _finding(
+    step: Step,
+    epsilon: Fraction,
+    neighbours: Neighbours,
+    relation: Neighbours,
+    promised: Cost,
+    runs: int,
+) -> StepFinding:
+    laws = {
+        label: tuple(step.law(table, epsilon, neighbours) for table in tables)
+        for label, *tables in step.pairs(relation)
+    }
+    ratios = {label: one.farthest(two) for label, (one, two) in laws.items()}
+    label = max(ratios, key=lambda name: ratios[name])
+    one, two = laws[label]
+    lower = max(_by_draws(one, two, runs // 2), _by_draws(two, one, runs // 2))
+    return StepFinding(
+        neighbours, relation, promised, ratios[label], label, len(laws), lower, 2 * runs
+    )
+
+
+def _by_draws(one: Law, two: Law, runs: int) -> float:
+    """A lower bound on epsilon: how much likelier a large log ratio is under the first law."""
+    rng = Randomness(SystemSource())
+    half = max(runs // 2, 1)
+
+    def ratios(law: Law) -> NDArray[np.float64]:
+        draws = (law.draw(rng) for _ in range(half))
+        return np.array([one.log(drawn) - two.log(drawn) for drawn in draws])
+
+    likely, rare = ratios(one), ratios(two)
+    cuts = np.quantile(np.append(likely, rare), np.linspace(0, 0.99, 60))
+    counts = np.array([((likely > cut).sum(), (rare > cut).sum()) for cut in cuts])
+    cut = cuts[int(np.argmax(lower_bounds(counts[:, 0], half, counts[:, 1], half, 0.0, LEVEL)))]
+    hits = [int((ratios(law) > cut).sum()) for law in (one, two)]
+    # Both directions are tried, each at half the level.
+    return max(0.0, float(lower_bounds(hits[0], half, hits[1], half, 0.0, LEVEL / 2)))

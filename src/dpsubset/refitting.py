@@ -1,0 +1,201 @@
+"""fit_released: a model of variables that an earlier release has named. Only the fit is spent.
+
+The names, and the scale of the response where there is one, are public by then. What both releases
+cost together is stated, under the neighbours of the earlier one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from .arguments import seed_number
+from .errors import ArgumentError
+from .fitting import FIT, LARGEST_FIT, OnSupport, fit_support, model_on
+from .models.entries import Entries, of_support
+from .models.noisy_moments import NoisyMoments
+from .models.rule import FitRule
+from .privacy.guarantee import PUBLIC_N, Guarantee
+from .privacy.random import Randomness, SeededSource, SystemSource
+from .public.design import Design
+from .public.plan import SELECTION, exact_delta, exact_epsilon
+from .public.schema import Bounds, Schema
+from .public.stated import settle_schema, takes
+from .release.files import digest
+from .release.fitted import check_units
+from .release.reading import OTHER_SCHEMA
+from .release.release import Release
+from .selection import Price
+from .table.moments import Moments
+from .table.sealed import SealedTable
+from .table.sources import Progress
+from .table.types import doubts
+
+__all__ = ["fit_released", "price_released"]
+
+
+@dataclass(frozen=True)
+class RefitPlan:
+    """A fit on an earlier release, ready for a table. Public."""
+
+    release: Release
+    schema: Schema
+    support: tuple[int, ...]
+    rule: FitRule
+    noise: NoisyMoments
+    seed: int | None
+
+    def on_support(self, n: int | None) -> OnSupport:
+        """For a table of n rows, where their number is public."""
+        scale = self.release.scale
+        return OnSupport(
+            self.schema, Design.of(self.schema), self.noise.neighbours, n,
+            None if scale is None else scale.rule, self.rule, self.noise, Fraction(1),
+        )  # fmt: skip
+
+    def price(self) -> Guarantee:
+        """What the earlier release and this one cost a unit together."""
+        earlier = self.release.guarantee
+        parts = dict(earlier.parts) or {SELECTION: earlier}
+        last = self.noise.guarantee(seeded=self.seed is not None)
+        return Guarantee.of_parts({**parts, FIT: last.of_rows(self.schema.rows_per_unit)})
+
+
+def plan_released(
+    release: Release | str | Path,
+    data: Any,
+    schema: Schema | str | Path | None = None,
+    *,
+    epsilon: float | Fraction | Decimal,
+    delta: float | Fraction | Decimal = 0,
+    y: Any = None,
+    bounds: Bounds | None = None,
+    rule: FitRule | None = None,
+    seed: int | None = None,
+) -> RefitPlan:
+    """Check everything that can be checked without opening the table."""
+    budget, chance = exact_epsilon(epsilon), exact_delta(delta)
+    rule = FitRule() if rule is None else rule
+    if not isinstance(rule, FitRule):
+        raise ArgumentError("rule must be a dpsubset.FitRule")
+    seed = None if seed is None else seed_number(seed)
+    if schema is None and bounds is None and isinstance(release, Release):
+        schema = release.schema
+    declared = settle_schema(data, y, schema, bounds)
+    if isinstance(release, (str, Path)):
+        release = Release.load(release, declared)
+    support = _fit_for_a_model(release, declared)
+    rows = declared.rows_per_unit
+    if rows > 1 and chance:
+        raise ArgumentError("rows_per_unit is above 1: leave delta at 0")
+    check_units(declared)
+    design = Design.of(of_support(declared, Design.of(declared), support))
+    columns = Entries.of(design, counted=False, empty=not support).m
+    if columns > LARGEST_FIT:
+        raise ArgumentError(
+            f"a model of these variables has {columns} columns, more than the {LARGEST_FIT} that "
+            "can be fitted"
+        )
+    noise = NoisyMoments(budget / rows, chance, release.problem.neighbours, columns)
+    if noise.gaussian and seed is not None:
+        raise ArgumentError("Gaussian noise comes from OpenDP, which has no seeds: leave delta out")
+    return RefitPlan(release, declared, support, rule, noise, seed)
+
+
+def _fit_for_a_model(release: Any, schema: Schema) -> tuple[int, ...]:
+    """The support of a release that may be built upon, or a clear error."""
+    if not isinstance(release, Release):
+        raise ArgumentError("the earlier release must be a dpsubset.Release or a release file")
+    if release.schema.fingerprint() != schema.fingerprint():
+        raise ArgumentError(OTHER_SCHEMA)
+    if release.guarantee.seeded:
+        raise ArgumentError("this release was made with a seed, so it is not private: make another")
+    if not release.guarantee.proven:
+        raise ArgumentError("this release has no privacy guarantee that a fit could be added to")
+    if release.model is not None:
+        raise ArgumentError("this release has a model already")
+    if release.support is None:
+        raise ArgumentError("this release names no variables: there is nothing to fit a model on")
+    return release.support
+
+
+@takes(plan_released)
+def fit_released(
+    release: Release | str | Path,
+    data: Any,
+    schema: Schema | str | Path | None = None,
+    *,
+    progress: Progress | None = None,
+    **asked: Any,
+) -> Release:
+    """Fit a linear model on the variables of an earlier release. Costs epsilon more.
+
+    Parameters
+    ----------
+    release : Release or path of a release file
+        Of :func:`dpsubset.select`, from a table of the same schema.
+    data : path, data frame, array or Moments
+        The sensitive table: usually the one that the release was made from.
+    schema : Schema or path of a bounds file, optional
+        The table's public description, unchanged; by default that of a `Release`.
+    epsilon : number
+        What the fit costs; what the earlier release has cost comes on top.
+    delta : number
+        With one the noise is Gaussian where that is less.
+    y, bounds
+        As for :func:`dpsubset.select`.
+    rule : FitRule, optional
+        How wide the fit clips the response; its share has no meaning here.
+    seed : int, optional
+        For tests only: makes the draw reproducible, hence not private.
+    progress : callable, optional
+        Called with the fraction of the table read so far.
+
+    Returns
+    -------
+    Release
+        The earlier one with a ``model``, and with the guarantee of both together; ``earlier`` is
+        the digest of that release.
+    """
+    planned = plan_released(release, data, schema, **asked)
+    guarantee, earlier = planned.price(), planned.release
+    table = SealedTable(data, planned.schema, asked.get("y"))
+    # Moments have no response that could be scaled anew.
+    scale = None if earlier.scale is None or isinstance(data, Moments) else earlier.scale.exact
+    n = table.rows if planned.noise.neighbours in PUBLIC_N else None
+    if n is None and scale is not None and planned.noise.neighbours in PUBLIC_N:
+        _, n = table.count_response()
+    rng = Randomness(SystemSource() if planned.seed is None else SeededSource(planned.seed))
+    step = planned.on_support(n)
+    fitted = fit_support(step, table, rng, planned.support, scale, progress)
+    return replace(
+        earlier,
+        guarantee=guarantee,
+        model=model_on(step, fitted, str(guarantee)),
+        fit=fitted,
+        earlier=digest(earlier.to_dict()),
+        diagnostics=None,
+    )
+
+
+@takes(plan_released)
+def price_released(
+    release: Release | str | Path,
+    data: Any = None,
+    schema: Schema | str | Path | None = None,
+    **asked: Any,
+) -> Price:
+    """What :func:`fit_released` with these arguments would cost, the earlier release included."""
+    planned = plan_released(release, data, schema, **asked)
+    declared = planned.schema
+    if data is not None:
+        SealedTable(data, declared, asked.get("y"))
+    told = () if data is None or isinstance(data, Moments) else tuple(doubts(data, declared))
+    names = of_support(declared, Design.of(declared), planned.support).feature_names
+    return Price(
+        planned.price(), planned.noise.name, (*names, declared.response.name), declared.protected,
+        told,
+    )  # fmt: skip

@@ -43,6 +43,18 @@ def fit_command(
         str | None,
         typer.Option(help="Of epsilon, for the fit; 0.6 if not given.", metavar="NUMBER"),
     ] = None,
+    how: Annotated[
+        str,
+        typer.Option(
+            "--fit",
+            help="How to fit: noisy-moments, objective-perturbation, or gaussian-ols, which is "
+            "not private by proof.",
+        ),
+    ] = "noisy-moments",
+    allow_unproven: Annotated[
+        bool,
+        typer.Option("--allow-unproven", help="Run what has no proven guarantee."),
+    ] = False,
     mechanism: Annotated[
         str, typer.Option(help="How to select; 'dpsubset mechanisms' lists them.")
     ] = "permute-and-flip",
@@ -118,7 +130,8 @@ def fit_command(
             "k": k,
             "epsilon": budget,
             "delta": chance,
-            "rule": None if part is None else FitRule(share=part),  # type: ignore[arg-type]
+            "rule": FitRule(mechanism=how) if part is None else FitRule(part, mechanism=how),  # type: ignore[arg-type]
+            "allow_unproven": allow_unproven,
             "mechanism": mechanism,
             "options": dict(map(parse, option or ())),
             "neighbours": neighbours,

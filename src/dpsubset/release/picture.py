@@ -17,9 +17,14 @@ def coefficients(model: Model, ax: Any = None) -> Any:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ArgumentError("a picture needs matplotlib: pip install 'dpsubset[plot]'") from None
+    if any(term.standardised is None for term in model.terms):
+        raise ArgumentError(
+            "a picture shows standardised coefficients, which only noisy-moments can tell"
+        )
     if ax is None:
         _, ax = plt.subplots(figsize=(6, 0.45 * len(model.terms) + 1.2))
     for place, term in enumerate(reversed(model.terms)):
+        assert term.standardised is not None
         per = term.standardised / term.coefficient if term.coefficient else math.nan
         for interval, width in ((term.interval, 1.5), (term.table_interval, 4.0)):
             ends = [per * end for end in interval]

@@ -1,0 +1,75 @@
+"""objective-perturbation by draws: its law on a tiny table, and an audit of the whole release.
+
+The law is a G-test, which fails by chance once in 10^9 runs (gtest.py). The audit bounds the
+probabilities of an event from both sides at 1e-6, as in test_fit_audit.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpsubset as dps
+from dpsubset.models.objective_perturbation import ObjectivePerturbation
+from dpsubset.models.smooth import LEAST_SQUARES
+from dpsubset.privacy.random import Randomness, SystemSource
+from dpsubset.table.door import STEPS
+from statistical.gtest import LEVEL, g_test, miss
+from statistical.test_fit_audit import lower_bound
+from unit.test_objective_perturbation import COARSE, OUTCOMES, law
+
+pytestmark = pytest.mark.statistical
+
+DRAWS = 20_000
+EPSILON = 1.0
+
+
+def test_draws_have_the_law_that_was_enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
+    fit = ObjectivePerturbation(Fraction(4), "replace-one", LEAST_SQUARES, **COARSE)
+    right = np.exp(law(fit, [STEPS, STEPS], [STEPS, 0]))
+    assert right.sum() > 0.99  # the tails are left out below
+    rows, o = np.full((2, 1), STEPS, np.int16), np.array([STEPS, 0], np.int16)
+    rng = Randomness(SystemSource())
+    drawn = Counter(tuple(fit.draw(rows, o, rng)) for _ in range(DRAWS))
+    names = [(int(v),) for v in OUTCOMES]
+    drawn = Counter({v: count for v, count in drawn.items() if abs(v[0]) <= OUTCOMES[-1]})
+    assert drawn.total() > 0.99 * DRAWS
+    assert g_test(drawn, names, right / right.sum()) >= LEVEL
+    # The twin: a push of a tenth more weight.
+    eta: Any = ObjectivePerturbation.eta
+    monkeypatch.setattr(
+        ObjectivePerturbation, "eta", property(lambda self: Fraction(11, 10) * eta.fget(self))
+    )
+    wrong = np.exp(law(fit, [STEPS, STEPS], [STEPS, 0]))
+    assert miss(right / right.sum(), wrong / wrong.sum(), DRAWS) < LEVEL
+    assert g_test(drawn, names, wrong / wrong.sum()) < LEVEL
+
+
+def released(y: float, draws: int = 3000) -> np.ndarray:
+    """The intercept, over the draws that selected the first column."""
+    x = np.array([[1.0, 0.1], [0.9, 0.0], [1.0, -0.1]])
+    found = []
+    for _ in range(draws):
+        release = dps.fit(
+            x, y=np.array([0.9, 0.8, y]), bounds=dps.Bounds(x=1, y=1), k=1, epsilon=EPSILON,
+            rule=dps.FitRule(share=0.8, mechanism="objective-perturbation"),
+            response_scale="declared",
+        )  # fmt: skip
+        found.append(float(release.fit.released[-1]) if release.support == (0,) else -np.inf)
+    return np.array(found)
+
+
+def test_draws_do_not_contradict_the_sum() -> None:
+    assert lower_bound(released(1.0), released(-1.0)) <= EPSILON
+
+
+def test_a_push_of_a_tenth_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    right: Any = ObjectivePerturbation.eta
+    monkeypatch.setattr(
+        ObjectivePerturbation, "eta", property(lambda self: Fraction(10) * right.fget(self))
+    )
+    assert lower_bound(released(1.0), released(-1.0)) > EPSILON

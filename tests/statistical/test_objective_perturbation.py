@@ -36,7 +36,9 @@ def cells(fit: ObjectivePerturbation) -> np.ndarray:
 
 
 def test_draws_have_the_law_that_was_enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
-    fit = ObjectivePerturbation(Fraction(4), "replace-one", LEAST_SQUARES, **COARSE)
+    fit = ObjectivePerturbation(
+        Fraction(4), "replace-one", LEAST_SQUARES, **{**COARSE, "weight": Fraction(1, 2)}
+    )
     right = cells(fit)
     rows, o = np.full((2, 1), STEPS, np.int16), np.array([STEPS, 0], np.int16)
     rng = Randomness(SystemSource())

@@ -77,7 +77,7 @@ def test_a_record_moves_the_slope_and_the_curvature_by_no_more_than_is_paid_for(
 # -- audit: every push, every outcome ------------------------------------------------------------
 
 #: Coarse enough to be listed.
-COARSE: dict[str, Any] = {"step": Fraction(1, 64), "rounding_share": Fraction(1, 4)}
+COARSE: dict[str, Any] = {"step": Fraction(1, 64), "weight": Fraction(1, 8)}
 OUTCOMES = np.arange(-250, 251)
 
 
@@ -284,3 +284,10 @@ def test_units_of_several_rows_pay_for_each() -> None:
     several = replace(NUMBERS, rows_per_unit=4)
     one, four = (dps.fit(X, s, y=Y, k=2, epsilon=2, rule=RULE).fit for s in (NUMBERS, several))
     assert four.ridge == pytest.approx(4 * one.ridge)
+
+
+def test_many_columns_and_a_large_epsilon_are_no_matter_of_hours() -> None:
+    """The noise that hides a step must not be too little to be drawn."""
+    rows, o = np.zeros((3, 121), np.int16), np.zeros(3, np.int16)
+    fit = ObjectivePerturbation(Fraction(10**6), "replace-one", LEAST_SQUARES)
+    assert len(fit.draw(rows, o, Randomness(SeededSource(0)))) == 121

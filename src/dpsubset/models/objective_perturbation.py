@@ -5,7 +5,7 @@
 After Chaudhuri, Monteleoni and Sarwate 2011 and Kifer, Smith and Thakurta 2012: one record moves
 the slope of the sum by at most Delta in any entry, and its curvature by c |a|^2, which is little
 beside the ridge. That proof is about real numbers and exact minima. This program has neither, and
-pays for the difference with a five hundredth of epsilon:
+pays for the difference with a five hundredth of epsilon, at most:
 
 - the push is drawn on a grid, exactly; whatever lies around a point of the grid moves the minimum
   by no more than half a `step`;
@@ -41,7 +41,9 @@ CURVATURE_SHARE = Fraction(1, 4)
 #: Of epsilon: for what is not exact.
 ROUNDING_SHARE = Fraction(1, 500)
 #: What coefficients are rounded to, in scaled units.
-STEP = Fraction(1, 2**28)
+STEP = Fraction(1, 2**32)
+#: Largest weight of the noise that hides a step: draws of much less noise would take long.
+_LARGEST_ETA = Fraction(1, 32)
 #: Bits of the logarithm that the price has.
 _BITS = 128
 
@@ -59,15 +61,16 @@ class ObjectivePerturbation:
     loss : Smooth
     step : Fraction
         What coefficients are rounded to; also how far a minimum may be off.
-    rounding_share : Fraction
-        Of epsilon, for that. Audits by enumeration have other steps and shares.
+    weight : Fraction, optional
+        Of the noise that hides a step; by default a public rule of epsilon. Audits by enumeration
+        have other steps and weights.
     """
 
     epsilon: Fraction
     neighbours: Neighbours
     loss: Smooth
     step: Fraction = STEP
-    rounding_share: Fraction = ROUNDING_SHARE
+    weight: Fraction | None = None
 
     name = "objective-perturbation"
 
@@ -102,7 +105,9 @@ class ObjectivePerturbation:
     @property
     def rounding_eta(self) -> Fraction:
         """The weight of the noise on the coefficients, a step: it is paid for twice."""
-        return self.epsilon * self.rounding_share / 2
+        if self.weight is not None:
+            return self.weight
+        return min(self.epsilon * ROUNDING_SHARE / 2, _LARGEST_ETA)
 
     @property
     def eta(self) -> Fraction:
@@ -126,7 +131,8 @@ class ObjectivePerturbation:
 
     def rounded(self, rows: Cells, response: Cells, push: list[int]) -> list[int]:
         """The minimum with this push, in steps: what noise is added to. Private."""
-        moved = tuple(self.grid * z for z in push)
+        grid = self.grid
+        moved = tuple(grid * z for z in push)
         objective = Objective(self.loss, rows, response, self.ridge(len(push)), moved)
         point = objective.minimum(self.step / 2)
         # Not `round`, which brings 1/2 and 3/2 to 0 and 2: two steps for a distance of one.

@@ -21,7 +21,7 @@ from .models.gaussian_ols import GaussianOls
 from .models.noisy_moments import NoisyMoments
 from .models.objective_perturbation import ObjectivePerturbation, margins
 from .models.rule import FitRule
-from .models.smooth import SMOOTH
+from .models.smooth import smooth
 from .models.solve import Solution, of_coefficients, solve
 from .privacy.guarantee import Guarantee
 from .privacy.random import Randomness
@@ -117,7 +117,7 @@ def _noise(planned: Plan, rule: FitRule, epsilon: Fraction, delta: Fraction, sum
     """How the model is fitted, at which price; errors for what that cannot do."""
     problem, response = planned.setting.problem, planned.stated.schema.response
     if rule.mechanism == "objective-perturbation":
-        loss = SMOOTH[problem.loss]
+        loss = smooth(problem.loss, response.labels is not None)
         if summed:
             raise ArgumentError("objective-perturbation needs the records: moments are not enough")
         if loss.labels and response.labels is None:

@@ -13,11 +13,11 @@ from scipy.optimize import minimize
 from dpsubset.exact import midpoint
 from dpsubset.models import minimise
 from dpsubset.models.minimise import Objective
-from dpsubset.models.smooth import HINGE, LEAST_SQUARES, LOGISTIC, Smooth
+from dpsubset.models.smooth import HINGE, LABEL_SQUARES, LEAST_SQUARES, LOGISTIC, Smooth
 from dpsubset.table.door import STEPS
 
-LOSSES = (LEAST_SQUARES, LOGISTIC, HINGE)
-each_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
+LOSSES = (LEAST_SQUARES, LABEL_SQUARES, LOGISTIC, HINGE)
+each_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.name} {loss.slope}")
 GRID = np.linspace(-4, 4, 8001)
 
 
@@ -27,8 +27,8 @@ def defined(loss: Smooth, o: float, t: float) -> float:
         return float(np.log(1 + np.exp(-t)))
     if loss is HINGE:
         return 0.0 if t >= 1.5 else (1.5 - t) ** 2 / 2 if t >= 0.5 else 1 - t
-    r = abs(t - o)
-    return r * r / 2 if r <= 1 else r - 0.5
+    r, most = abs(t - o), float(loss.slope)
+    return r * r / 2 if r <= most else most * r - most**2 / 2
 
 
 @each_loss

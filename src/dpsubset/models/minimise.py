@@ -138,7 +138,7 @@ class _Floats:
         sums = [Fraction(math.fsum((slopes * column).tolist())) / STEPS for column in self._rows.T]
         exact = [Fraction(float(v)) for v in point]
         size = sum(map(abs, exact), Fraction(1))
-        each = (of.d + 8) * _U * size + _SLOPE_ERROR + 2 * _U
+        each = (of.d + 8) * _U * size + _SLOPE_ERROR + 4 * _U * of.loss.slope
         whole = [s + of.ridge * b + p for s, b, p in zip(sums, exact, of.push, strict=True)]
         return whole, n * each
 

@@ -144,12 +144,13 @@ class ObjectivePerturbation:
 
     def deviation(self, d: int) -> float:
         """Of an entry of the push, where the slope of one record is between -1 and 1."""
-        return sup_norm.deviation(d, self.eta) * float(self.grid)
+        return sup_norm.deviation(d, self.eta) * float(self.grid / self.loss.slope)
 
     def summary(self) -> str:
         """For the privacy statement."""
         loss = {
-            "least-squares": "squares of residuals (lines beyond the half-width of the clip)",
+            "least-squares": "squares of residuals (lines beyond "
+            f"{float(self.loss.slope):g} times the half-width of the clip)",
             "logistic": "the logistic loss",
             "hinge": "the hinge loss, rounded off around its kink",
         }[self.loss.name]

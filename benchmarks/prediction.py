@@ -125,12 +125,12 @@ def picture(lines: list[Line], path: Path) -> None:
     for panel, of, title in zip(
         panels, ("test_error", "gap"), ("test error", "objective gap"), strict=True
     ):
-        for method in dict.fromkeys(line.method for line in lines):
+        for i, method in enumerate(dict.fromkeys(line.method for line in lines)):
             points = [line for line in lines if line.method == method]
             if of == "gap" and method == "not private":
                 continue  # 0
             values = [getattr(p, of) for p in points]
-            panel.plot([p.n for p in points], values, "o-", label=method)
+            panel.plot([p.n for p in points], values, "o-", label=method, color=f"C{i}")
         panel.set(title=title, xlabel="n", yscale="log")
     panels[0].legend(fontsize=8)
     figure.tight_layout()

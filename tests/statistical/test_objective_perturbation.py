@@ -15,7 +15,7 @@ import pytest
 
 import dpsubset as dps
 from dpsubset.models.objective_perturbation import ObjectivePerturbation
-from dpsubset.models.smooth import LEAST_SQUARES
+from dpsubset.models.smooth import HINGE, LEAST_SQUARES
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.table.door import STEPS
 from statistical.gtest import LEVEL, g_test, miss
@@ -55,6 +55,35 @@ def test_draws_have_the_law_that_was_enumerated(monkeypatch: pytest.MonkeyPatch)
     wrong = cells(fit)
     assert miss(right, wrong, DRAWS) < LEVEL
     assert g_test(seen, names, wrong) < LEVEL
+
+
+def worst_of_plane(fit: ObjectivePerturbation, tables: Any, tail: int = 12) -> float:
+    """The largest log ratio of outcomes on two neighbours of one record and two columns.
+
+    By all pushes of a mass above e^-tail, and outcomes well within what these can lead to.
+    """
+    most = int(tail / fit.eta)
+    pushes = [(a, b) for a in range(-most, most + 1) for b in range(-most, most + 1)]
+    weights = -float(fit.eta) * np.abs(np.array(pushes)).max(axis=1)
+    ends = np.array([(a, b) for a in range(-10, 11) for b in range(-10, 11)])
+    logs = []
+    for row, response in tables:
+        x, o = np.array([row], dtype=np.int16), np.array([response], dtype=np.int16)
+        found = np.array([fit.rounded(x, o, list(push)) for push in pushes])
+        far = np.array([np.abs(found - end).max(axis=1) for end in ends])
+        logs.append(np.logaddexp.reduce(weights - float(fit.rounding_eta) * far, axis=1))
+    return float(np.abs(logs[0] - logs[1]).max())
+
+
+def test_two_columns_keep_epsilon_by_enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Margins that a label turns round in one column, and not in the other."""
+    tables = ([STEPS, STEPS], 0), ([-STEPS, STEPS], 0)
+    fit = ObjectivePerturbation(Fraction(8), "replace-one", HINGE, Fraction(1, 8), Fraction(1))
+    assert 3.5 < worst_of_plane(fit, tables) <= fit.guarantee().epsilon == 8
+    # The twin: a tenth of the push.
+    eta: Any = ObjectivePerturbation.eta
+    monkeypatch.setattr(ObjectivePerturbation, "eta", property(lambda self: 10 * eta.fget(self)))
+    assert worst_of_plane(fit, tables, tail=60) > 8
 
 
 def released(y: float, draws: int = 3000) -> np.ndarray:

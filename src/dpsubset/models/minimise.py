@@ -11,8 +11,6 @@ bits as it takes: there is always an answer, and it is always within the distanc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -20,7 +18,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact import ball, midpoint, upper
+from ..exact import ball, midpoint, upper, working
 from ..public.layout import STEPS
 from .smooth import Smooth
 
@@ -155,7 +153,7 @@ def _refined(of: Objective, floats: _Floats, point: Point, most: Fraction) -> Po
     """
     bits = _BITS
     while True:
-        with _working(bits):
+        with working(bits):
             value, slope = _ball_value(of, point)
             if sum(upper(abs(v)) ** 2 for v in slope) <= most**2:
                 return point
@@ -177,16 +175,6 @@ def _refined(of: Objective, floats: _Floats, point: Point, most: Fraction) -> Po
                     break
             else:
                 bits *= 2
-
-
-@contextmanager
-def _working(bits: int) -> Iterator[None]:
-    saved = flint.ctx.prec
-    flint.ctx.prec = bits
-    try:
-        yield
-    finally:
-        flint.ctx.prec = saved
 
 
 def _ball_value(of: Objective, point: Point) -> tuple[flint.arb, list[flint.arb]]:

@@ -22,11 +22,10 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact import ball, upper
+from ..exact import ball, upper, working
 from ..privacy import sup_norm
 from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee
 from ..privacy.random import Randomness
@@ -95,12 +94,8 @@ class ObjectivePerturbation:
     @property
     def curvature_cost(self) -> Fraction:
         """log(1 + c d / ridge), rounded up."""
-        saved = flint.ctx.prec
-        flint.ctx.prec = _BITS
-        try:
+        with working(_BITS):
             return upper(ball(self.loss.curvature / self.ridge_each).log1p())
-        finally:
-            flint.ctx.prec = saved
 
     @property
     def rounding_eta(self) -> Fraction:

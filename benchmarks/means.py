@@ -4,6 +4,7 @@ The settings of Cai, Wang and Zhang 2021, Section 5: l2 error, epsilon = 0.5, de
 
 - *mean*: N(1, I) in d = 50 dimensions;
 - *sparse mean*: d = n, s = 20 means of 1, the others 0;
+- *regression*: d = 50, entries Bernoulli(0.15), coefficients of 1, noise of 0.5; y within 0 and 16;
 - *sparse regression*: d = n, entries Bernoulli(0.15), s = 20 coefficients of 1, noise of 0.5.
 
 Ours against the published algorithm, a published competitor, and no privacy. All get the same
@@ -12,6 +13,8 @@ one that does is taken (proofs/means.md), so that all are (epsilon, delta)-priva
 
 - *published*: Gaussian noise by Lemma 3.2.2; Algorithm 3; Algorithm 4 with log(n) rounds. One
   picking noise is charged as they do, though it costs half as much again;
+- *published* least squares has noise on its coefficients, as printed in Section 4.3, and is NOT
+  PRIVATE on every table; *gaussian-ols* has what its own assumption asks for;
 - *noisy gradient*: gradient descent with Gaussian noise (Bassily, Smith and Thakurta 2014);
 - *frank-wolfe*: Talwar, Thakurta and Zhang 2015. Both with composition by zCDP, which is kinder to
   them than their own.
@@ -28,6 +31,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +42,8 @@ EPSILON, S, LOW_D = 0.5, 20, 50
 REPEATS, QUICK_REPEATS = 20, 2
 #: Of the response of the regression, whose mean is 3: what truncation leaves whole.
 RESPONSE = 10.0
+#: The same of the other one, whose mean is 7.5.
+OLS_RESPONSE = 16.0
 #: Rounds of gradient steps and Frank-Wolfe steps of the competitors.
 STEPS = 10
 
@@ -79,6 +85,12 @@ def sparse_table(n: int, rng: np.random.Generator) -> Table:
     return Table(x, np.zeros(n), truth, 2 * math.sqrt(math.log(n)), _delta(n))
 
 
+def ols_table(n: int, rng: np.random.Generator) -> Table:
+    x = (rng.random((n, LOW_D)) < 0.15).astype(float)
+    truth = np.ones(LOW_D)
+    return Table(x, x @ truth + rng.normal(0, 0.5, n), truth, OLS_RESPONSE, _delta(n))
+
+
 def regression_table(n: int, rng: np.random.Generator) -> Table:
     truth = np.zeros(n)
     truth[:S] = 1
@@ -111,7 +123,39 @@ def our_regression(t: Table, rng: np.random.Generator) -> Floats:
     ).array  # fmt: skip
 
 
+def _fit(t: Table, mechanism: str, **more: Any) -> Floats:
+    """All columns, so that next to nothing is left for a selection."""
+    rule = dps.FitRule(share=Fraction(999, 1000), mechanism=mechanism)
+    columns = {f"x{j}": (0, 1) for j in range(t.x.shape[1])}
+    schema = dps.Schema.from_bounds(columns, ("y", 0, t.bound))
+    release = dps.fit(
+        t.x, schema, y=t.y, k=len(columns), epsilon=EPSILON, rule=rule, response_scale="declared",
+        **more,
+    )  # fmt: skip
+    assert release.model is not None
+    return np.array(list(release.model.coefficients.values()))
+
+
+def noisy_moments(t: Table, rng: np.random.Generator) -> Floats:
+    return _fit(t, "noisy-moments", delta=t.delta)
+
+
+def objective_perturbation(t: Table, rng: np.random.Generator) -> Floats:
+    return _fit(t, "objective-perturbation")
+
+
+def gaussian_ols(t: Table, rng: np.random.Generator) -> Floats:
+    return _fit(t, "gaussian-ols", delta=t.delta, allow_unproven=True)
+
+
 # As published
+
+
+def published_ols(t: Table, rng: np.random.Generator) -> Floats:
+    """Section 4.3, with the variance that is printed there."""
+    d = t.x.shape[1]
+    scale = math.sqrt(d * math.log(1.25 / t.delta)) * t.bound / (t.n * EPSILON)
+    return np.linalg.lstsq(t.x, _clip(t.y, t.bound), rcond=None)[0] + rng.normal(0, scale, d)
 
 
 def gaussian_mean(t: Table, rng: np.random.Generator) -> Floats:
@@ -156,6 +200,18 @@ def gradient_mean(t: Table, rng: np.random.Generator) -> Floats:
     mean, b = _clip(t.x, t.bound).mean(axis=0), np.zeros(d)
     for step in range(1, STEPS + 1):
         b -= (b - mean + rng.normal(0, scale, d)) / step
+    return b
+
+
+def gradient_regression(t: Table, rng: np.random.Generator) -> Floats:
+    """Gradients of rows are clipped at the size that theirs have at 0, where y is the bound."""
+    d, b, most = t.x.shape[1], np.zeros(t.x.shape[1]), t.bound * math.sqrt(0.15 * t.x.shape[1])
+    scale = 2 * most / t.n * math.sqrt(STEPS / (2 * t.rho))
+    for _ in range(STEPS):
+        slopes = t.x * (t.x @ b - _clip(t.y, t.bound))[:, None]
+        sizes = np.linalg.norm(slopes, axis=1)
+        slope = (slopes * np.minimum(1, most / np.maximum(sizes, 1e-12))[:, None]).mean(axis=0)
+        b = b - 0.7 * (slope + rng.normal(0, scale, d))
     return b
 
 
@@ -205,6 +261,10 @@ def plain_sparse_mean(t: Table, rng: np.random.Generator) -> Floats:
     return np.where(np.abs(mean) >= np.sort(np.abs(mean))[-S], mean, 0)
 
 
+def plain_ols(t: Table, rng: np.random.Generator) -> Floats:
+    return np.linalg.lstsq(t.x, t.y, rcond=None)[0]
+
+
 def nothing(t: Table, rng: np.random.Generator) -> Floats:
     return np.zeros(t.x.shape[1])
 
@@ -225,6 +285,15 @@ PROBLEMS: dict[str, tuple[Callable[..., Table], tuple[int, ...], dict[str, Estim
         {
             "ours": our_sparse_mean, "published": published_sparse_mean,
             "frank-wolfe": frank_wolfe_mean, "not private": plain_sparse_mean, "zero": nothing,
+        },
+    ),
+    "regression": (
+        ols_table,
+        (1000, 2000, 5000, 10_000, 20_000),
+        {
+            "noisy-moments": noisy_moments, "objective-perturbation": objective_perturbation,
+            "published": published_ols, "gaussian-ols": gaussian_ols,
+            "noisy gradient": gradient_regression, "not private": plain_ols, "zero": nothing,
         },
     ),
     "sparse regression": (
@@ -251,9 +320,11 @@ class Line:
     deviation: float
 
 
-def measure(repeats: int, rows: int | None = None) -> Iterator[Line]:
-    """All points; with ``rows``, tables of that many alone."""
+def measure(repeats: int, rows: int | None = None, only: str | None = None) -> Iterator[Line]:
+    """All points; with ``rows``, tables of that many alone, with ``only`` one problem."""
     for problem, (make, sizes, methods) in PROBLEMS.items():
+        if only not in (None, problem):
+            continue
         for n in sizes if rows is None else (rows,):
             errors: dict[str, list[float]] = {name: [] for name in methods}
             d = 0
@@ -273,8 +344,8 @@ def picture(lines: list[Line], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     names = list(dict.fromkeys(line.problem for line in lines))
-    figure, panels = plt.subplots(1, len(names), figsize=(5 * len(names), 4))
-    for panel, problem in zip(panels, names, strict=True):
+    figure, panels = plt.subplots(1, len(names), figsize=(5 * len(names), 4), squeeze=False)
+    for panel, problem in zip(panels[0], names, strict=True):
         here = [line for line in lines if line.problem == problem]
         for method in dict.fromkeys(line.method for line in here):
             points = [line for line in here if line.method == method]
@@ -290,6 +361,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.means", description="Errors of means.")
     parser.add_argument("--quick", action="store_true", help="two repeats")
     parser.add_argument("--repeats", type=int, help=f"{REPEATS} by default")
+    parser.add_argument("--only", choices=PROBLEMS, help="one problem alone")
     parser.add_argument("--rows", type=int, help="tables of so many rows alone")
     parser.add_argument("--out", default="bench-output", type=Path, help="folder for the files")
     options = parser.parse_args(arguments)
@@ -299,7 +371,7 @@ def main(arguments: list[str] | None = None) -> int:
     with (options.out / "means.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [*Line.__dataclass_fields__])
         writer.writeheader()
-        for line in measure(repeats, options.rows):
+        for line in measure(repeats, options.rows, options.only):
             lines.append(line)
             writer.writerow(asdict(line))
             text = f"{line.problem:18} n {line.n:6} d {line.d:5} {line.method:15}"

@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import csv
 import time
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +43,9 @@ def best(name: str, k: int) -> float:
     return float(judged._linear(np.array([chosen]))[0])
 
 
-def measure(name: str, k: int, epsilon: float, draws: int, limit: float) -> tuple[list[float], str]:
+def measure(
+    name: str, k: int, epsilon: float, draws: int, limit: float, rule: dps.FitRule
+) -> tuple[list[float], str]:
     """Shares of the best R2, one a release; and a remark."""
     loaded = load(name)
     y = 2 * loaded.y - 1 if loaded.labels else loaded.y
@@ -50,7 +53,9 @@ def measure(name: str, k: int, epsilon: float, draws: int, limit: float) -> tupl
     start = time.perf_counter()
     for _ in range(draws):
         try:
-            release = dps.fit(loaded.frame, loaded.schema, k=k, epsilon=epsilon, time_limit=limit)
+            release = dps.fit(
+                loaded.frame, loaded.schema, k=k, epsilon=epsilon, time_limit=limit, rule=rule
+            )
         except dps.SearchLimitError:
             return found, f"not done in {limit:g} s"
         assert release.model is not None
@@ -67,6 +72,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", help="tables to run, by commas; they must be of the split")
     parser.add_argument("--k", default="3", help="by commas")
     parser.add_argument("--draws", type=int, default=DRAWS)
+    parser.add_argument("--fit", default="noisy-moments", help="the mechanism of the fit")
+    parser.add_argument("--width", help="of the clip, in half-distances of the deciles")
     parser.add_argument("--limit", type=float, default=10.0, help="most seconds of a search")
     parser.add_argument("--out", default="bench-output", type=Path)
     options = parser.parse_args(arguments)
@@ -77,6 +84,7 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"not of the split {options.split}: {', '.join(others)}")
         names = asked
     options.out.mkdir(parents=True, exist_ok=True)
+    rule = dps.FitRule(mechanism=options.fit, width=options.width and Fraction(options.width))
     lines = []
     for k in map(int, options.k.split(",")):
         at = ", ".join(f"{epsilon:g}" for epsilon in EPSILONS)
@@ -84,7 +92,7 @@ def main(arguments: list[str] | None = None) -> int:
         for name in names:
             cells, note = [], ""
             for epsilon in EPSILONS:
-                found, note = measure(name, k, epsilon, options.draws, options.limit)
+                found, note = measure(name, k, epsilon, options.draws, options.limit, rule)
                 cells.append(float(np.mean(found)) if found else None)
                 lines.append((name, load(name).labels, k, epsilon, len(found), cells[-1], note))
             shown = "  ".join("    -" if cell is None else f"{cell:5.2f}" for cell in cells)

@@ -9,12 +9,25 @@ back into the rational it is.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 
 import flint
 
 #: Ends of balls are multiples of 2**-_FINEST: finer than exp(-10**6), the largest epsilon's.
 _FINEST = 2**22
+
+
+@contextmanager
+def working(bits: int) -> Iterator[None]:
+    """So many bits of working precision, for what is inside."""
+    saved = flint.ctx.prec
+    flint.ctx.prec = bits
+    try:
+        yield
+    finally:
+        flint.ctx.prec = saved
 
 
 def ball(x: Fraction) -> flint.arb:

@@ -1,8 +1,8 @@
 """fit: a scale, a selection and a model of the selected variables, in one release.
 
 Three steps, each at its share of epsilon, and their costs add up: the scale of the response, the
-selection in that scale, and sums of products of the selected columns with noise, in a wider one.
-What follows is made of these: coefficients, intervals, R2, predictions.
+selection in that scale, and a fit of the selected columns, in a wider one: sums of their products
+with noise, or coefficients. What follows is made of these: intervals, R2, predictions.
 """
 
 from __future__ import annotations
@@ -16,22 +16,26 @@ from typing import Any, Unpack
 from .errors import ArgumentError
 from .mechanisms import mechanism as find_mechanism
 from .models.entries import Entries, of_support
+from .models.gaussian_ols import GaussianOls
 from .models.noisy_moments import NoisyMoments
+from .models.objective_perturbation import ObjectivePerturbation, margins
 from .models.rule import FitRule
-from .models.solve import Solution, solve
+from .models.smooth import smooth
+from .models.solve import Solution, of_coefficients, solve
 from .privacy.guarantee import PUBLIC_N, Guarantee
 from .privacy.random import Randomness
 from .privacy.scale import Scale, ScaleRule
 from .public.design import Design
 from .public.plan import Plan, SelectionArguments, exact_delta, exact_epsilon, plan, seal
-from .public.problem import Neighbours
-from .public.schema import Schema
+from .public.problem import Neighbours, Problem
+from .public.schema import Column, Schema
 from .public.stated import state, takes
 from .release.fitted import ReleasedFit, check_units, model_of, units_of
 from .release.model import Model
 from .release.release import Release
 from .selection import Price, draw_support, make_release, priced
 from .table.door import STEPS
+from .table.moments import Moments
 from .table.sealed import SealedTable
 from .table.sources import Progress
 
@@ -39,6 +43,8 @@ __all__ = ["fit", "price_fit"]
 
 #: The step's name in guarantees.
 FIT = "the fit"
+
+Noise = NoisyMoments | ObjectivePerturbation | GaussianOls
 
 #: Most columns of a model that is fitted: noise grows with the square of their number.
 LARGEST_FIT = 300
@@ -64,7 +70,7 @@ class OnSupport:
     n: int | None
     scale_rule: ScaleRule | None
     rule: FitRule
-    noise: NoisyMoments
+    noise: Noise
     share: Fraction
 
 
@@ -74,7 +80,7 @@ class FitPlan:
 
     selection: Plan
     rule: FitRule
-    noise: NoisyMoments
+    noise: Noise
 
     def with_selection(self, selection: Plan) -> FitPlan:
         """The same with another plan of the selection, which knows more of the table."""
@@ -116,8 +122,10 @@ def plan_fit(
         raise ArgumentError("fit makes models with an intercept: leave intercept at True")
     budget, chance = exact_epsilon(epsilon), exact_delta(asked.get("delta", 0))
     chosen = find_mechanism(asked.get("mechanism", "permute-and-flip"), asked.get("options"))
-    # A mechanism without a delta leaves it to the fit.
+    # A mechanism without a delta leaves it to the fit, unless that has none either.
     of_fit = chance if chosen.takes_delta == "no" else chance / 2
+    if rule.mechanism == "objective-perturbation":
+        of_fit = Fraction(0)
     asked = {**asked, "delta": chance - of_fit}
     planned = plan(data, schema, k=k, epsilon=budget * (1 - rule.share), **asked)
     check_units(planned.stated.schema)
@@ -131,12 +139,55 @@ def plan_fit(
             f"a model of k = {problem.k} choices could have {problem.most_columns - 1} columns, "
             f"more than the {LARGEST_FIT} that can be fitted: take a smaller k"
         )
-    noise = NoisyMoments(
-        budget * rule.share / rows, of_fit, problem.neighbours, problem.most_columns - 1
-    )
-    if noise.gaussian and planned.seed is not None:
-        raise ArgumentError("Gaussian noise comes from OpenDP, which has no seeds: leave delta out")
+    noise = choose_noise(
+        rule, problem, planned.stated.schema.response, budget * rule.share / rows, of_fit,
+        problem.most_columns - 1, summed=isinstance(data, Moments), seeded=planned.seed is not None,
+    )  # fmt: skip
+    if isinstance(noise, GaussianOls) and asked.get("allow_unproven") is not True:
+        raise ArgumentError(
+            "gaussian-ols is private only for tables whose columns go well together, which nobody "
+            "checks. To run it all the same, on data that are not sensitive, pass "
+            "allow_unproven=True"
+        )
     return FitPlan(planned, rule, noise)
+
+
+def choose_noise(
+    rule: FitRule,
+    problem: Problem,
+    response: Column,
+    epsilon: Fraction,
+    delta: Fraction,
+    columns: int,
+    *,
+    summed: bool,
+    seeded: bool,
+) -> Noise:
+    """How a model of at most so many columns is fitted, at which price; errors for what cannot be.
+
+    ``summed``: there are moments instead of records.
+    """
+    if rule.mechanism == "objective-perturbation":
+        loss = smooth(problem.loss, response.labels is not None)
+        if summed:
+            raise ArgumentError("objective-perturbation needs the records: moments are not enough")
+        if loss.labels and response.labels is None:
+            raise ArgumentError(
+                f"a {loss.name} model is of two labels: declare those of the response, or take "
+                "loss='least-squares'"
+            )
+        return ObjectivePerturbation(epsilon, problem.neighbours, loss)
+    if rule.mechanism == "gaussian-ols":
+        if not delta or not problem.n_is_public or seeded:
+            raise ArgumentError(
+                "gaussian-ols needs a delta, replace-one neighbours, and no seed: its noise comes "
+                "from OpenDP"
+            )
+        return GaussianOls(epsilon, delta)
+    noise = NoisyMoments(epsilon, delta, problem.neighbours, columns)
+    if noise.gaussian and seeded:
+        raise ArgumentError("Gaussian noise comes from OpenDP, which has no seeds: leave delta out")
+    return noise
 
 
 @takes(plan, state)
@@ -166,7 +217,8 @@ def fit(
     epsilon : number
         The privacy budget of scale, selection and fit together; taken exactly as given.
     rule : FitRule, optional
-        How much of epsilon the fit takes, and how wide it clips the response.
+        How the model is fitted, how much of epsilon that takes, and how wide it clips the
+        response.
     progress : callable, optional
         Called with the fraction of the work done so far.
 
@@ -206,25 +258,44 @@ def fit_support(
     progress: Progress | None,
 ) -> ReleasedFit:
     """Read the selected columns in the scale of the fit, and release their sums."""
-    noise, n = planned.noise, planned.n
+    noise = planned.noise
     part = of_support(planned.schema, planned.design, support)
     counted = planned.neighbours not in PUBLIC_N
     entries = Entries.of(Design.of(part), counted, empty=not support)
+    size = entries.d if isinstance(noise, NoisyMoments) else entries.m + 1
     clip = planned.rule.scale(
-        scale, planned.scale_rule, n, entries.d, noise.epsilon, planned.neighbours
+        scale, planned.scale_rule, planned.n, size, noise.epsilon, planned.neighbours
     )
     images = None if clip is None else clip.images(STEPS)
+    if isinstance(noise, ObjectivePerturbation):
+        cells = table.read_records(part, STEPS, progress, images)
+        released = noise.draw(*margins(entries, cells, noise.loss), rng)
+        return ReleasedFit(
+            part, entries, tuple(released), planned.n, clip, noise.deviation(size), noise.summary(),
+            planned.share, noise.name, noise.step, noise.loss.name, float(noise.ridge(size)),
+        )  # fmt: skip
     moments = table.read_support(part, STEPS, progress, images)
-    released = noise.draw(entries.values(moments.products, moments.n), rng)
+    sums = entries.values(moments.products, moments.n)
+    n = None if counted else moments.n
+    if isinstance(noise, GaussianOls):
+        return ReleasedFit(
+            part, entries, tuple(noise.draw(entries, sums, moments.n)), n, clip,
+            noise.deviation(size, moments.n), noise.summary(), planned.share, noise.name,
+            noise.step,
+        )  # fmt: skip
     return ReleasedFit(
-        part, entries, tuple(released), None if counted else moments.n, clip,
-        noise.deviation(entries.d), noise.summary(), planned.share,
+        part, entries, tuple(noise.draw(sums, rng)), n, clip, noise.deviation(size),
+        noise.summary(), planned.share,
     )  # fmt: skip
 
 
 def solution_of(fitted: ReleasedFit) -> Solution:
-    """What is made of the released sums: post-processing."""
+    """What is made of the released sums or coefficients: post-processing."""
     units, _ = units_of(fitted)
+    if fitted.step is not None:
+        # What a push does to a minimum depends on the curvature there, which was not released.
+        known = None if fitted.ridge else fitted.deviation
+        return of_coefficients(fitted.theta, known, units)
     return solve(fitted.entries, list(fitted.released), fitted.n, fitted.deviation, units)
 
 
@@ -251,4 +322,5 @@ def price_fit(
     if data is not None:
         selection = selection.with_rows(seal(selection, data, asked.get("y")).rows)
     guarantee = planned.with_selection(selection).price() if selection.priced else None
-    return priced(selection, data, guarantee)
+    found = priced(selection, data, guarantee)
+    return replace(found, mechanism=f"{found.mechanism}, fitted by {planned.noise.name}")

@@ -167,7 +167,8 @@ class PrivateSubsetRegressor(RegressorMixin, _Predictor):  # type: ignore[misc]
     schema : Schema or path of a bounds file, optional
         Public description of the columns, as for :class:`dpsubset.PrivateSubsetSelector`.
     rule : FitRule, optional
-        How much of epsilon the coefficients take, and how wide the response is clipped for them.
+        How coefficients are fitted, how much of epsilon they take, and how wide the response is
+        clipped for them.
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge, \
 neighbours, sensitivity, response_scale, always_include, seed, node_limit, time_limit
         As in :func:`dpsubset.select`.
@@ -223,7 +224,9 @@ class PrivateSubsetClassifier(ClassifierMixin, _Predictor):  # type: ignore[misc
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Of both labels, in the order that they were declared in: of a linear model, clipped."""
+        """Of both labels, in the order that they were declared in: of a logistic model, or of a
+        linear one, clipped.
+        """
         rows = self._rows(X)
         second = self._model.probabilities(rows)
         return np.column_stack([1 - second, second])

@@ -14,9 +14,16 @@ from typing import Any
 
 from .arguments import seed_number
 from .errors import ArgumentError
-from .fitting import FIT, LARGEST_FIT, OnSupport, fit_support, model_on
+from .fitting import (
+    FIT,
+    LARGEST_FIT,
+    Noise,
+    OnSupport,
+    choose_noise,
+    fit_support,
+    model_on,
+)
 from .models.entries import Entries, of_support
-from .models.noisy_moments import NoisyMoments
 from .models.rule import FitRule
 from .privacy.guarantee import PUBLIC_N, Guarantee
 from .privacy.random import Randomness, SeededSource, SystemSource
@@ -45,14 +52,14 @@ class RefitPlan:
     schema: Schema
     support: tuple[int, ...]
     rule: FitRule
-    noise: NoisyMoments
+    noise: Noise
     seed: int | None
 
     def on_support(self, n: int | None) -> OnSupport:
         """For a table of n rows, where their number is public."""
         scale = self.release.scale
         return OnSupport(
-            self.schema, Design.of(self.schema), self.noise.neighbours, n,
+            self.schema, Design.of(self.schema), self.release.problem.neighbours, n,
             None if scale is None else scale.rule, self.rule, self.noise, Fraction(1),
         )  # fmt: skip
 
@@ -99,9 +106,14 @@ def plan_released(
             f"a model of these variables has {columns} columns, more than the {LARGEST_FIT} that "
             "can be fitted"
         )
-    noise = NoisyMoments(budget / rows, chance, release.problem.neighbours, columns)
-    if noise.gaussian and seed is not None:
-        raise ArgumentError("Gaussian noise comes from OpenDP, which has no seeds: leave delta out")
+    if rule.mechanism == "gaussian-ols":
+        raise ArgumentError("gaussian-ols has no proven guarantee that could be added to another")
+    if rule.mechanism == "objective-perturbation" and chance:
+        raise ArgumentError("objective-perturbation has no use for a delta: leave it at 0")
+    noise = choose_noise(
+        rule, release.problem, declared.response, budget / rows, chance, columns,
+        summed=isinstance(data, Moments), seeded=seed is not None,
+    )  # fmt: skip
     return RefitPlan(release, declared, support, rule, noise, seed)
 
 
@@ -165,8 +177,9 @@ def fit_released(
     table = SealedTable(data, planned.schema, asked.get("y"))
     # Moments have no response that could be scaled anew.
     scale = None if earlier.scale is None or isinstance(data, Moments) else earlier.scale.exact
-    n = table.rows if planned.noise.neighbours in PUBLIC_N else None
-    if n is None and scale is not None and planned.noise.neighbours in PUBLIC_N:
+    n_is_public = earlier.problem.neighbours in PUBLIC_N
+    n = table.rows if n_is_public else None
+    if n is None and scale is not None and n_is_public:
         _, n = table.count_response()
     rng = Randomness(SystemSource() if planned.seed is None else SeededSource(planned.seed))
     step = planned.on_support(n)

@@ -163,3 +163,22 @@ def test_options_of_a_selection_reach_the_fit(folder: Path) -> None:
     assert (said["loss"], said["threshold"], said["constraint"]) == ("huber", 0.5, "l1")
     assert said["ridge"] == 2
     assert said["reach"] == pytest.approx(1.5)
+
+
+def test_another_fit(folder: Path) -> None:
+    result = fit("--fit", "objective-perturbation", "--model", "m.json", "--out", "r.json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads((folder / "r.json").read_text())["fit"]["mechanism"] == (
+        "objective-perturbation"
+    )
+    assert dps.Model.load("m.json").coefficients["ward = y"] == pytest.approx(0.5, abs=0.15)
+    shown = fit("--fit", "objective-perturbation", "--dry-run")
+    assert "permute-and-flip, fitted by objective-perturbation" in shown.stdout
+    unproven = ("--fit", "gaussian-ols", "--delta", "1e-6")
+    refused = fit(*unproven)
+    assert refused.exit_code == 2
+    assert "allow_unproven" in refused.stderr
+    allowed = fit(*unproven, "--allow-unproven")
+    assert allowed.exit_code == 0, allowed.stderr
+    assert "high probability" in allowed.stdout
+    assert fit("--fit", "magic").exit_code == 2

@@ -329,7 +329,7 @@ def test_a_model_file_is_the_model_and_nothing_else(tmp_path: Path) -> None:
     assert dps.Model.load(tmp_path / "model.json") == model
     assert set(json.loads(model.to_json())) == {
         "format", "response", "guarantee", "intercept", "terms", "r2", "clipped", "schema", "order",
-        "positions", "width", "sha256",
+        "positions", "width", "link", "sha256",
     }  # fmt: skip
     with pytest.raises(dps.TableError):
         dps.Model.load(tmp_path / "none.json")
@@ -360,7 +360,7 @@ def test_changed_files_are_refused() -> None:
             dps.Model.from_json(changed(text, **changes))
     # Whoever makes up a digest too has to make up a whole model.
     for changes in ({"terms": []}, {"schema": {}}, {"positions": "x"}, {"intercept": None},
-                    {"order": ["age", "nobody"]}):  # fmt: skip
+                    {"order": ["age", "nobody"]}, {"link": "probit"}):  # fmt: skip
         facts = {**json.loads(text), **changes}
         facts.pop("sha256")
         if changes == {"terms": []}:

@@ -44,6 +44,10 @@ _NUMBERS = {
             rule=dps.FitRule(share=0.5),
         ),
         PrivateSubsetClassifier(k=1, epsilon=1.0, bounds=Bounds(x=5, labels=(0, 1)), seed=0),
+        PrivateSubsetClassifier(
+            k=1, epsilon=50, bounds=Bounds(x=5, labels=(0, 1)), seed=0, loss="logistic",
+            rule=dps.FitRule(mechanism="objective-perturbation"),
+        ),
     ],
     expected_failed_checks=lambda estimator: (
         _LABELS if isinstance(estimator, PrivateSubsetClassifier) else _NUMBERS
@@ -94,6 +98,22 @@ def test_labels() -> None:
     picked = model.predict(frame) == "high"
     np.testing.assert_array_equal(picked, model.decision_function(frame) > 0)
     np.testing.assert_array_equal(picked, chances[:, 1] > 0.5)
+
+
+def test_a_logistic_model_of_labels() -> None:
+    frame, y = table()
+    labels = np.where(y > 30, "high", "low")
+    rule = dps.FitRule(mechanism="objective-perturbation")
+    model = PrivateSubsetClassifier(k=2, epsilon=20, schema=LABELS, loss="logistic", rule=rule)
+    model.fit(frame, labels)
+    chances = model.predict_proba(frame)
+    np.testing.assert_allclose(chances.sum(axis=1), 1)
+    assert ((chances > 0) & (chances < 1)).all()  # a linear model's are clipped
+    np.testing.assert_allclose(
+        np.log(chances[:, 1] / chances[:, 0]), model.decision_function(frame), rtol=1e-6
+    )
+    np.testing.assert_array_equal(model.predict(frame) == "high", chances[:, 1] > 0.5)
+    assert model.score(frame, labels) > 0.8
 
 
 def test_each_is_for_its_kind_of_response() -> None:

@@ -54,6 +54,14 @@ def fit_command(
         str | None,
         typer.Option(help="Of epsilon, for the fit; 0.6 if not given.", metavar="NUMBER"),
     ] = None,
+    how: Annotated[
+        str,
+        typer.Option(
+            "--fit",
+            help="How to fit: noisy-moments, objective-perturbation, or gaussian-ols, which is "
+            "not private by proof.",
+        ),
+    ] = "noisy-moments",
     width: Annotated[
         str | None,
         typer.Option(
@@ -89,7 +97,7 @@ def fit_command(
         from ..models.rule import FitRule
         from ..refitting import fit_released, price_released
 
-        arguments["rule"] = FitRule(**chosen)  # type: ignore[arg-type]
+        arguments["rule"] = FitRule(mechanism=how, **chosen)  # type: ignore[arg-type]
         cost: Callable[..., Price]
         make: Callable[..., Release]
         if on is None:

@@ -1,4 +1,4 @@
-"""FitRule: how a release that has a model divides epsilon, and how wide a fit clips. Public.
+"""FitRule: how a model is fitted, what part of epsilon that takes, how wide it clips. Public.
 
 What selects best is too narrow to predict with: for a selection a response is clipped at half the
 half-distance of its deciles. A model is fitted on a wider clip, the wider the less noise there is:
@@ -31,13 +31,15 @@ SCALE_SHARE, FIT_SHARE = Fraction(1, 10), Fraction(6, 10)
 _OUTER = (Fraction(1, 10), Fraction(9, 10))
 
 _WIDTH, _LEAST, _MOST = 0.3, 1.0, 10.0
+#: How a model may be fitted.
+FITS = ("noisy-moments", "objective-perturbation", "gaussian-ols")
 #: Where the number of rows is private, and no rule may look at it.
 _USUAL = Fraction(3)
 
 
 @dataclass(frozen=True)
 class FitRule:
-    """How much of epsilon a fit takes, and how wide it clips.
+    """How a model is fitted, how much of epsilon that takes, and how wide it clips.
 
     Attributes
     ----------
@@ -46,10 +48,13 @@ class FitRule:
     width : Fraction, optional
         Where the response is clipped, in half-distances of its released quantiles; by default the
         public rule above.
+    mechanism : {"noisy-moments", "objective-perturbation", "gaussian-ols"}
+        How the model is fitted; docs/model.md compares them.
     """
 
     share: Fraction = FIT_SHARE
     width: Fraction | None = None
+    mechanism: str = FITS[0]
 
     def __post_init__(self) -> None:
         share = shortest(self.share)
@@ -61,6 +66,8 @@ class FitRule:
             if width is None or width <= 0:
                 raise ArgumentError("the width of a FitRule must be greater than 0")
             object.__setattr__(self, "width", width)
+        if self.mechanism not in FITS:
+            raise ArgumentError(f"the mechanism of a FitRule must be one of {', '.join(FITS)}")
 
     def usual_scale(self) -> ResponseScale:
         """What is released of the response if nobody says so: always two quantiles, since a median

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .entries import Entries
-from .intervals import Moments, Posterior, intervals
+from .intervals import QUANTILE, Moments, Posterior, intervals
 
 Floats = NDArray[np.float64]
 
@@ -46,6 +46,7 @@ class Solution:
     spread, response_spread : array and float
         Standard deviations of the columns and of the response, as far as they can be told.
     r2 : float
+        NaN, as the spreads, where nothing was released that tells it.
     """
 
     theta: Floats
@@ -116,6 +117,21 @@ def solve(
         response_spread=float(np.sqrt(total / rows)),
         r2=float(np.clip(explained / total, 0.0, 1.0)),
     )  # fmt: skip
+
+
+def of_coefficients(theta: Floats, deviation: float | None, units: Floats) -> Solution:
+    """The model of released coefficients; their deviation by noise, where it is known.
+
+    Nothing is known of columns and response beside them: no spread, no R2, no sampling error.
+    """
+    plain, size = units @ theta, len(theta)
+    unknown = np.column_stack([np.full(size, -np.inf), np.full(size, np.inf)])
+    of_table = unknown
+    if deviation is not None:
+        half = QUANTILE * deviation * np.sqrt((units**2).sum(axis=1))
+        of_table = np.column_stack([plain - half, plain + half])
+    nothing = np.full(size - 1, np.nan)
+    return Solution(theta, plain, of_table, unknown, nothing, np.nan, np.nan)
 
 
 def _shrunk(centred: Floats, g: Floats, tau2: float, deviation: float) -> tuple[Floats, Floats]:

@@ -1,4 +1,4 @@
-"""ReleasedFit: noisy sums of the selected columns, and the model that is made of them."""
+"""ReleasedFit: what was released of the selected columns, and the model that is made of it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError
 from ..models.entries import Entries
+from ..models.rule import FITS
 from ..models.solve import Solution
 from ..privacy.scale import Scale
 from ..public.schema import Schema
@@ -33,19 +34,28 @@ class ReleasedFit:
     schema : Schema
         Of the selected features and the response.
     entries : Entries
-        Which sums were released.
+        Which columns the model has; by noisy-moments, which sums were released.
     released : tuple of int
-        These, noise included.
+        These sums, or coefficients in multiples of ``step``; noise included.
     n : int, optional
         The number of rows, where it is public.
     clip : Scale, optional
         How the response was centred and clipped; without one, by its declared bounds.
     deviation : float
-        Of the noise of each sum, in scaled units.
+        Of the noise, in scaled units: of each sum, of the slope that the objective was given, or of
+        each coefficient.
     summary : str
         Of the mechanism, for the privacy statement.
     share : Fraction
         Of epsilon, that it took.
+    mechanism : str
+        How the model was fitted.
+    step : Fraction, optional
+        What released coefficients are multiples of, in scaled units.
+    loss : str
+        What was fitted.
+    ridge : float
+        Of objective perturbation, in scaled units.
     """
 
     schema: Schema
@@ -56,6 +66,29 @@ class ReleasedFit:
     deviation: float
     summary: str
     share: Fraction
+    mechanism: str = FITS[0]
+    step: Fraction | None = None
+    loss: str = "least-squares"
+    ridge: float = 0.0
+
+    @property
+    def noise(self) -> str:
+        """How large the noise is, for the privacy statement."""
+        size = f"with a deviation of {self.deviation:.4g}"
+        if self.step is None:
+            return f"{self.entries.d} of them, {size} each, where one row counts from -1 to 1"
+        if not self.ridge:
+            return f"{size}, in scaled units"
+        return (
+            f"{size} an entry of that slope, where one row counts from -1 to 1, and a ridge of "
+            f"{self.ridge:.4g} on scaled columns"
+        )
+
+    @property
+    def theta(self) -> Floats:
+        """Released coefficients in scaled units, the constant last."""
+        assert self.step is not None
+        return np.array([float(self.step * value) for value in self.released])
 
     @property
     def span(self) -> tuple[float, float]:
@@ -71,12 +104,20 @@ class ReleasedFit:
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         return {
-            "mechanism": "noisy-moments",
-            "sums": [str(value) for value in self.released],
+            "mechanism": self.mechanism,
+            **self._values(),
             "deviation": self.deviation,
             "response_span": list(self.span),
             "share": str(self.share),
         }
+
+    def _values(self) -> dict[str, Any]:
+        values = [str(value) for value in self.released]
+        if self.step is None:
+            return {"sums": values}
+        return {
+            "loss": self.loss, "coefficients": values, "step": str(self.step), "ridge": self.ridge
+        }  # fmt: skip
 
 
 def check_units(schema: Schema) -> None:
@@ -132,10 +173,15 @@ def model_of(
             (float(ends[i, 0] + shift[i]), float(ends[i, 1] + shift[i]))
             for ends in (solution.of_both, solution.of_table)
         )
-        size = float(sizes[i]) if i < len(names) else 0.0
+        size = _known(sizes[i]) if i < len(names) else 0.0
         terms.append(Term(name, float(values[i]), both, alone, size))
     clipped = None if fitted.clip is None else clip_of(fitted.schema.response, fitted.clip)
     *columns, constant = terms
     return Model(
-        tuple(columns), constant, solution.r2, fitted.schema, positions, width, clipped, guarantee
-    )
+        tuple(columns), constant, _known(solution.r2), fitted.schema, positions, width, clipped,
+        guarantee, "logistic" if fitted.loss == "logistic" else "identity",
+    )  # fmt: skip
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

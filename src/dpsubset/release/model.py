@@ -3,7 +3,8 @@
     prediction = intercept + sum of coefficient * column
 
 over the columns of the model: a number (its logarithm or square root, where that was declared), or
-1 where a category has a level and else 0; the first level is what the others are compared with.
+1 where a category has a level and else 0; the first level is what the others are compared with. Of
+a logistic model it is the logarithm of the odds of the second label.
 Everything here was made of what was released, and may be published.
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from ..errors import ArgumentError, DpsubsetError
 from ..public.design import Design, ModelColumn
@@ -49,7 +51,7 @@ class Term:
         sampling and the noise for privacy.
     table_interval : pair of floats
         95 % interval of the least squares coefficient of this very table: the noise alone.
-    standardised : float
+    standardised : float, optional
         Deviations of the response a deviation of the column, as far as these can be told.
     """
 
@@ -57,7 +59,7 @@ class Term:
     coefficient: float
     interval: tuple[float, float]
     table_interval: tuple[float, float]
-    standardised: float = 0.0
+    standardised: float | None = 0.0
 
     @property
     def clear(self) -> bool:
@@ -85,7 +87,7 @@ class Model:
         One for each column of the model.
     constant : Term
         The intercept.
-    r2 : float
+    r2 : float, optional
         Share of the response's variance that the model explains on the table, from the same noisy
         sums: an estimate, between 0 and 1. Of the clipped response, and of its logarithm or square
         root where that was declared.
@@ -97,16 +99,19 @@ class Model:
         Between which values the response was clipped for the fit, in its units.
     guarantee : str
         What the release costs, in words.
+    link : {"identity", "logistic"}
+        What the chance of the second label is made by, where the response has labels.
     """
 
     terms: tuple[Term, ...]
     constant: Term
-    r2: float
+    r2: float | None
     schema: Schema
     positions: tuple[int, ...]
     width: int
     clipped: tuple[float, float] | None = None
     guarantee: str = ""
+    link: str = "identity"
 
     @property
     def intercept(self) -> float:
@@ -129,7 +134,7 @@ class Model:
         return {term.name: term.table_interval for term in self.terms}
 
     @property
-    def standardised(self) -> dict[str, float]:
+    def standardised(self) -> dict[str, float | None]:
         """Deviations of the response a deviation of the column."""
         return {term.name: term.standardised for term in self.terms}
 
@@ -141,6 +146,8 @@ class Model:
         """
         scores = self.scores(data)
         response = self.schema.response
+        if self.link == "logistic":
+            return np.tanh(scores / 2)
         low, high = response.scaled_span
         scores = np.clip(scores, low, high)
         if response.transform == "log":
@@ -164,9 +171,13 @@ class Model:
         return np.concatenate(parts)
 
     def probabilities(self, data: Any) -> NDArray[np.float64]:
-        """Of the second label, where the response has labels: a linear model's, within 0 and 1."""
+        """Of the second label, where the response has labels: of a logistic model, or of a linear
+        one within 0 and 1.
+        """
         if self.schema.response.labels is None:
             raise ArgumentError("probabilities are for a response with labels")
+        if self.link == "logistic":
+            return np.asarray(expit(self.scores(data)))
         return np.clip((self.scores(data) + 1) / 2, 0.0, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
@@ -184,6 +195,7 @@ class Model:
             "order": list(self.schema.feature_names),
             "positions": list(self.positions),
             "width": self.width,
+            "link": self.link,
         }
 
     def to_json(self) -> str:
@@ -215,18 +227,25 @@ class Model:
         positions = tuple(int(i) for i in facts["positions"])
         if names != tuple(term.name for term in terms) or len(positions) != len(schema.features):
             raise ValueError("terms and schema do not go together")
-        clipped = facts["clipped"]
+        clipped, link = facts["clipped"], facts.get("link", "identity")
+        if link not in ("identity", "logistic"):
+            raise ValueError("there is no such link")
         return cls(
-            terms, _term(facts["intercept"]), float(facts["r2"]), schema, positions,
+            terms, _term(facts["intercept"]), _number(facts["r2"]), schema, positions,
             int(facts["width"]), None if clipped is None else (float(clipped[0]),
                                                                float(clipped[1])),
-            str(facts["guarantee"]),
+            str(facts["guarantee"]), link,
         )  # fmt: skip
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """For people: name, coefficient, interval, standardised size; the intercept last."""
         found = [
-            (t.name, _shown(t.coefficient), _between(t.interval), f"{t.standardised:.2f}")
+            (
+                t.name,
+                _shown(t.coefficient),
+                _between(t.interval),
+                "not known" if t.standardised is None else f"{t.standardised:.2f}",
+            )
             for t in self.terms
         ]
         constant = self.constant
@@ -241,7 +260,7 @@ class Model:
             "  ".join(visible(cell).ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
             for row in rows
         ]
-        return "\n".join([*lines, f"R2 {self.r2:.2f}"])
+        return "\n".join([*lines, *([] if self.r2 is None else [f"R2 {self.r2:.2f}"])])
 
     def plot(self, ax: Any = None) -> Any:
         """Standardised coefficients with intervals, on axes of matplotlib's (extra `plot`)."""
@@ -288,8 +307,12 @@ def _term(entry: Mapping[str, Any]) -> Term:
 
     return Term(
         str(entry["name"]), float(entry["coefficient"]), interval(entry["interval"]),
-        interval(entry["table_interval"]), float(entry["standardised"]),
+        interval(entry["table_interval"]), _number(entry["standardised"]),
     )  # fmt: skip
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
 
 
 def _shown(value: float) -> str:

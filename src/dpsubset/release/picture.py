@@ -23,6 +23,10 @@ def coefficients(model: Model, ax: Any = None) -> Any:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ArgumentError("a picture needs matplotlib: pip install 'dpsubset[plot]'") from None
+    if any(term.standardised is None for term in model.terms):
+        raise ArgumentError(
+            "a picture shows standardised coefficients, which only noisy-moments can tell"
+        )
     figure = None
     if ax is None:
         size = (7, 0.35 * len(model.terms) + 1.6)
@@ -47,7 +51,7 @@ def coefficients(model: Model, ax: Any = None) -> Any:
     ax.set_xlabel(f"change of {response} with the column, both in standard deviations")
     ax.set_title(f"{response}: R2 about {model.r2:.2f}", loc="left", fontsize="medium")
     # A long interval says little, and must not leave the others without room: it runs out.
-    sizes = [abs(term.standardised) for term in model.terms]
+    sizes = [abs(_size(term)) for term in model.terms]
     far = [abs(end) for term in model.terms for end in _standardised(term, term.interval) or ()]
     most = min(max([*far, *sizes, 0.1]), max(1.25, 1.5 * max(sizes, default=0.0)))
     ax.set_xlim(-1.05 * most, 1.05 * most)
@@ -77,9 +81,14 @@ def _legend() -> dict[str, Any]:
 
 def _standardised(term: Term, interval: tuple[float, float]) -> tuple[float, float] | None:
     """Ends of an interval, in deviations; None if it has none."""
-    per = term.standardised / term.coefficient if term.coefficient else math.nan
+    per = _size(term) / term.coefficient if term.coefficient else math.nan
     low, high = (per * end for end in interval)
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
+
+
+def _size(term: Term) -> float:
+    assert term.standardised is not None  # asked before
+    return term.standardised
 
 
 def _plain(name: str) -> str:

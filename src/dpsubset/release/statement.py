@@ -22,6 +22,7 @@ from ..text import code, markdown
 from .scale import clip_of
 
 if TYPE_CHECKING:
+    from .fitted import ReleasedFit
     from .release import Release
 
 _PACKAGES = ("dpsubset", "numpy", "scipy", "numba", "python-flint", "scikit-learn", "opendp")
@@ -168,26 +169,47 @@ def _earlier_lines(release: Release) -> list[str]:
 def _model_lines(release: Release) -> list[str]:
     """The coefficients, and what their intervals are of."""
     model = release.model
-    if model is None:
+    if model is None or release.fit is None:
         return []
+    response, summed = code(release.schema.response.name), release.fit.step is None
+    made = f"From these {'sums' if summed else 'coefficients'} alone follows"
+    r2 = "" if model.r2 is None else f", with an R2 of about {model.r2:.2f} on this table"
+    kind = {"identity": "linear", "logistic": "logistic"}[model.link]
     return [
         "## Model",
         "",
-        f"Released too: {release.fit.summary if release.fit else 'sums of products'}. From these "
-        f"sums alone follows a linear model of {code(release.schema.response.name)}, with an R2 of "
-        f"about {model.r2:.2f} on this table:",
+        f"Released too: {release.fit.summary}. {made} a {kind} model of {response}{r2}:",
         "",
         "| column | coefficient | 95 % interval | standardised |",
         "|---|---|---|---|",
         *(f"| {' | '.join(map(markdown, row))} |" for row in model.rows()),
         "",
-        "Coefficients are in units of the response a unit of the column, and shrunk towards 0 "
-        "where noise is large. Intervals are for the population that the rows are a sample of: "
-        "they include sampling, with errors of equal variance, and the noise for privacy. They are "
-        "not corrected for the selection. The first level of a category is what its other levels "
-        "are compared with; a missing one counts as it, unless it has an indicator.",
+        _meaning(release.fit, model.link),
         "",
     ]
+
+
+def _meaning(fit: ReleasedFit, link: str) -> str:
+    """What coefficients and intervals are of."""
+    units = {
+        "identity": "units of the response",
+        "logistic": "logarithms of the odds of the second label",
+    }[link]
+    plain = fit.step is not None and not fit.ridge
+    shrunk = "" if plain else ", and shrunk towards 0 where noise is large"
+    intervals = _INTERVALS if fit.step is None else _UNKNOWN
+    return f"Coefficients are in {units} a unit of the column{shrunk}. {intervals} {_LEVEL}"
+
+
+_INTERVALS = (
+    "Intervals are for the population that the rows are a sample of: they include sampling, with "
+    "errors of equal variance, and the noise for privacy. They are not corrected for the selection."
+)
+_UNKNOWN = "Nothing was released that intervals could be made of."
+_LEVEL = (
+    "The first level of a category is what its other levels are compared with; a missing one "
+    "counts as it, unless it has an indicator."
+)
 
 
 def _scale_noise_lines(release: Release) -> list[str]:
@@ -205,11 +227,8 @@ def _scale_noise_lines(release: Release) -> list[str]:
 def _fit_noise_lines(release: Release) -> list[str]:
     if release.fit is None:
         return []
-    d, deviation = release.fit.entries.d, release.fit.deviation
-    return [
-        f"- Fit: `noisy-moments`, {release.fit.summary}: {d} of them, with a deviation of "
-        f"{deviation:.4g} each, where one row counts from -1 to 1."
-    ]
+    fit = release.fit
+    return [f"- Fit: `{fit.mechanism}`, {fit.summary}: {fit.noise}."]
 
 
 def _fit_clip_lines(release: Release) -> list[str]:

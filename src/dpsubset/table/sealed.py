@@ -125,17 +125,37 @@ class SealedTable:
         """Exact sums of the columns of some features, whose schema is ``part``; the response in a
         scale of its own, as in `read`.
         """
-        names = list(self._schema.feature_names)
-        features = [names.index(name) for name in part.feature_names]
         if self._moments is not None:
-            return _part_of(self._moments, self._schema, features, constant)
+            return _part_of(self._moments, self._schema, self._places(part), constant)
+        return Moments.from_blocks(*self._support(part, progress, images), constant)
+
+    def read_records(
+        self,
+        part: Schema,
+        constant: int,
+        progress: Progress | None = None,
+        images: NDArray[np.int16] | None = None,
+    ) -> NDArray[np.int16]:
+        """The same columns record by record, a row each; the constant and the response last."""
+        digest = Digest.from_records(*self._support(part, progress, images), constant)
+        return np.concatenate([digest.records, digest.response[None]])
+
+    def _places(self, part: Schema) -> list[int]:
+        names = list(self._schema.feature_names)
+        return [names.index(name) for name in part.feature_names]
+
+    def _support(
+        self, part: Schema, progress: Progress | None, images: NDArray[np.int16] | None
+    ) -> tuple[Schema, Iterator[Block]]:
+        """Blocks of some features, and what the door takes them for."""
         assert self._table is not None
+        features = self._places(part)
         whole = self._table.blocks(progress) if self._kept is None else iter(self._kept)
         blocks: Iterator[Block] = ((x[:, features], y) for x, y in whole)
         schema = part
         if images is not None:
             blocks, schema = rescaled(part, blocks, images), rescaled_schema(part)
-        return Moments.from_blocks(schema, blocks, constant)
+        return schema, blocks
 
 
 def _part_of(moments: Moments, schema: Schema, features: list[int], constant: int) -> Moments:

@@ -1,0 +1,97 @@
+"""gaussian-ols: least squares coefficients with Gaussian noise on each.
+
+    theta + N(0, s^2),    s = Delta / sqrt(2 rho),    Delta = 2 sqrt(d) R / (n e)
+
+by Cai, Wang and Zhang 2021, Section 4.3, in scaled units: |y| <= 1, |x_j| <= 1. Delta is how far
+one replaced row moves the coefficients in l2 *if* X'X has no eigenvalue below n e and no residual
+is beyond R. No table has to keep to that: a column that hardly varies is enough to break it. The
+paper has it with high probability, for well-conditioned random designs and up to constants, which
+here are e = 1/8 and R = 2. So the guarantee says what it assumes, and a fit has to be asked for
+with ``allow_unproven``. `proofs/gaussian-ols.md` has the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..exact import sqrt_up_relative
+from ..privacy import noise
+from ..privacy.accounting import rho_for
+from ..privacy.guarantee import PUBLIC_N, Cost, Guarantee
+from .entries import Entries
+
+#: e and R.
+LEAST, RESIDUAL = Fraction(1, 8), 2
+#: What coefficients are rounded to before they get their noise, in scaled units.
+STEP = Fraction(1, 2**40)
+#: What rounding and float64 may move a coefficient by.
+_SLACK = Fraction(1, 2**30)
+#: Largest coefficient, in scaled units: beyond it the grid would pass int64.
+_LARGEST = 2.0**20
+
+ASSUMED = (
+    "this table, and any that differs from it in one row, has columns so different that X'X has no "
+    "eigenvalue below n/8, and no residual beyond twice the half-width of the response's clip: so "
+    "it is with high probability for many independent rows of well-conditioned columns"
+)
+
+
+@dataclass(frozen=True)
+class GaussianOls:
+    """A fit by noise on the coefficients, and what it costs if its assumption holds. Public.
+
+    Attributes
+    ----------
+    epsilon, delta : Fraction
+        What the fit may cost under replace-one neighbours, for one row.
+    """
+
+    epsilon: Fraction
+    delta: Fraction
+
+    name = "gaussian-ols"
+    step = STEP
+
+    @property
+    def rho(self) -> Fraction:
+        """What zero-concentrated privacy the budget pays for."""
+        return rho_for(self.epsilon, self.delta)
+
+    def guarantee(self, *, seeded: bool = False) -> Guarantee:
+        """What the release of the coefficients costs, if the assumption holds."""
+        (relation,) = PUBLIC_N
+        cost = Cost.concentrated(self.rho, self.delta)
+        return Guarantee(relation, {relation: cost}, seeded, ASSUMED)
+
+    def scale(self, d: int, n: int) -> Fraction:
+        """s, in steps, rounded up."""
+        moved = 2 * RESIDUAL / (max(n, 1) * LEAST) + _SLACK
+        return noise.float_scale(sqrt_up_relative(d * moved**2 / (2 * self.rho)) / self.step)
+
+    def draw(self, entries: Entries, sums: Sequence[int], n: int) -> list[int]:
+        """Coefficients with noise, the constant last, in steps."""
+        rounded = np.rint(least_squares(entries, sums, n) / float(self.step))
+        return noise.discrete_gaussian([int(v) for v in rounded], self.scale(entries.m + 1, n))
+
+    def deviation(self, d: int, n: int) -> float:
+        """Of one of d coefficients, in scaled units."""
+        return float(self.scale(d, n) * self.step)
+
+    def summary(self) -> str:
+        """For the privacy statement."""
+        return "least squares coefficients of the selected columns, with Gaussian noise on each"
+
+
+def least_squares(entries: Entries, sums: Sequence[int], n: int) -> NDArray[np.float64]:
+    """Coefficients of the table, in scaled units, the constant last. Private.
+
+    Of columns that are copies of each other, the shortest.
+    """
+    gram, c, _ = entries.moments(sums, n)
+    theta = np.linalg.pinv(gram, rcond=1e-10, hermitian=True) @ c
+    return np.asarray(np.clip(theta, -_LARGEST, _LARGEST))

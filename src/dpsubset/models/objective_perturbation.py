@@ -1,0 +1,169 @@
+"""objective-perturbation: the minimum of an objective with a random slope.
+
+    J(b) = sum of l(o_i, a_i'b) + (ridge / 2) |b|^2 + push'b,    P(push) falls with max |push_j|
+
+After Chaudhuri, Monteleoni and Sarwate 2011 and Kifer, Smith and Thakurta 2012: one record moves
+the slope of the sum by at most Delta in any entry, and its curvature by c |a|^2, which is little
+beside the ridge. That proof is about real numbers and exact minima. This program has neither, and
+pays for the difference with a five hundredth of epsilon, at most:
+
+- the push is drawn on a grid, exactly; whatever lies around a point of the grid moves the minimum
+  by no more than half a `step`;
+- the minimum is found within another half, certified;
+- so what is released is rounded to steps, with noise that hides one step of each coefficient.
+
+`proofs/objective-perturbation.md` has the proof. Losses have bounded slopes by themselves
+(`smooth.py`), so that coefficients need no ball to stay in: the ridge keeps them small.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..exact import ball, upper, working
+from ..privacy import sup_norm
+from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee
+from ..privacy.random import Randomness
+from ..public.layout import STEPS
+from ..public.problem import Neighbours
+from .entries import Entries
+from .minimise import Objective
+from .smooth import Smooth
+
+#: Of epsilon, about: for the curvature. The less, the larger is the ridge.
+CURVATURE_SHARE = Fraction(1, 4)
+#: Of epsilon: for what is not exact.
+ROUNDING_SHARE = Fraction(1, 500)
+#: What coefficients are rounded to, in scaled units.
+STEP = Fraction(1, 2**32)
+#: Largest weight of the noise that hides a step: draws of much less noise would take long.
+_LARGEST_ETA = Fraction(1, 32)
+#: Bits of the logarithm that the price has.
+_BITS = 128
+
+Cells = NDArray[np.int16]
+
+
+@dataclass(frozen=True)
+class ObjectivePerturbation:
+    """A fit by objective perturbation, and what it costs. Public.
+
+    Attributes
+    ----------
+    epsilon : Fraction
+        What the fit may cost under ``neighbours``, for one row.
+    loss : Smooth
+    step : Fraction
+        What coefficients are rounded to; also how far a minimum may be off.
+    weight : Fraction, optional
+        Of the noise that hides a step; by default a public rule of epsilon. Audits by enumeration
+        have other steps and weights.
+    """
+
+    epsilon: Fraction
+    neighbours: Neighbours
+    loss: Smooth
+    step: Fraction = STEP
+    weight: Fraction | None = None
+
+    name = "objective-perturbation"
+
+    @property
+    def ridge_each(self) -> Fraction:
+        """The ridge of a model of one column; one of d columns has d times that."""
+        return self.loss.curvature / (CURVATURE_SHARE * self.epsilon)
+
+    @property
+    def grid(self) -> Fraction:
+        """Where the push lies: a power of two less than L, and at most step times ridge."""
+        grid = self.loss.slope
+        while grid > self.step * self.ridge_each:
+            grid /= 2
+        return grid
+
+    def steps(self, relation: Neighbours) -> int:
+        """How many steps of that grid one record moves the slope by, at most."""
+        moved = self.loss.slope * (2 if relation == "replace-one" else 1)
+        return int(moved / self.grid)
+
+    @property
+    def curvature_cost(self) -> Fraction:
+        """log(1 + c d / ridge), rounded up."""
+        with working(_BITS):
+            return upper(ball(self.loss.curvature / self.ridge_each).log1p())
+
+    @property
+    def rounding_eta(self) -> Fraction:
+        """The weight of the noise on the coefficients, a step: it is paid for twice."""
+        if self.weight is not None:
+            return self.weight
+        return min(self.epsilon * ROUNDING_SHARE / 2, _LARGEST_ETA)
+
+    @property
+    def eta(self) -> Fraction:
+        """The weight of the push, a step of its grid: what is left."""
+        left = self.epsilon - self.curvature_cost - 2 * self.rounding_eta
+        return left / self.steps(self.neighbours)
+
+    def guarantee(self, *, seeded: bool = False) -> Guarantee:
+        """What the release of the coefficients costs, computed from what the draw uses."""
+        # The clip of the response may have been chosen by the number of rows where that is public.
+        covered = PUBLIC_N if self.neighbours == "replace-one" else RELATIONS
+        same = self.curvature_cost + 2 * self.rounding_eta
+        costs = {r: Cost(self.eta * self.steps(r) + same) for r in covered}
+        return Guarantee(self.neighbours, costs, seeded)
+
+    def draw(self, rows: Cells, response: Cells, rng: Randomness) -> list[int]:
+        """Coefficients of the columns of ``rows``, in steps."""
+        d = rows.shape[1]
+        push = sup_norm.draw(d, self.eta, rng)
+        return sup_norm.add_noise(self.rounded(rows, response, push), self.rounding_eta, rng)
+
+    def rounded(self, rows: Cells, response: Cells, push: list[int]) -> list[int]:
+        """The minimum with this push, in steps: what noise is added to. Private."""
+        grid = self.grid
+        moved = tuple(grid * z for z in push)
+        objective = Objective(self.loss, rows, response, self.ridge(len(push)), moved)
+        point = objective.minimum(self.step / 2)
+        # Not `round`, which brings 1/2 and 3/2 to 0 and 2: two steps for a distance of one.
+        return [math.floor(v / self.step + Fraction(1, 2)) for v in point]
+
+    def ridge(self, d: int) -> Fraction:
+        """Of a model of d columns, its constant among them."""
+        return self.ridge_each * d
+
+    def deviation(self, d: int) -> float:
+        """Of an entry of the push, where the slope of one record is between -1 and 1."""
+        return sup_norm.deviation(d, self.eta) * float(self.grid / self.loss.slope)
+
+    def summary(self) -> str:
+        """For the privacy statement."""
+        loss = {
+            "least-squares": "squares of residuals (lines beyond "
+            f"{float(self.loss.slope):g} times the half-width of the clip)",
+            "logistic": "the logistic loss",
+            "hinge": "the hinge loss, rounded off around its kink",
+        }[self.loss.name]
+        return (
+            f"coefficients of the selected columns, the minimum of {loss} with a ridge and a "
+            "random slope, whose probability falls with its largest entry"
+        )
+
+
+def margins(entries: Entries, cells: Cells, loss: Smooth) -> tuple[Cells, Cells]:
+    """Rows a_i and responses o_i of a fit, from columns behind the door, the response last."""
+    kept = cells[[*entries.places, -2]].astype(np.int32)
+    for a, column in enumerate(entries.columns):
+        if column.kind != "value":  # 0 or S becomes -S or S
+            kept[a] = 2 * kept[a] - STEPS
+    response = cells[-1].astype(np.int32)
+    if loss.labels:
+        # The sign of the response, and 1 for 0.
+        kept = np.where(response < 0, -kept, kept)
+        response = np.zeros_like(response)
+    return np.ascontiguousarray(kept.T.astype(np.int16)), response.astype(np.int16)

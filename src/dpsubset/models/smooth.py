@@ -1,0 +1,117 @@
+"""Smooth: the losses that objective perturbation can fit, l(o, t), convex in t.
+
+Each has a slope within +-L and a slope that moves by at most c a unit of t, everywhere:
+
+============== =========================================== ====== === ====================
+loss           l                                           L      c   t is
+============== =========================================== ====== === ====================
+least squares  r^2 / 2 for |r| <= L, L |r| - L^2 / 2       1, 3/2 1   x'b, and r = t - y
+               beyond
+logistic       log(1 + exp(-t))                            1      1/4 the margin y x'b
+hinge          0 for t >= 3/2, (3/2 - t)^2 / 2 down to     1      1   the margin y x'b
+               t = 1/2, and 1 - t below
+============== =========================================== ====== === ====================
+
+No privacy proof of this kind covers a slope without a bound or a kink in the loss. So squares of
+residuals go on as lines beyond L: 1, the half-width of the response's clip, where few are; for
+labels, -1 and 1, a rare one of which has residuals up to 2, it is 3/2 (docs/model.md has the
+measurements). And the hinge is rounded off around its kink. `proofs/objective-perturbation.md` says
+what is needed.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from ..exact import ball
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """What a fit has to know of a loss. Public.
+
+    Attributes
+    ----------
+    name : str
+    labels : bool
+        Whether t is a margin; then o is 0.
+    slope, curvature : Fraction
+        L and c.
+    """
+
+    name: str
+    labels: bool
+    slope: Fraction
+    curvature: Fraction
+
+    @abstractmethod
+    def floats(self, o: Floats, t: Floats) -> tuple[Floats, Floats, Floats]:
+        """Value, slope and curvature of each row."""
+
+    @abstractmethod
+    def balls(self, o: flint.arb, t: flint.arb) -> tuple[flint.arb, flint.arb]:
+        """Value and slope of one row: balls that hold them."""
+
+
+class _LeastSquares(Smooth):
+    def floats(self, o: Floats, t: Floats) -> tuple[Floats, Floats, Floats]:
+        r, most = t - o, float(self.slope)
+        slope = np.clip(r, -most, most)
+        return slope * (r - slope / 2), slope, (np.abs(r) <= most).astype(np.float64)
+
+    def balls(self, o: flint.arb, t: flint.arb) -> tuple[flint.arb, flint.arb]:
+        r, most = t - o, ball(self.slope)
+        slope = r.max(-most).min(most)
+        return slope * (r - slope / 2), slope
+
+
+class _Logistic(Smooth):
+    def floats(self, o: Floats, t: Floats) -> tuple[Floats, Floats, Floats]:
+        small = np.exp(-np.abs(t))
+        value = np.log1p(small) + np.maximum(-t, 0.0)
+        slope = -np.where(t < 0.0, 1.0, small) / (1.0 + small)
+        return value, slope, small / (1.0 + small) ** 2
+
+    def balls(self, o: flint.arb, t: flint.arb) -> tuple[flint.arb, flint.arb]:
+        if t >= 0:
+            small = (-t).exp()
+            return small.log1p(), -small / (1 + small)
+        large = t.exp()  # also where the sign of t is not certain
+        return large.log1p() - t, -1 / (1 + large)
+
+
+class _Hinge(Smooth):
+    def floats(self, o: Floats, t: Floats) -> tuple[Floats, Floats, Floats]:
+        below = 1.5 - t
+        slope = np.clip(below, 0.0, 1.0)
+        inside = ((below >= 0.0) & (below <= 1.0)).astype(np.float64)
+        return slope * (below - slope / 2), -slope, inside
+
+    def balls(self, o: flint.arb, t: flint.arb) -> tuple[flint.arb, flint.arb]:
+        below = flint.arb(3) / 2 - t
+        slope = below.max(flint.arb(0)).min(flint.arb(1))
+        return slope * (below - slope / 2), -slope
+
+
+LEAST_SQUARES: Smooth = _LeastSquares("least-squares", False, Fraction(1), Fraction(1))
+LOGISTIC: Smooth = _Logistic("logistic", True, Fraction(1), Fraction(1, 4))
+HINGE: Smooth = _Hinge("hinge", True, Fraction(1), Fraction(1))
+#: Of labels as -1 and 1.
+LABEL_SQUARES: Smooth = _LeastSquares("least-squares", False, Fraction(3, 2), Fraction(1))
+
+
+def smooth(loss: str, labels: bool) -> Smooth:
+    """What is fitted after a selection by this loss, of a response with labels or without.
+
+    What is fitted for least squares is a Huber loss already.
+    """
+    squares = LABEL_SQUARES if labels else LEAST_SQUARES
+    return {"logistic": LOGISTIC, "hinge": HINGE}.get(loss, squares)

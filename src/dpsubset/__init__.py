@@ -6,11 +6,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .errors import ArgumentError, DpsubsetError, SchemaError, SearchLimitError, TableError
+    from .errors import (
+        ArgumentError,
+        BudgetExceeded,
+        DpsubsetError,
+        LedgerError,
+        SchemaError,
+        SearchLimitError,
+        TableError,
+    )
     from .estimates.means import private_mean, sparse_mean
     from .estimates.regression import sparse_regression
     from .estimators import PrivateSubsetSelector
     from .fitting import fit, price_fit
+    from .ledger.ledger import Ledger
     from .mechanisms import MECHANISMS, Mechanism
     from .models.rule import FitRule
     from .optimum import best_in_bucket, best_subset, top_supports
@@ -35,10 +44,13 @@ __version__ = "0.1.0"
 _HOMES = {
     "ArgumentError": "errors",
     "Bounds": "public.schema",
+    "BudgetExceeded": "errors",
     "DpsubsetError": "errors",
     "FitRule": "models.rule",
     "Estimate": "release.estimate",
     "Guarantee": "privacy.guarantee",
+    "Ledger": "ledger.ledger",
+    "LedgerError": "errors",
     "MECHANISMS": "mechanisms",
     "Mechanism": "mechanisms",
     "Model": "release.model",
@@ -76,10 +88,13 @@ __all__ = [
     "MECHANISMS",
     "ArgumentError",
     "Bounds",
+    "BudgetExceeded",
     "DpsubsetError",
     "Estimate",
     "FitRule",
     "Guarantee",
+    "Ledger",
+    "LedgerError",
     "Mechanism",
     "Model",
     "Moments",

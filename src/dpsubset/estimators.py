@@ -22,6 +22,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .errors import ArgumentError, TableError
+from .ledger.spending import LedgerLike
 from .mechanisms import Mechanism
 from .public.design import Design
 from .public.response_scale import ResponseScale
@@ -62,7 +63,8 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Public description of the columns. A frame's columns are found by name, and those that the
         schema does not declare are never selected; an array has the schema's features in order.
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge, \
-intercept, neighbours, sensitivity, response_scale, always_include, seed, node_limit, time_limit
+intercept, neighbours, sensitivity, response_scale, always_include, seed, node_limit, time_limit, \
+ledger
         As in :func:`dpsubset.select`.
 
     Attributes
@@ -102,6 +104,7 @@ intercept, neighbours, sensitivity, response_scale, always_include, seed, node_l
         seed: int | None = None,
         node_limit: int | None = None,
         time_limit: float | None = None,
+        ledger: LedgerLike = None,
     ) -> None:
         self.k = k
         self.epsilon = epsilon
@@ -125,6 +128,7 @@ intercept, neighbours, sensitivity, response_scale, always_include, seed, node_l
         self.seed = seed
         self.node_limit = node_limit
         self.time_limit = time_limit
+        self.ledger = ledger
 
     def fit(self, X: Any, y: Any = None) -> PrivateSubsetSelector:
         """Make one release from X and y. Costs epsilon.

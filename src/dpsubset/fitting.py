@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from .errors import ArgumentError
+from .ledger.spending import LedgerLike, debited
 from .mechanisms import Outcome
 from .mechanisms import mechanism as find_mechanism
 from .models.entries import Entries, of_support
@@ -30,7 +31,7 @@ from .public.stated import state, takes
 from .release.fitted import ReleasedFit, model_of, units_of
 from .release.model import Model
 from .release.release import Release
-from .selection import Price, draw_support, make_release, priced
+from .selection import Price, draw_support, event_of, make_release, priced
 from .table.door import STEPS
 from .table.sealed import SealedTable
 from .table.sources import Progress
@@ -112,6 +113,7 @@ def fit(
     epsilon: float | Fraction | Decimal,
     rule: FitRule | None = None,
     progress: Progress | None = None,
+    ledger: LedgerLike = None,
     **asked: Unpack[SelectionArguments],
 ) -> Release:
     """Select k variables and fit a linear model on them, under differential privacy.
@@ -133,6 +135,9 @@ def fit(
         How much of epsilon the fit takes, and how wide it clips the response.
     progress : callable, optional
         Called with the fraction of the work done so far.
+    ledger : path, URL or Ledger, optional
+        Where the cost of everything together is debited before a value is read; as for
+        :func:`dpsubset.select`.
 
     Returns
     -------
@@ -149,16 +154,19 @@ def fit(
     def price(selection: Plan) -> Guarantee:
         return planned.with_selection(selection).price()
 
-    drawn = draw_support(planned.selection, table, rng, progress, price, passes=3)
-    planned = planned.with_selection(drawn.planned)
-    fitted = None
-    if drawn.outcome is not None:
-        told = None if progress is None else lambda f: progress((2 + f) / 3)
-        fitted = _fitted(planned, table, rng, drawn.outcome, drawn.scale, told)
-    guarantee = planned.price()
-    model = None if fitted is None else _model(planned, fitted, str(guarantee))
-    release = make_release(drawn.planned, guarantee, drawn.outcome, drawn.scale, {})
-    return replace(release, model=model, fit=fitted)
+    with debited(ledger, lambda: event_of("fit", planned.selection, price)) as debit:
+        drawn = draw_support(
+            planned.selection, table, rng, progress, lambda p: debit.checked(price(p)), passes=3
+        )
+        settled = planned.with_selection(drawn.planned)
+        fitted = None
+        if drawn.outcome is not None:
+            told = None if progress is None else lambda f: progress((2 + f) / 3)
+            fitted = _fitted(settled, table, rng, drawn.outcome, drawn.scale, told)
+        guarantee = settled.price()
+        model = None if fitted is None else _model(settled, fitted, str(guarantee))
+        release = make_release(drawn.planned, guarantee, drawn.outcome, drawn.scale, {})
+        return debit.signed(replace(release, model=model, fit=fitted))
 
 
 def _fitted(

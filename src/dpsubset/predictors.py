@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .errors import ArgumentError
 from .estimators import as_declared, checked, mask, rectangle
 from .fitting import fit
+from .ledger.spending import LedgerLike
 from .mechanisms import Mechanism
 from .models.rule import FitRule
 from .public.response_scale import ResponseScale
@@ -58,6 +59,7 @@ class _Predictor(BaseEstimator):  # type: ignore[misc]
         seed: int | None = None,
         node_limit: int | None = None,
         time_limit: float | None = None,
+        ledger: LedgerLike = None,
     ) -> None:
         self.k = k
         self.epsilon = epsilon
@@ -81,6 +83,7 @@ class _Predictor(BaseEstimator):  # type: ignore[misc]
         self.seed = seed
         self.node_limit = node_limit
         self.time_limit = time_limit
+        self.ledger = ledger
 
     #: Whether the response has labels.
     _of_labels = False
@@ -169,7 +172,8 @@ class PrivateSubsetRegressor(RegressorMixin, _Predictor):  # type: ignore[misc]
     rule : FitRule, optional
         How much of epsilon the coefficients take, and how wide the response is clipped for them.
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge, \
-neighbours, sensitivity, response_scale, always_include, seed, node_limit, time_limit
+neighbours, sensitivity, response_scale, always_include, seed, node_limit, time_limit, \
+ledger
         As in :func:`dpsubset.select`.
 
     Attributes

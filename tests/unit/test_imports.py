@@ -72,6 +72,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "privacy.noise": {"exact"},
     "privacy.accounting": {"exact"},
     "privacy.guarantee": {"public.problem", "privacy.sensitivity", "privacy.accounting"},
+    # What was spent, and where that is kept. It knows costs, and nothing of what was released.
+    "ledger": {"arguments", "public.problem", "privacy.accounting", "privacy.guarantee"},
     "privacy.scale": {"arguments", "public.problem", "privacy.guarantee", "privacy.random"},
     "privacy.sup_norm": {"privacy.random"},
     "public.response_scale": {"arguments", "privacy.scale"},
@@ -93,7 +95,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "release": BASE
     | MODEL
     | ENGINE
-    | {"mechanisms", "models", "privacy.guarantee", "privacy.scale", "table.sources", "text"},
+    | {"mechanisms", "models", "privacy.guarantee", "privacy.scale", "table.sources", "text"}
+    | {"ledger"},
     # What is asked of a table, public; and the table itself, private.
     "public.stated": BASE | MODEL | ENGINE | {"table.sources"},
     "table.sealed": BASE | MODEL | {"table.sources", "table.response"},
@@ -107,13 +110,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     | ENGINE
     | SCALE
     | {"table.sources", "table.types", "public.stated", "table.sealed", "public.plan"}
-    | {"privacy.guarantee", "mechanisms", "release"},
+    | {"privacy.guarantee", "mechanisms", "release", "ledger"},
     "fitting": BASE
     | MODEL
     | ENGINE
     | SCALE
     | {"table.sources", "public.stated", "table.sealed", "public.plan", "privacy.guarantee"}
-    | {"mechanisms", "models", "release", "selection"},
+    | {"mechanisms", "models", "release", "selection", "ledger"},
     "suggestion": BASE
     | {"public.problem", "public.plan", "public.suggested", "table.sources"}
     | {
@@ -123,6 +126,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "privacy.guarantee",
         "privacy.scale",
         "release",
+        "ledger",
     },
     "estimates": BASE
     | MODEL
@@ -136,7 +140,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "table.histograms",
     }
     | {"privacy.random", "privacy.noise", "privacy.accounting", "privacy.guarantee"}
-    | {"privacy.scale", "release"},
+    | {"privacy.scale", "release", "ledger"},
     # Cross-checks of the search: nothing that releases may ask them.
     "solvers": BASE | MODEL | ENGINE,
     "optimum": BASE

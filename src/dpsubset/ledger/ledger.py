@@ -1,0 +1,512 @@
+"""Ledger: the budget of one data set, which outlives processes and cannot be overspent.
+
+    ledger = Ledger.create("patients.db", data_set="patients 2024", limit=Limit(Fraction(5)), ...)
+    dpsubset.select(table, schema, k=3, epsilon=1, ledger=ledger)
+
+A debit is on disk before a value is read, and what was released is noted before anybody has it:
+there is no release without its debit. A debit without a release is possible, and counts.
+"""
+
+from __future__ import annotations
+
+import getpass
+import json
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ..arguments import shortest
+from ..errors import ArgumentError, LedgerError
+from ..public.problem import Neighbours
+from .chain import Kind, Row
+from .composition import Accounting, Limit, Totals
+from .entry import Entry, body_of, of_rows, opened
+from .event import Event
+from .receipt import Receipt
+from .replay import History, replay, standing_of
+from .standing import LONGEST_NAME, Declaration, Standing, minute, relation, words
+from .store import PATIENCE, Journal, Store, hidden
+
+HEAD = "dpsubset ledger head 1"
+
+
+class Ledger:
+    """The ledger of a data set, in a file or a database.
+
+    Pickles and copies as its address: estimators with a ledger can be cloned and sent to workers.
+
+    Parameters
+    ----------
+    address : str or Path
+        A SQLite file, or ``postgresql://user@host/database``, with ``#name of the data set`` after
+        it if there are several.
+    actor : str, optional
+        Who spends; by default the name of the account.
+    purpose : str, optional
+        What for; by default what the ledger is for.
+    patience : float
+        Seconds to wait for other processes that write.
+    """
+
+    def __init__(
+        self,
+        address: str | Path,
+        *,
+        actor: str | None = None,
+        purpose: str | None = None,
+        patience: float = PATIENCE,
+        batch: str | None = None,
+    ) -> None:
+        self.address = str(address)
+        self.actor = words(_account() if actor is None else actor, "actor", LONGEST_NAME)
+        self.purpose = None if purpose is None else words(purpose, "purpose")
+        self._patience = patience
+        self._batch = batch
+        self._store = Store(address, patience)
+        self._declaration: Declaration | None = None
+
+    @classmethod
+    def create(
+        cls,
+        address: str | Path,
+        *,
+        data_set: str,
+        owner: str,
+        purpose: str,
+        epsilon: Any = None,
+        delta: Any = 0,
+        rho: Any = None,
+        accounting: Accounting = "concentrated",
+        unit: str = "one row",
+        rows_per_unit: int = 1,
+        neighbours: Neighbours = "replace-one",
+        actor: str | None = None,
+    ) -> Ledger:
+        """Start a ledger.
+
+        Parameters
+        ----------
+        address : str or Path
+            Where: a file that is not there yet, or a database that has no ledger of this data set.
+        data_set, owner, purpose : str
+            Whose budget it is, who answers for it, what it may be spent on.
+        epsilon, delta, rho : number
+            The limit: epsilon, or epsilon and delta, or rho of zero-concentrated privacy.
+        accounting : {"concentrated", "basic"}
+            With a delta: how epsilons and deltas of releases count; see `ledger.composition`.
+        unit, rows_per_unit
+            Whom it protects, as the schemas of the data set say it.
+        neighbours : {"replace-one", "add-remove"}
+            Under which relation costs are counted.
+        actor : str, optional
+            Who opens it.
+        """
+        limit = Limit(
+            None if epsilon is None else _exact(epsilon, "epsilon"),
+            _exact(delta, "delta"),
+            None if rho is None else _exact(rho, "rho"),
+            accounting,
+        )
+        declared = Declaration(data_set, unit, rows_per_unit, relation(neighbours), owner, purpose)
+        ledger = cls(address, actor=actor)
+        now = minute()
+        first = Row.after(
+            None,
+            data_set=data_set,
+            kind="open",
+            entry="",
+            time=now,
+            actor=ledger.actor,
+            body={"declaration": declared.to_dict(), "key": uuid.uuid4().hex},
+            totals=Standing(limit, time=now).to_dict(),
+        )
+        ledger._store.create(data_set, first)
+        ledger._declaration = declared
+        return ledger
+
+    # -- what may be asked -----------------------------------------------------------------------
+
+    @property
+    def declaration(self) -> Declaration:
+        """What it is of."""
+        if self._declaration is None:
+            with self._store.reading() as journal:
+                self._declaration = _declared(journal)
+        return self._declaration
+
+    def standing(self) -> Standing:
+        """Limit and sums, as they are now."""
+        with self._store.reading() as journal:
+            return standing_of(journal.last())
+
+    def history(self) -> History:
+        """Everything, checked line by line."""
+        return self._replayed(())[0]
+
+    def entry(self, key: str) -> Entry:
+        """One entry, by its id."""
+        with self._store.reading() as journal:
+            found = of_rows(journal.of_entry(key))
+        if found is None:
+            raise LedgerError(f"the ledger has no entry {key!r}")
+        return found
+
+    def check(self, events: Sequence[Event]) -> tuple[Standing, Standing]:
+        """How it stands, and how it would after these releases; an error if there is no room.
+
+        Spends nothing.
+        """
+        declared, standing = self.declaration, self.standing()
+        if not events:
+            return standing, standing
+        costs = [declared.cost_of(event) for event in events]
+        return standing, standing.debited(costs, declared.data_set)[-1]
+
+    def verify(self, heads: Sequence[Any] = ()) -> History:
+        """Check every line, and that the ledger goes on from heads that were exported before.
+
+        Parameters
+        ----------
+        heads : sequence of mappings
+            What :meth:`head` gave at earlier times.
+        """
+        known = [_head(facts) for facts in heads]
+        history, found = self._replayed([number for _, number, _ in known])
+        for key, number, hash in known:
+            if key != history.key:
+                raise LedgerError("the exported head is of another ledger")
+            if number > history.sequence:
+                raise LedgerError(
+                    f"the ledger ends at line {history.sequence}, but line {number} was exported: "
+                    "it was cut off, or an older copy was put in its place"
+                )
+            if found[number] != hash:
+                raise LedgerError(
+                    f"line {number} of the ledger is another one than was exported: it was "
+                    "rewritten"
+                )
+        return history
+
+    def head(self) -> dict[str, Any]:
+        """Number and hash of the last line, with the sums: to be kept elsewhere."""
+        history = self.history()
+        return {
+            "format": HEAD,
+            "data_set": history.declaration.data_set,
+            "ledger": history.key,
+            "sequence": history.sequence,
+            "hash": history.hash,
+            "standing": history.standing.to_dict(),
+            "entries": len(history.entries),
+        }
+
+    # -- what changes it -------------------------------------------------------------------------
+
+    def reserve(self, event: Event, key: str | None = None) -> Entry:
+        """Debit a release that has not begun. The same key and event once more is no new debit."""
+        (found,) = self.reserve_all([event], None if key is None else [key])
+        return found
+
+    def reserve_all(
+        self, events: Sequence[Event], keys: Sequence[str] | None = None, claim: str = ""
+    ) -> list[Entry]:
+        """Debit several releases, or none of them if there is no room for all.
+
+        ``claim`` says that reading begins, and who reads: such entries never become void.
+        """
+        fresh = keys is None
+        keys = [uuid.uuid4().hex for _ in events] if keys is None else list(keys)
+        for key in keys:
+            words(key, "the key of an entry", LONGEST_NAME)
+        if len(set(keys)) < len(keys) or len(keys) != len(events):
+            raise ArgumentError("every entry has a key of its own")
+
+        def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
+            known = {key: None if fresh else of_rows(journal.of_entry(key)) for key in keys}
+            new = []
+            for key, event in zip(keys, events, strict=True):
+                entry = known[key]
+                if entry is None:
+                    new.append((key, event))
+                elif entry.event != event or entry.claim != claim or not entry.counts:
+                    raise LedgerError(
+                        f"the ledger has an entry {key!r} already, of another release or past its "
+                        "reservation: take another key"
+                    )
+            standing = standing_of(last).at(minute())
+            costs = [declared.cost_of(event) for _, event in new]
+            after = standing.debited(costs, declared.data_set) if new else []
+            purpose = self.purpose or declared.purpose
+            rows = []
+            for (key, event), then in zip(new, after, strict=True):
+                body = {"event": event.to_dict(), "purpose": purpose, "claim": claim}
+                last = self._row(last, "reserve", key, body, then, then.time)
+                rows.append(last)
+            return rows
+
+        rows = {row.entry: row for row in self._append(lines)}
+        return [
+            opened(rows[key], standing_of(rows[key]).epoch) if key in rows else self.entry(key)
+            for key in keys
+        ]
+
+    def begin(self, event: Event) -> Receipt:
+        """Debit a release whose values will be read now, or claim one that was reserved for it.
+
+        A debit that is claimed counts for ever, and allows one draw.
+        """
+        if self._batch is None:
+            claim = uuid.uuid4().hex
+            (entry,) = self.reserve_all([event], claim=claim)
+            return self._receipt(entry)
+        return self._receipt(self._claim(event, self._batch))
+
+    def release(self, receipt: Receipt, sha256: str) -> None:
+        """Note what was released under an entry, before anybody has it."""
+        self._end(receipt, "release", {"sha256": sha256})
+
+    def lose(self, receipt: Receipt) -> None:
+        """Note that an entry ended without a release. It counts as spent."""
+        self._end(receipt, "lose", {})
+
+    def void(self, key: str, *, reason: str, name: str | None = None) -> Entry:
+        """Take back a debit for which no value was read; an error for all others.
+
+        Parameters
+        ----------
+        key : str
+            The entry's id.
+        reason, name : str
+            Why, and who says so; both stay in the ledger.
+        """
+        words(reason, "the reason")
+
+        def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
+            found = journal.of_entry(key)
+            entry = of_rows(found)
+            if entry is None:
+                raise LedgerError(f"the ledger has no entry {key!r}")
+            if entry.state != "reserved":
+                told = {
+                    "void": "it is void already",
+                    "reading": "values may have been read for it, whatever came of that",
+                    "lost": "values may have been read for it, and how it ended can depend on them",
+                    "released": "it was released",
+                }[entry.state]
+                raise LedgerError(f"entry {key!r} stays as it is: {told}")
+            epoch = standing_of(found[0]).epoch
+            standing = standing_of(last).at(minute())
+            standing = standing.credited(declared.cost_of(entry.event), epoch)
+            return [self._row(last, "void", key, {"reason": reason}, standing, standing.time, name)]
+
+        self._append(lines)
+        return self.entry(key)
+
+    def refresh(self, *, reason: str, name: str | None = None) -> None:
+        """Start from nothing, since the rows are new ones; the reason stays in the ledger.
+
+        Sums of the whole life go on, and are always shown beside.
+        """
+        words(reason, "the reason why the rows are new")
+        self._note("refresh", {"reason": reason}, lambda standing: standing.refreshed(), name)
+
+    def change_limit(
+        self,
+        *,
+        reason: str,
+        name: str | None = None,
+        epsilon: Any = None,
+        delta: Any = 0,
+        rho: Any = None,
+        accounting: Accounting = "concentrated",
+    ) -> None:
+        """Another limit, which must not be below what is spent; the reason stays in the ledger."""
+        words(reason, "the reason for another limit")
+        limit = Limit(
+            None if epsilon is None else _exact(epsilon, "epsilon"),
+            _exact(delta, "delta"),
+            None if rho is None else _exact(rho, "rho"),
+            accounting,
+        )
+
+        def settle(standing: Standing) -> Standing:
+            if not limit.admits(standing.current):
+                raise LedgerError("more than this limit is spent already")
+            return replace(standing, limit=limit)
+
+        self._note("limit", {"reason": reason, "limit": limit.to_dict()}, settle, name)
+
+    # -- the parts of these ----------------------------------------------------------------------
+
+    def _append(self, lines: Callable[[Journal, Row, Declaration], list[Row]]) -> list[Row]:
+        """Add the lines that a function makes of the last one, in one transaction."""
+        with self._store.writing() as journal:
+            if self._declaration is None:
+                self._declaration = _declared(journal)
+            rows = lines(journal, journal.last(), self._declaration)
+            journal.add(rows)
+        return rows
+
+    def _row(
+        self,
+        last: Row,
+        kind: Kind,
+        entry: str,
+        body: dict[str, Any],
+        standing: Standing,
+        time: str = "",
+        name: str | None = None,
+    ) -> Row:
+        actor = self.actor if name is None else words(name, "name", LONGEST_NAME)
+        return Row.after(
+            last,
+            data_set=last.data_set,
+            kind=kind,
+            entry=entry,
+            time=time,
+            actor=actor,
+            body=body,
+            totals=standing.to_dict(),
+        )
+
+    def _note(
+        self,
+        kind: Kind,
+        body: dict[str, Any],
+        settle: Callable[[Standing], Standing],
+        name: str | None,
+    ) -> None:
+        def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
+            standing = settle(standing_of(last).at(minute()))
+            return [self._row(last, kind, "", body, standing, standing.time, name)]
+
+        self._append(lines)
+
+    def _end(self, receipt: Receipt, kind: Kind, body: dict[str, Any]) -> None:
+        def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
+            entry = of_rows(journal.of_entry(receipt.entry))
+            if entry is None or entry.state != "reading" or entry.claim != receipt.claim:
+                raise LedgerError(
+                    f"entry {receipt.entry!r} of the ledger is not open for this release: nothing "
+                    "is released"
+                )
+            return [self._row(last, kind, receipt.entry, body, standing_of(last))]
+
+        self._append(lines)
+
+    def _claim(self, event: Event, batch: str) -> Entry:
+        """Take one of the entries that were reserved together for releases like this."""
+        taken: list[str] = []
+
+        def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
+            by_entry: dict[str, list[Row]] = {}
+            for row in journal.of_batch(batch):
+                by_entry.setdefault(row.entry, []).append(row)
+            for key, rows in by_entry.items():
+                entry = of_rows(rows)
+                if entry is not None and entry.state == "reserved" and entry.event == event:
+                    taken.append(key)
+                    body = {"claim": uuid.uuid4().hex}
+                    return [self._row(last, "read", key, body, standing_of(last))]
+            raise LedgerError(
+                "nothing is left of what was reserved for releases like this one: fit once more "
+                "within a reservation, or with the ledger itself"
+            )
+
+        self._append(lines)
+        return self.entry(taken[0])
+
+    def _receipt(self, entry: Entry) -> Receipt:
+        with self._store.reading() as journal:
+            declared = self._declaration or _declared(journal)
+            (row,) = [row for row in journal.of_entry(entry.id) if row.kind == "reserve"]
+            key = str(body_of(journal.first(), {"declaration", "key"})["key"])
+        after = standing_of(row)
+        cost = declared.cost_of(entry.event)
+        return Receipt(
+            declared, key, entry, after.limit, after.current - cost, after.lifetime - cost, cost
+        )
+
+    def _replayed(self, marks: Sequence[int]) -> tuple[History, dict[int, str]]:
+        with self._store.reading() as journal:
+            history, found = replay(journal.all(), marks)
+            if (history.sequence, history.hash) != (journal.sequence, journal.hash):
+                raise LedgerError(
+                    f"the ledger's last line is {history.sequence}, but it says that it has "
+                    f"{journal.sequence}: lines at its end are missing or were changed"
+                )
+            if journal.others():
+                raise LedgerError("the ledger holds lines of a data set that has none")
+        return history, found
+
+    def close(self) -> None:
+        """Let go of connections; the ledger can be used again."""
+        self._store.close()
+
+    def __repr__(self) -> str:
+        return f"Ledger({hidden(self.address)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.address, self.actor, self.purpose, self._patience, self._batch)
+
+    def __deepcopy__(self, memo: Any) -> Ledger:
+        return self  # scikit-learn copies parameters
+
+    def of_batch(self, batch: str | None) -> Ledger:
+        """The same ledger, whose debits are those that were reserved together."""
+        return _restored(self.address, self.actor, self.purpose, self._patience, batch)
+
+
+def _restored(
+    address: str, actor: str, purpose: str | None, patience: float, batch: str | None
+) -> Ledger:
+    return Ledger(address, actor=actor, purpose=purpose, patience=patience, batch=batch)
+
+
+def _declared(journal: Journal) -> Declaration:
+    facts = body_of(journal.first(), {"declaration", "key"})
+    return Declaration.from_dict(facts["declaration"])
+
+
+def _account() -> str:
+    name = ""
+    with suppress(Exception):  # an account without a name
+        name = getpass.getuser()
+    return name if name.strip() and name.isprintable() else "unknown"
+
+
+def _exact(value: Any, what: str) -> Fraction:
+    found = shortest(value)
+    if found is None:
+        raise ArgumentError(f"{what} must be a finite number")
+    return found
+
+
+def _head(facts: Any) -> tuple[str, int, str]:
+    wrong = LedgerError("this is no exported head of a ledger")
+    if not isinstance(facts, dict) or facts.get("format") != HEAD:
+        raise wrong
+    key, number, hash = facts.get("ledger"), facts.get("sequence"), facts.get("hash")
+    if not isinstance(key, str) or not isinstance(hash, str) or not isinstance(number, int):
+        raise wrong
+    if number < 1:
+        raise wrong
+    return key, number, hash
+
+
+def read_head(path: str | Path) -> dict[str, Any]:
+    """An exported head, from its file."""
+    try:
+        facts: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        raise LedgerError("the exported head cannot be read") from None
+    _head(facts)
+    found: dict[str, Any] = facts
+    return found
+
+
+__all__ = ["Ledger", "Limit", "Totals", "read_head"]

@@ -1,0 +1,389 @@
+"""Where a journal is kept: a SQLite file, or PostgreSQL by URL. One line after another.
+
+`Store.writing` is a transaction that nobody else's can overlap: on SQLite ``BEGIN IMMEDIATE``, on
+PostgreSQL a lock on the data set's row. What it has added is on disk when it ends (write-ahead log
+with synchronous FULL; synchronous_commit on), or not at all. Errors of the database become
+`LedgerError`, in words.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, String, bindparam, create_engine, event, or_, select
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError as BadURL
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+
+from ..errors import ArgumentError, LedgerError
+from . import tables
+from .chain import Row
+from .tables import JOURNAL, LEDGERS
+
+#: Seconds that a transaction waits for another process before it gives up.
+PATIENCE = 30.0
+
+#: Longest pause between two tries, in seconds: SQLite's own grow to a tenth.
+_PAUSE = 0.004
+
+_ONE_FILE = "a ledger is one file, for one data set"
+
+#: An application's mark in the head of a SQLite file ("dpsl").
+_MARK = 0x6470736C
+
+
+class Store:
+    """The journal of one data set.
+
+    Parameters
+    ----------
+    address : str or Path
+        A SQLite file, or a URL: ``postgresql://user@host/database``. With several data sets in one
+        database, ``#name`` after it says which.
+    patience : float
+        Seconds to wait for other processes.
+    """
+
+    def __init__(self, address: str | Path, patience: float = PATIENCE) -> None:
+        self._url, self._name = parse(address)
+        self.address = str(address)
+        self._patience = patience
+        self._engines: dict[tuple[int, bool], Engine] = {}
+        self._known = False  # that its tables are of the present version
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is SQLite."""
+        return self._url.get_backend_name() == "sqlite"
+
+    @property
+    def _path(self) -> Path:
+        assert self._url.database is not None
+        return Path(self._url.database)
+
+    def create(self, data_set: str, first: Row) -> None:
+        """Start a journal with its first line; one that is there already is left alone."""
+        if self._name not in (None, data_set):
+            raise ArgumentError("the address names another data set than the one declared")
+        if self.is_file and self._path.exists():
+            raise ArgumentError(f"{self._path} exists already: {_ONE_FILE}")
+        with self._transaction(new=True) as connection:
+            tables.migrate(connection)
+            if self.is_file and connection.execute(select(LEDGERS)).first():
+                raise ArgumentError(f"{self._path} was made at the same moment: {_ONE_FILE}")
+            facts = {"data_set": data_set, "sequence": 1, "hash": first.hash}
+            try:
+                connection.execute(LEDGERS.insert().values(**facts))
+            except IntegrityError:
+                raise ArgumentError(
+                    f"there is a ledger of {data_set!r} in this database already"
+                ) from None
+            connection.execute(JOURNAL.insert().values(**first.to_dict()))
+        self._name = data_set
+
+    @contextmanager
+    def writing(self) -> Iterator[Journal]:
+        """A transaction that adds lines, alone."""
+        with self._transaction() as connection:
+            yield self._journal(connection, lock=True)
+
+    @contextmanager
+    def reading(self) -> Iterator[Journal]:
+        """A transaction that sees one state of the journal."""
+        with self._transaction(read_only=True) as connection:
+            yield self._journal(connection, lock=False)
+
+    def close(self) -> None:
+        """Let go of connections."""
+        for engine in self._engines.values():
+            engine.dispose()
+        self._engines.clear()
+
+    def _journal(self, connection: Connection, lock: bool) -> Journal:
+        query = _LOCK if lock else _HEAD
+        rows = connection.execute(query, {"name": self._name}).all()
+        if len(rows) != 1:
+            if self._name is not None or not rows:
+                raise LedgerError(
+                    "there is no ledger of this data set here: 'dpsubset ledger create' makes one"
+                )
+            raise LedgerError(
+                "this database has ledgers of several data sets: write #NAME after its address"
+            )
+        head = rows[0]
+        self._name = str(head.data_set)
+        return Journal(connection, self._name, int(head.sequence), str(head.hash))
+
+    # -- transactions ----------------------------------------------------------------------------
+
+    @contextmanager
+    def _transaction(self, *, new: bool = False, read_only: bool = False) -> Iterator[Connection]:
+        if self.is_file and not new:
+            self._check_file()
+        began = False
+        try:
+            with self._engine(read_only).begin() as connection:
+                if not new and not self._known:
+                    tables.version(connection)
+                    self._known = True
+                began = True
+                yield connection
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            raise LedgerError(_told(error, began and not read_only)) from None
+
+    def _check_file(self) -> None:
+        if not self._path.is_file():
+            raise LedgerError(
+                f"there is no ledger at {self._path}: 'dpsubset ledger create' makes one"
+            )
+
+    def _engine(self, read_only: bool) -> Engine:
+        # A connection must not be shared with a forked process.
+        key = (os.getpid(), read_only)
+        if key not in self._engines:
+            build = self._sqlite if self.is_file else self._postgresql
+            self._engines[key] = build(read_only)
+        return self._engines[key]
+
+    def _sqlite(self, read_only: bool) -> Engine:
+        path, patience = self._path, self._patience
+
+        def connect() -> sqlite3.Connection:
+            mode = "mode=rwc"
+            if read_only:
+                mode = "mode=ro" if _can_share(path) else "mode=ro&immutable=1"
+            target = f"file:{_quoted(path)}?{mode}"
+            connection = sqlite3.connect(
+                target, uri=True, timeout=0, isolation_level=None, check_same_thread=False
+            )
+            if not read_only:
+                _patiently(connection, "PRAGMA journal_mode=WAL", patience)
+                connection.execute("PRAGMA synchronous=FULL")
+                connection.execute(f"PRAGMA application_id={_MARK}")
+            return connection
+
+        engine = create_engine(
+            "sqlite://", creator=connect, poolclass=QueuePool, pool_size=1, max_overflow=8
+        )
+
+        @event.listens_for(engine, "begin")
+        def begin(connection: Connection) -> None:
+            driver: Any = connection.connection.dbapi_connection
+            _patiently(driver, "BEGIN" if read_only else "BEGIN IMMEDIATE", patience)
+
+        return engine
+
+    def _postgresql(self, read_only: bool) -> Engine:
+        wait = max(1, int(1000 * self._patience))
+        options = f"-c synchronous_commit=on -c lock_timeout={wait} -c statement_timeout={wait}"
+        return create_engine(
+            self._url,
+            pool_size=1,
+            max_overflow=8,
+            pool_pre_ping=True,
+            isolation_level="REPEATABLE READ" if read_only else "READ COMMITTED",
+            connect_args={"options": options, "connect_timeout": max(2, int(self._patience))},
+        )
+
+
+# Made once: SQLAlchemy takes longer to put them together than SQLite to run them.
+_NAME = bindparam("name", type_=String)
+_HEAD = select(LEDGERS).where(or_(_NAME.is_(None), LEDGERS.c.data_set == _NAME))
+_LOCK = _HEAD.with_for_update()
+_OF_LEDGER = select(JOURNAL).where(JOURNAL.c.data_set == _NAME).order_by(JOURNAL.c.sequence)
+_OF_NUMBER = _OF_LEDGER.where(JOURNAL.c.sequence == bindparam("value"))
+_OF_ENTRY = _OF_LEDGER.where(JOURNAL.c.entry == bindparam("value"))
+_ADD = JOURNAL.insert()
+_MOVE = (
+    LEDGERS.update()
+    .where(LEDGERS.c.data_set == _NAME)
+    .values(sequence=bindparam("last"), hash=bindparam("digest"))
+)
+
+
+class Journal:
+    """The journal of a data set within a transaction.
+
+    Attributes
+    ----------
+    data_set : str
+    sequence, hash
+        Of the last line, as the table of ledgers has them.
+    """
+
+    def __init__(self, connection: Connection, data_set: str, sequence: int, hash: str) -> None:
+        self._connection = connection
+        self.data_set = data_set
+        self.sequence = sequence
+        self.hash = hash
+
+    def last(self) -> Row:
+        """The last line, which must be the one that the table of ledgers names, and intact."""
+        found = self._rows(_OF_NUMBER, self.sequence)
+        if not found or found[0].hash != self.hash or not found[0].intact:
+            raise LedgerError(
+                "the ledger's last line is missing or was changed: 'dpsubset ledger verify' says "
+                "more. Nothing was spent"
+            )
+        return found[0]
+
+    def first(self) -> Row:
+        """The line that opened it."""
+        found = self._rows(_OF_NUMBER, 1)
+        if not found or not found[0].intact:
+            raise LedgerError("the ledger's first line is missing or was changed")
+        return found[0]
+
+    def of_entry(self, entry: str) -> list[Row]:
+        """All lines of an entry."""
+        return self._rows(_OF_ENTRY, entry)
+
+    def of_batch(self, batch: str) -> list[Row]:
+        """All lines of entries that were reserved together."""
+        return self._rows(
+            _OF_LEDGER.where(JOURNAL.c.entry.startswith(f"{batch}.", autoescape=True))
+        )
+
+    def all(self) -> Iterator[Row]:
+        """All lines in order, however many."""
+        found = self._connection.execution_options(yield_per=1000).execute(
+            _OF_LEDGER, {"name": self.data_set}
+        )
+        for row in found.mappings():
+            yield Row(**row)
+
+    def others(self) -> int:
+        """Lines of data sets that have no ledger."""
+        known = select(LEDGERS.c.data_set)
+        query = select(JOURNAL.c.sequence).where(JOURNAL.c.data_set.not_in(known))
+        return len(self._connection.execute(query).all())
+
+    def add(self, rows: Sequence[Row]) -> None:
+        """Lines after the last."""
+        if not rows:
+            return
+        self._connection.execute(_ADD, [row.to_dict() for row in rows])
+        self.sequence, self.hash = rows[-1].sequence, rows[-1].hash
+        moved = {"name": self.data_set, "last": self.sequence, "digest": self.hash}
+        self._connection.execute(_MOVE, moved)
+
+    def _rows(self, query: Any, value: Any = None) -> list[Row]:
+        asked = (
+            {"name": self.data_set} if value is None else {"name": self.data_set, "value": value}
+        )
+        return [Row(*row) for row in self._connection.execute(query, asked)]
+
+
+def parse(address: str | Path) -> tuple[URL, str | None]:
+    """A URL for the database, and the data set that the address names, if it does."""
+    text = str(address)
+    if not text.strip():
+        raise ArgumentError("a ledger is a file or the URL of a database")
+    if isinstance(address, Path) or "://" not in text:
+        return URL.create("sqlite", database=os.path.abspath(text)), None
+    text, _, name = text.partition("#")
+    try:
+        url = make_url(text)
+    except (BadURL, ValueError):
+        raise ArgumentError("the URL of the ledger cannot be read") from None
+    backend = url.get_backend_name()
+    if backend in ("postgresql", "postgres"):
+        return url.set(drivername="postgresql+psycopg"), name or None
+    if backend == "sqlite" and url.database:
+        database = os.path.abspath(url.database)
+        return URL.create("sqlite", database=database), name or None
+    raise ArgumentError("a ledger is a SQLite file, or PostgreSQL: postgresql://host/database")
+
+
+def hidden(address: str | Path) -> str:
+    """An address without its password."""
+    text = str(address)
+    if "://" not in text:
+        return text
+    url, name = parse(address)
+    return url.render_as_string(hide_password=True) + (f"#{name}" if name else "")
+
+
+def _quoted(path: Path) -> str:
+    from urllib.parse import quote
+
+    return quote(str(path))
+
+
+def _can_share(path: Path) -> bool:
+    """Whether a reader can take part in the write-ahead log: not on read-only media."""
+    log = Path(f"{path}-wal")
+    if log.exists() and log.stat().st_size:
+        return True  # its lines count, so whoever cannot read them fails
+    return os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
+
+
+def _patiently(connection: Any, statement: str, patience: float) -> None:
+    """Run a statement once the database is free. Fair enough, and quicker than SQLite's pauses."""
+    end = time.monotonic() + patience
+    while True:
+        try:
+            connection.execute(statement).fetchall()
+            return
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if not busy or time.monotonic() > end:
+                raise
+        time.sleep(random.uniform(0, _PAUSE))
+
+
+_SQLITE = {
+    sqlite3.SQLITE_ERROR: "it is no ledger, or a damaged one",
+    sqlite3.SQLITE_BUSY: "another process holds it, and did not let go in time",
+    sqlite3.SQLITE_LOCKED: "another connection holds it, and did not let go in time",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_READONLY: "its file or folder is read-only",
+    sqlite3.SQLITE_IOERR: "the disk could not be read or written",
+    sqlite3.SQLITE_CORRUPT: "its file is damaged",
+    sqlite3.SQLITE_NOTADB: "its file is no SQLite database",
+    sqlite3.SQLITE_CANTOPEN: "its file cannot be opened",
+    sqlite3.SQLITE_PERM: "access to its file was refused",
+}
+
+
+def _told(error: Exception, began: bool) -> str:
+    """An error of the database in words. Its own text is left out: it may hold a password."""
+    cause = getattr(error, "orig", error)
+    code = getattr(cause, "sqlite_errorcode", None)
+    lost = isinstance(error, DBAPIError) and error.connection_invalidated
+    reason = "the database refused"
+    if code is not None:
+        reason = _SQLITE.get(code & 0xFF, f"SQLite error {code}")
+    elif (state := getattr(cause, "sqlstate", None)) is not None:
+        reason = _STATES.get(state, _STATES.get(state[:2], f"PostgreSQL error {state}"))
+    elif lost or type(cause).__name__ in ("OperationalError", "InterfaceError"):
+        reason = "the connection to its server failed or was lost"
+    after = (
+        ". Nothing was released. If a debit was being written it may stand: 'dpsubset ledger show' "
+        "tells"
+    )
+    return f"the ledger could not be used: {reason}{after if began else '. Nothing was released'}"
+
+
+_STATES = {
+    "55P03": "another process holds it, and did not let go in time",
+    "57014": "another process holds it, and did not let go in time",
+    "40001": "another process changed it at the same moment: try again",
+    "53100": "the server's disk is full",
+    "25006": "the server is read-only",
+    "42501": "access was refused",
+    "42P01": "there is no ledger here: 'dpsubset ledger create' makes one",
+    "3D000": "there is no such database",
+    "28": "access was refused",
+    "08": "the connection to its server failed or was lost",
+    "57": "the server is shutting down, or ended the connection",
+    "53": "the server is out of resources",
+}

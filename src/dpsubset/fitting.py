@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from .errors import ArgumentError
+from .ledger.event import Event
 from .ledger.spending import LedgerLike, debited
 from .mechanisms import Outcome
 from .mechanisms import mechanism as find_mechanism
@@ -167,6 +168,22 @@ def fit(
         model = None if fitted is None else _model(settled, fitted, str(guarantee))
         release = make_release(drawn.planned, guarantee, drawn.outcome, drawn.scale, {})
         return debit.signed(replace(release, model=model, fit=fitted))
+
+
+@takes(plan, state)
+def event_of_fit(
+    data: Any,
+    schema: Schema | str | Path | None = None,
+    *,
+    k: int,
+    epsilon: float | Fraction | Decimal,
+    rule: FitRule | None = None,
+    **asked: Unpack[SelectionArguments],
+) -> Event:
+    """What a ledger would note of :func:`fit` with these arguments. Reads no value."""
+    planned = plan_fit(data, schema, k=k, epsilon=epsilon, rule=rule, **asked)
+    counted = planned.selection.with_rows(seal(planned.selection, data, asked.get("y")).rows)
+    return event_of("fit", counted, lambda p: planned.with_selection(p).price())
 
 
 def _fitted(

@@ -149,6 +149,21 @@ def select(
         return debit.signed(release)
 
 
+@takes(plan, state)
+def event_of_select(
+    data: Any,
+    schema: Schema | str | Path | None = None,
+    *,
+    k: int,
+    epsilon: float | Fraction | Decimal,
+    **asked: Unpack[SelectionArguments],
+) -> Event:
+    """What a ledger would note of :func:`select` with these arguments. Reads no value."""
+    planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
+    planned = planned.with_rows(seal(planned, data, asked.get("y")).rows)
+    return event_of("select", planned, Plan.price)
+
+
 def event_of(what: str, planned: Plan, price: Callable[[Plan], Guarantee]) -> Event:
     """What a ledger notes of a release, before it is made."""
     if not planned.priced:

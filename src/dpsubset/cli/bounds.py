@@ -11,7 +11,18 @@ import typer
 
 from ..text import visible
 from . import signals
-from .shared import check_apart, fail, guarded, number, red, trouble
+from .shared import (
+    LedgerOption,
+    NoLedgerOption,
+    PurposeOption,
+    check_apart,
+    fail,
+    guarded,
+    ledger_of,
+    number,
+    red,
+    trouble,
+)
 
 bounds_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -78,6 +89,9 @@ def bounds_suggest(
         bool,
         typer.Option("--dry-run", help="Only say what it would cost: spends nothing."),
     ] = False,
+    ledger: LedgerOption = None,
+    no_ledger: NoLedgerOption = False,
+    purpose: PurposeOption = None,
 ) -> None:
     """Release bounds for columns of FILE from private quantiles. Costs epsilon.
 
@@ -87,6 +101,7 @@ def bounds_suggest(
     with guarded():
         budget = number(epsilon, "epsilon")
         check_apart(file, schema, out)
+        book = ledger_of(ledger, no_ledger, purpose)
 
         from ..errors import ArgumentError
         from ..release.bounds import told
@@ -107,7 +122,7 @@ def bounds_suggest(
             return
         with Output(out, replace=force) as output:
             typer.echo(visible(told(planned.price(), "Spending")))
-            released = release_bounds(planned, file)
+            released = release_bounds(planned, file, ledger=book)
             # From here on the budget is spent: the file comes first.
             lost = []
             with signals.held():

@@ -13,7 +13,17 @@ import typer
 from ..text import visible
 from . import signals
 from .select import progress_bar, reserve, show, write
-from .shared import check_apart, fail, guarded, number, trouble
+from .shared import (
+    LedgerOption,
+    NoLedgerOption,
+    PurposeOption,
+    check_apart,
+    fail,
+    guarded,
+    ledger_of,
+    number,
+    trouble,
+)
 from .warmup import telling_of_compilation
 
 if TYPE_CHECKING:
@@ -97,6 +107,9 @@ def fit_command(
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Print the selected names only, one a line.")
     ] = False,
+    ledger: LedgerOption = None,
+    no_ledger: NoLedgerOption = False,
+    purpose: PurposeOption = None,
 ) -> None:
     """Select k variables of FILE and fit a linear model on them, privately. Costs epsilon.
 
@@ -106,6 +119,7 @@ def fit_command(
         budget, chance = number(epsilon, "epsilon"), number(delta, "delta")
         part = None if share is None else number(share, "share")
         check_apart(file, schema, out, model, statement)
+        book = ledger_of(ledger, no_ledger, purpose)
         release_file, model_file, statement_file = (
             reserve(path, force, stack) for path in (out, model, statement)
         )
@@ -133,7 +147,7 @@ def fit_command(
             typer.echo("Nothing was read but the header, and nothing is spent.")
             return
         with telling_of_compilation(quiet), progress_bar(quiet) as progress:
-            release = fit(file, schema, progress=progress, **asked)
+            release = fit(file, schema, progress=progress, ledger=book, **asked)
         # From here on the budget is spent: files come first, and what cannot be written is printed.
         with signals.held():
             unwritten = write(release_file, release.to_json() + "\n")

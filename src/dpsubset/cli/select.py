@@ -13,7 +13,18 @@ import typer
 
 from ..text import visible
 from . import signals
-from .shared import check_apart, fail, guarded, number, red, trouble
+from .shared import (
+    LedgerOption,
+    NoLedgerOption,
+    PurposeOption,
+    check_apart,
+    fail,
+    guarded,
+    ledger_of,
+    number,
+    red,
+    trouble,
+)
 from .warmup import telling_of_compilation
 
 if TYPE_CHECKING:
@@ -147,6 +158,9 @@ def select_command(
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Print the selected names only, one a line.")
     ] = False,
+    ledger: LedgerOption = None,
+    no_ledger: NoLedgerOption = False,
+    purpose: PurposeOption = None,
 ) -> None:
     """Select k variables of FILE privately. Costs epsilon.
 
@@ -159,11 +173,15 @@ def select_command(
          Nothing is spent.
       3: the search passed --node-limit or --time-limit. Nothing is released,
          and epsilon is spent.
+      4: the ledger has no room for this release. Nothing is spent.
+      5: the ledger could not be used, or this release does not belong in it.
+         Nothing is released; the message says if something may be spent.
       128 + n: ended by signal n (130 by ctrl-c).
     """
     with guarded(), ExitStack() as stack:
         budget, chance = number(epsilon, "epsilon"), number(delta, "delta")
         check_apart(file, schema, out, statement)
+        book = ledger_of(ledger, no_ledger, purpose)
         release_file = reserve(out, force, stack)
         statement_file = reserve(statement, force, stack)
 
@@ -199,7 +217,7 @@ def select_command(
             typer.echo("Nothing was read but the header, and nothing is spent.")
             return
         with telling_of_compilation(quiet), progress_bar(quiet) as progress:
-            release = select(file, schema, progress=progress, **asked)
+            release = select(file, schema, progress=progress, ledger=book, **asked)
         # From here on the budget is spent: files come first, and what cannot be written is printed.
         with signals.held():
             unwritten = write(release_file, release.to_json() + "\n")

@@ -11,13 +11,57 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
 
 import typer
 
-from ..errors import ArgumentError, DpsubsetError, SearchLimitError
+from ..errors import (
+    ArgumentError,
+    BudgetExceeded,
+    DpsubsetError,
+    LedgerError,
+    SearchLimitError,
+)
 from ..text import visible
 from . import signals
+
+if TYPE_CHECKING:
+    from ..ledger.spending import LedgerLike
+
+#: Options of every command that spends.
+LedgerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        help="Debit the cost here before a value is read: a file or a URL of 'dpsubset ledger "
+        "create'. If not given: what DPSUBSET_LEDGER names.",
+        metavar="FILE|URL",
+    ),
+]
+NoLedgerOption = Annotated[
+    bool,
+    typer.Option("--no-ledger", help="Debit nowhere, also where DPSUBSET_LEDGER names a ledger."),
+]
+PurposeOption = Annotated[
+    str | None,
+    typer.Option(help="What for: a line for the ledger. If not given: the ledger's own purpose."),
+]
+
+
+def ledger_of(ledger: str | None, no_ledger: bool, purpose: str | None) -> LedgerLike:
+    """The ledger that the options of a command name."""
+    if no_ledger:
+        if ledger is not None or purpose is not None:
+            raise ArgumentError("give --no-ledger alone, or --ledger and --purpose")
+        return False
+    address = ledger or os.environ.get("DPSUBSET_LEDGER") or None
+    if address is None:
+        if purpose is not None:
+            raise ArgumentError("--purpose goes with a ledger")
+        return False
+    from ..ledger.ledger import Ledger
+
+    return Ledger(address, purpose=purpose)
 
 
 def number(text: str, what: str) -> Decimal:
@@ -74,8 +118,8 @@ def red(text: str) -> str:
 def guarded() -> Iterator[None]:
     """End with one line and an exit code.
 
-    2 for a clear error, 3 for a limit of the search, whose budget is spent, 128 and its number for
-    a signal, 1 for the rest.
+    2 for a clear error, 3 for a limit of the search, whose budget is spent, 4 for a ledger without
+    room, 5 for one that cannot be used, 128 and its number for a signal, 1 for the rest.
     """
     try:
         yield
@@ -83,6 +127,10 @@ def guarded() -> Iterator[None]:
         raise
     except SearchLimitError as error:
         fail(str(error), 3)
+    except BudgetExceeded as error:
+        fail(str(error), 4)
+    except LedgerError as error:
+        fail(str(error), 5)
     except DpsubsetError as error:
         fail(str(error), 2)
     except signals.Ended as end:

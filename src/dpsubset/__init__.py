@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from .release.release import Release
     from .research.chains import mixing_steps, traces_not_private
     from .research.cost import cost_of_privacy
+    from .searches import ledger_cost, reserved
     from .selection import Price, price, select, simulate
     from .suggestion import suggest_bounds
     from .table.moments import Moments
@@ -74,7 +75,9 @@ _HOMES = {
     "price": "selection",
     "price_fit": "fitting",
     "cost_of_privacy": "research.cost",
+    "ledger_cost": "searches",
     "private_mean": "estimates.means",
+    "reserved": "searches",
     "select": "selection",
     "simulate": "selection",
     "sparse_mean": "estimates.means",
@@ -114,10 +117,12 @@ __all__ = [
     "best_subset",
     "cost_of_privacy",
     "fit",
+    "ledger_cost",
     "mixing_steps",
     "price",
     "price_fit",
     "private_mean",
+    "reserved",
     "select",
     "simulate",
     "sparse_mean",

@@ -22,7 +22,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .errors import ArgumentError, TableError
-from .ledger.spending import LedgerLike
+from .ledger.spending import LedgerLike, in_force
 from .mechanisms import Mechanism
 from .public.design import Design
 from .public.response_scale import ResponseScale
@@ -129,6 +129,14 @@ ledger
         self.node_limit = node_limit
         self.time_limit = time_limit
         self.ledger = ledger
+
+    def __sklearn_clone__(self) -> Any:
+        """A copy, for a search if there is one: whether its ledger has room for all fits."""
+        if in_force(self.ledger):
+            from .searches import refuse_early
+
+            refuse_early(self)
+        return super().__sklearn_clone__()
 
     def fit(self, X: Any, y: Any = None) -> PrivateSubsetSelector:
         """Make one release from X and y. Costs epsilon.

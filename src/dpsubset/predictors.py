@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .errors import ArgumentError
 from .estimators import as_declared, checked, mask, rectangle
 from .fitting import fit
-from .ledger.spending import LedgerLike
+from .ledger.spending import LedgerLike, in_force
 from .mechanisms import Mechanism
 from .models.rule import FitRule
 from .public.response_scale import ResponseScale
@@ -31,7 +31,7 @@ from .release.model import Model
 from .table.sources.frames import is_frame
 
 
-class _Predictor(BaseEstimator):  # type: ignore[misc]
+class Predictor(BaseEstimator):  # type: ignore[misc]
     """What regressor and classifier share."""
 
     def __init__(
@@ -84,6 +84,14 @@ class _Predictor(BaseEstimator):  # type: ignore[misc]
         self.node_limit = node_limit
         self.time_limit = time_limit
         self.ledger = ledger
+
+    def __sklearn_clone__(self) -> Any:
+        """A copy, for a search if there is one: whether its ledger has room for all fits."""
+        if in_force(self.ledger):
+            from .searches import refuse_early
+
+            refuse_early(self)
+        return super().__sklearn_clone__()
 
     #: Whether the response has labels.
     _of_labels = False
@@ -151,7 +159,7 @@ class _Predictor(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class PrivateSubsetRegressor(RegressorMixin, _Predictor):  # type: ignore[misc]
+class PrivateSubsetRegressor(RegressorMixin, Predictor):  # type: ignore[misc]
     """A linear model on k columns, under differential privacy.
 
     Every ``fit`` is a release and costs epsilon, of scale, selection and coefficients together; the
@@ -204,7 +212,7 @@ ledger
         return tags
 
 
-class PrivateSubsetClassifier(ClassifierMixin, _Predictor):  # type: ignore[misc]
+class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
     """A linear model of two labels on k columns, under differential privacy.
 
     Takes the parameters of :class:`PrivateSubsetRegressor` and has its attributes; labels are

@@ -44,6 +44,8 @@ class Entry:
     reason : str
         Why it is void.
     epoch : int
+    made : Event, optional
+        Of a debit that was reserved first: the release that it was taken for, which costs no more.
     """
 
     id: str
@@ -57,6 +59,7 @@ class Entry:
     claim: str = ""
     release: str = ""
     reason: str = ""
+    made: Event | None = None
 
     @property
     def counts(self) -> bool:
@@ -74,7 +77,7 @@ class Entry:
             "purpose": self.purpose,
             "release_sha256": self.release or None,
             "void_because": self.reason or None,
-            "event": self.event.to_dict(),
+            "event": (self.made or self.event).to_dict(),
         }
 
 
@@ -109,9 +112,11 @@ def opened(row: Row, epoch: int) -> Entry:
 def followed(entry: Entry, row: Row) -> Entry:
     """After one more of its lines; an error if that cannot follow."""
     if row.kind == "read" and entry.state == "reserved":
-        claim = str(body_of(row, {"claim"})["claim"])
-        if claim:
-            return replace(entry, state="reading", claim=claim)
+        facts = body_of(row, {"claim", "event"})
+        if claim := str(facts["claim"]):
+            # What is read for may cost less than was reserved, which stays debited.
+            made = Event.from_dict(facts["event"])
+            return replace(entry, state="reading", claim=claim, made=made)
     elif row.kind == "release" and entry.state == "reading":
         release = str(body_of(row, {"sha256"})["sha256"])
         return replace(entry, state="released", release=release)

@@ -399,8 +399,14 @@ class Ledger:
         self._append(lines)
 
     def _claim(self, event: Event, batch: str) -> Entry:
-        """Take one of the entries that were reserved together for releases like this."""
+        """Take one of the entries that were reserved together, for a release that costs no more."""
         taken: list[str] = []
+        needed = self.declaration.cost_of(event)
+
+        def suits(entry: Entry | None) -> bool:
+            if entry is None or entry.state != "reserved" or entry.event.what != event.what:
+                return False
+            return needed <= self.declaration.cost_of(entry.event)
 
         def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
             by_entry: dict[str, list[Row]] = {}
@@ -408,9 +414,9 @@ class Ledger:
                 by_entry.setdefault(row.entry, []).append(row)
             for key, rows in by_entry.items():
                 entry = of_rows(rows)
-                if entry is not None and entry.state == "reserved" and entry.event == event:
+                if suits(entry):
                     taken.append(key)
-                    body = {"claim": uuid.uuid4().hex}
+                    body = {"claim": uuid.uuid4().hex, "event": event.to_dict()}
                     return [self._row(last, "read", key, body, standing_of(last))]
             raise LedgerError(
                 "nothing is left of what was reserved for releases like this one: fit once more "
@@ -455,6 +461,11 @@ class Ledger:
 
     def __deepcopy__(self, memo: Any) -> Ledger:
         return self  # scikit-learn copies parameters
+
+    @property
+    def in_batch(self) -> bool:
+        """Whether its debits are those that were reserved together."""
+        return self._batch is not None
 
     def of_batch(self, batch: str | None) -> Ledger:
         """The same ledger, whose debits are those that were reserved together."""

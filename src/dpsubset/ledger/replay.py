@@ -106,6 +106,10 @@ def _followed(history: History, row: Row) -> Standing:
         if row.entry not in entries:
             raise LedgerError(f"line {row.sequence} of the ledger is of no entry")
         entry = entries[row.entry] = followed(entries[row.entry], row)
+        if row.kind == "read" and entry.made is not None:
+            reserved = history.declaration.cost_of(entry.event)
+            if not history.declaration.cost_of(entry.made) <= reserved:
+                raise LedgerError(f"line {row.sequence} of the ledger costs more than its debit")
         if row.kind != "void":
             return standing
         return standing.credited(history.declaration.cost_of(entry.event), entry.epoch)

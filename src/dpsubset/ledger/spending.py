@@ -35,6 +35,11 @@ VARIABLE = "DPSUBSET_LEDGER"
 Released = TypeVar("Released", bound=Any)
 
 
+def in_force(ledger: LedgerLike) -> bool:
+    """Whether there is a ledger to debit."""
+    return ledger is not False and (ledger is not None or bool(os.environ.get(VARIABLE)))
+
+
 def opened(ledger: LedgerLike) -> Ledger | None:
     """The ledger that is meant; None if there is none."""
     if ledger is None:

@@ -76,7 +76,11 @@ class Store:
         if self.is_file and self._path.exists():
             raise ArgumentError(f"{self._path} exists already: {_ONE_FILE}")
         with self._transaction(new=True) as connection:
+            if not self.is_file:
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MARK})")
             tables.migrate(connection)
+            if self.is_file:
+                connection.exec_driver_sql(f"PRAGMA application_id={_MARK}")
             if self.is_file and connection.execute(select(LEDGERS)).first():
                 raise ArgumentError(f"{self._path} was made at the same moment: {_ONE_FILE}")
             facts = {"data_set": data_set, "sequence": 1, "hash": first.hash}
@@ -167,7 +171,6 @@ class Store:
             if not read_only:
                 _patiently(connection, "PRAGMA journal_mode=WAL", patience)
                 connection.execute("PRAGMA synchronous=FULL")
-                connection.execute(f"PRAGMA application_id={_MARK}")
             return connection
 
         engine = create_engine(

@@ -182,7 +182,9 @@ def event_of_fit(
 ) -> Event:
     """What a ledger would note of :func:`fit` with these arguments. Reads no value."""
     planned = plan_fit(data, schema, k=k, epsilon=epsilon, rule=rule, **asked)
-    counted = planned.selection.with_rows(seal(planned.selection, data, asked.get("y")).rows)
+    counted = planned.selection
+    if data is not None:
+        counted = counted.with_rows(seal(counted, data, asked.get("y")).rows)
     return event_of("fit", counted, lambda p: planned.with_selection(p).price())
 
 

@@ -160,7 +160,8 @@ def event_of_select(
 ) -> Event:
     """What a ledger would note of :func:`select` with these arguments. Reads no value."""
     planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
-    planned = planned.with_rows(seal(planned, data, asked.get("y")).rows)
+    if data is not None:
+        planned = planned.with_rows(seal(planned, data, asked.get("y")).rows)
     return event_of("select", planned, Plan.price)
 
 

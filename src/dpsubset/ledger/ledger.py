@@ -67,7 +67,7 @@ class Ledger:
         self._patience = patience
         self._batch = batch
         self._store = Store(address, patience)
-        self._declaration: Declaration | None = None
+        self._opening: tuple[Declaration, str] | None = None
 
     @classmethod
     def create(
@@ -113,7 +113,7 @@ class Ledger:
         )
         declared = Declaration(data_set, unit, rows_per_unit, relation(neighbours), owner, purpose)
         ledger = cls(address, actor=actor)
-        now = minute()
+        now, key = minute(), uuid.uuid4().hex
         first = Row.after(
             None,
             data_set=data_set,
@@ -121,11 +121,11 @@ class Ledger:
             entry="",
             time=now,
             actor=ledger.actor,
-            body={"declaration": declared.to_dict(), "key": uuid.uuid4().hex},
+            body={"declaration": declared.to_dict(), "key": key},
             totals=Standing(limit, time=now).to_dict(),
         )
         ledger._store.create(data_set, first)
-        ledger._declaration = declared
+        ledger._opening = declared, key
         return ledger
 
     # -- what may be asked -----------------------------------------------------------------------
@@ -133,10 +133,10 @@ class Ledger:
     @property
     def declaration(self) -> Declaration:
         """What it is of."""
-        if self._declaration is None:
+        if self._opening is None:
             with self._store.reading() as journal:
-                self._declaration = _declared(journal)
-        return self._declaration
+                self._opening = _opening(journal)
+        return self._opening[0]
 
     def standing(self) -> Standing:
         """Limit and sums, as they are now."""
@@ -212,9 +212,15 @@ class Ledger:
         return found
 
     def reserve_all(
-        self, events: Sequence[Event], keys: Sequence[str] | None = None, claim: str = ""
+        self, events: Sequence[Event], keys: Sequence[str] | None = None
     ) -> list[Entry]:
-        """Debit several releases, or none of them if there is no room for all.
+        """Debit several releases, or none of them if there is no room for all."""
+        return [entry for entry, _ in self._reserve(events, keys, "")]
+
+    def _reserve(
+        self, events: Sequence[Event], keys: Sequence[str] | None, claim: str
+    ) -> list[tuple[Entry, Standing]]:
+        """Also how the ledger stands after each.
 
         ``claim`` says that reading begins, and who reads: such entries never become void.
         """
@@ -226,13 +232,15 @@ class Ledger:
             raise ArgumentError("every entry has a key of its own")
 
         def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
-            known = {key: None if fresh else of_rows(journal.of_entry(key)) for key in keys}
-            new = []
+            new: list[tuple[str, Event]] = []
             for key, event in zip(keys, events, strict=True):
-                entry = known[key]
+                rows = [] if fresh else journal.of_entry(key)
+                entry = of_rows(rows)
                 if entry is None:
                     new.append((key, event))
-                elif entry.event != event or entry.claim != claim or not entry.counts:
+                    continue
+                found[key] = rows[0]
+                if entry.event != event or entry.claim != claim or not entry.counts:
                     raise LedgerError(
                         f"the ledger has an entry {key!r} already, of another release or past its "
                         "reservation: take another key"
@@ -241,29 +249,27 @@ class Ledger:
             costs = [declared.cost_of(event) for _, event in new]
             after = standing.debited(costs, declared.data_set) if new else []
             purpose = self.purpose or declared.purpose
-            rows = []
+            added = []
             for (key, event), then in zip(new, after, strict=True):
                 body = {"event": event.to_dict(), "purpose": purpose, "claim": claim}
                 last = self._row(last, "reserve", key, body, then, then.time)
-                rows.append(last)
-            return rows
+                added.append(last)
+            return added
 
-        rows = {row.entry: row for row in self._append(lines)}
-        return [
-            opened(rows[key], standing_of(rows[key]).epoch) if key in rows else self.entry(key)
-            for key in keys
-        ]
+        found: dict[str, Row] = {}
+        found |= {row.entry: row for row in self._append(lines)}
+        after = {key: standing_of(found[key]) for key in keys}
+        return [(opened(found[key], after[key].epoch), after[key]) for key in keys]
 
     def begin(self, event: Event) -> Receipt:
         """Debit a release whose values will be read now, or claim one that was reserved for it.
 
         A debit that is claimed counts for ever, and allows one draw.
         """
-        if self._batch is None:
-            claim = uuid.uuid4().hex
-            (entry,) = self.reserve_all([event], claim=claim)
-            return self._receipt(entry)
-        return self._receipt(self._claim(event, self._batch))
+        if self._batch is not None:
+            return self._claim(event, self._batch)
+        ((entry, after),) = self._reserve([event], None, uuid.uuid4().hex)
+        return self._receipt(entry, after)
 
     def release(self, receipt: Receipt, sha256: str) -> None:
         """Note what was released under an entry, before anybody has it."""
@@ -345,9 +351,9 @@ class Ledger:
     def _append(self, lines: Callable[[Journal, Row, Declaration], list[Row]]) -> list[Row]:
         """Add the lines that a function makes of the last one, in one transaction."""
         with self._store.writing() as journal:
-            if self._declaration is None:
-                self._declaration = _declared(journal)
-            rows = lines(journal, journal.last(), self._declaration)
+            if self._opening is None:
+                self._opening = _opening(journal)
+            rows = lines(journal, journal.last(), self._opening[0])
             journal.add(rows)
         return rows
 
@@ -398,9 +404,9 @@ class Ledger:
 
         self._append(lines)
 
-    def _claim(self, event: Event, batch: str) -> Entry:
+    def _claim(self, event: Event, batch: str) -> Receipt:
         """Take one of the entries that were reserved together, for a release that costs no more."""
-        taken: list[str] = []
+        taken: list[Row] = []
         needed = self.declaration.cost_of(event)
 
         def suits(entry: Entry | None) -> bool:
@@ -415,23 +421,23 @@ class Ledger:
             for key, rows in by_entry.items():
                 entry = of_rows(rows)
                 if suits(entry):
-                    taken.append(key)
                     body = {"claim": uuid.uuid4().hex, "event": event.to_dict()}
-                    return [self._row(last, "read", key, body, standing_of(last))]
+                    line = self._row(last, "read", key, body, standing_of(last))
+                    taken[:] = [*rows, line]
+                    return [line]
             raise LedgerError(
                 "nothing is left of what was reserved for releases like this one: fit once more "
                 "within a reservation, or with the ledger itself"
             )
 
         self._append(lines)
-        return self.entry(taken[0])
+        entry = of_rows(taken)
+        assert entry is not None
+        return self._receipt(entry, standing_of(taken[0]))
 
-    def _receipt(self, entry: Entry) -> Receipt:
-        with self._store.reading() as journal:
-            declared = self._declaration or _declared(journal)
-            (row,) = [row for row in journal.of_entry(entry.id) if row.kind == "reserve"]
-            key = str(body_of(journal.first(), {"declaration", "key"})["key"])
-        after = standing_of(row)
+    def _receipt(self, entry: Entry, after: Standing) -> Receipt:
+        assert self._opening is not None  # or nothing could have been added
+        declared, key = self._opening
         cost = declared.cost_of(entry.event)
         return Receipt(
             declared, key, entry, after.limit, after.current - cost, after.lifetime - cost, cost
@@ -478,9 +484,10 @@ def _restored(
     return Ledger(address, actor=actor, purpose=purpose, patience=patience, batch=batch)
 
 
-def _declared(journal: Journal) -> Declaration:
+def _opening(journal: Journal) -> tuple[Declaration, str]:
+    """What a ledger is of, and its key."""
     facts = body_of(journal.first(), {"declaration", "key"})
-    return Declaration.from_dict(facts["declaration"])
+    return Declaration.from_dict(facts["declaration"]), str(facts["key"])
 
 
 def _account() -> str:

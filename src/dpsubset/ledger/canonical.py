@@ -10,11 +10,14 @@ import hashlib
 import json
 import re
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from ..errors import LedgerError
 
 _RATIONAL = re.compile(r"(0|[1-9][0-9]*)(/[1-9][0-9]*)?", re.ASCII)
+
+_NO_RATIONAL = "the ledger holds something that is no rational number in lowest terms"
 
 #: Digits of a rational: Python does not convert more of them to text.
 LONGEST = 4000
@@ -44,11 +47,18 @@ def written(number: Fraction) -> str:
 
 def rational(text: Any) -> Fraction:
     """The rational that a text of :func:`written` stands for; anything else is refused."""
-    if isinstance(text, str) and len(text) <= 2 * LONGEST and _RATIONAL.fullmatch(text):
+    if not isinstance(text, str):
+        raise LedgerError(_NO_RATIONAL)
+    return _rational(text)
+
+
+@lru_cache(maxsize=1024)
+def _rational(text: str) -> Fraction:
+    if len(text) <= 2 * LONGEST and _RATIONAL.fullmatch(text):
         number = Fraction(text)
         if written(number) == text:
             return number
-    raise LedgerError("the ledger holds something that is no rational number in lowest terms")
+    raise LedgerError(_NO_RATIONAL)
 
 
 def plain(value: Any) -> Any:

@@ -1,6 +1,6 @@
 """The journal's rows, and the chain of hashes that joins them.
 
-    hash_i = SHA-256(canonical JSON of everything in row i, the hash of row i - 1 included)
+    hash_i = SHA-256(canonical JSON of all fields of row i, the hash of row i - 1 included)
 
 A row that was changed has another hash than the one it states; a row that was taken out or moved
 leaves a gap in the numbers, or a row whose predecessor has another hash. Whoever can write to the
@@ -9,11 +9,11 @@ database can make the whole chain anew: against that there are exported heads, k
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+import json
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from .canonical import canonical, digest
+from .canonical import digest
 
 Kind = Literal["open", "reserve", "read", "release", "lose", "void", "refresh", "limit"]
 
@@ -67,10 +67,10 @@ class Row:
         entry: str,
         time: str,
         actor: str,
-        body: Mapping[str, Any],
-        totals: Mapping[str, Any],
+        body: str,
+        totals: str,
     ) -> Row:
-        """The row that follows."""
+        """The row that follows; its facts are canonical JSON."""
         sequence, previous = (1, START) if last is None else (last.sequence + 1, last.hash)
         facts: dict[str, Any] = {
             "data_set": data_set,
@@ -79,19 +79,24 @@ class Row:
             "entry": entry,
             "time": time,
             "actor": actor,
-            "body": canonical(body),
-            "totals": canonical(totals),
+            "body": body,
+            "totals": totals,
             "previous": previous,
         }
-        return cls(**facts, hash=digest(canonical(facts)))
+        return cls(**facts, hash=_hash(facts))
 
     @property
     def intact(self) -> bool:
         """Whether it has the hash that it states."""
         facts = self.to_dict()
         stated = facts.pop("hash")
-        return bool(digest(canonical(facts)) == stated)
+        return bool(_hash(facts) == stated)
 
     def to_dict(self) -> dict[str, Any]:
         """As a row of the table."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return dict(self.__dict__)
+
+
+def _hash(facts: dict[str, Any]) -> str:
+    """Of texts and a number, which have one form in JSON."""
+    return digest(json.dumps(facts, sort_keys=True, separators=(",", ":")))

@@ -84,7 +84,8 @@ class Totals:
         return cls(**found)
 
     def __add__(self, other: Totals) -> Totals:
-        return Totals(*(_kept(a + b) for a, b in zip(self._all(), other._all(), strict=True)))
+        pairs = zip(self._all(), other._all(), strict=True)
+        return Totals(*(_kept(a + b) if b else a for a, b in pairs))
 
     def __sub__(self, other: Totals) -> Totals:
         """Without a release that was counted; never below what the others cost."""
@@ -101,17 +102,20 @@ class Totals:
 
     def to_dict(self) -> dict[str, str]:
         """As facts; what is 0 is left out."""
-        return {f.name: written(v) for f in fields(self) if (v := getattr(self, f.name))}
+        return {name: written(value) for name, value in self.__dict__.items() if value}
 
     @classmethod
     def from_dict(cls, facts: Any) -> Totals:
         """From its facts, or a clear error."""
-        if not isinstance(facts, Mapping) or not set(facts) <= {f.name for f in fields(cls)}:
+        if not isinstance(facts, Mapping) or not set(facts) <= _SUMS:
             raise LedgerError("the ledger holds totals of a form that is not known here")
         return cls(**{name: rational(text) for name, text in facts.items()})
 
     def _all(self) -> tuple[Fraction, ...]:
-        return tuple(getattr(self, field.name) for field in fields(self))
+        return tuple(self.__dict__.values())
+
+
+_SUMS = frozenset(field.name for field in fields(Totals))
 
 
 def _kept(number: Fraction) -> Fraction:

@@ -22,9 +22,10 @@ from typing import Any
 from ..arguments import shortest
 from ..errors import ArgumentError, LedgerError
 from ..public.problem import Neighbours
+from .canonical import canonical
 from .chain import Kind, Row
 from .composition import Accounting, Limit, Totals
-from .entry import Entry, body_of, of_rows, opened
+from .entry import Entry, State, body_of, of_rows
 from .event import Event
 from .receipt import Receipt
 from .replay import History, replay, standing_of
@@ -121,8 +122,8 @@ class Ledger:
             entry="",
             time=now,
             actor=ledger.actor,
-            body={"declaration": declared.to_dict(), "key": key},
-            totals=Standing(limit, time=now).to_dict(),
+            body=canonical({"declaration": declared.to_dict(), "key": key}),
+            totals=canonical(Standing(limit, time=now).to_dict()),
         )
         ledger._store.create(data_set, first)
         ledger._opening = declared, key
@@ -230,36 +231,41 @@ class Ledger:
             words(key, "the key of an entry", LONGEST_NAME)
         if len(set(keys)) < len(keys) or len(keys) != len(events):
             raise ArgumentError("every entry has a key of its own")
+        # What can be done before others have to wait is done before.
+        declared = self.declaration
+        purpose = self.purpose or declared.purpose
+        wanted: dict[str, tuple[Event, Totals, str]] = {}
+        for key, event in zip(keys, events, strict=True):
+            body = {"event": event.to_dict(), "purpose": purpose, "claim": claim}
+            wanted[key] = event, declared.cost_of(event), canonical(body)
+        found: dict[str, tuple[Entry, Standing]] = {}
 
         def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
-            new: list[tuple[str, Event]] = []
-            for key, event in zip(keys, events, strict=True):
-                rows = [] if fresh else journal.of_entry(key)
-                entry = of_rows(rows)
-                if entry is None:
-                    new.append((key, event))
-                    continue
-                found[key] = rows[0]
-                if entry.event != event or entry.claim != claim or not entry.counts:
-                    raise LedgerError(
-                        f"the ledger has an entry {key!r} already, of another release or past its "
-                        "reservation: take another key"
-                    )
+            for key in () if fresh else keys:
+                rows = journal.of_entry(key)
+                if entry := of_rows(rows):
+                    if entry.event != wanted[key][0] or entry.claim or not entry.counts:
+                        raise LedgerError(
+                            f"the ledger has an entry {key!r} already, of another release or past "
+                            "its reservation: take another key"
+                        )
+                    found[key] = entry, standing_of(rows[0])
+            new = [key for key in keys if key not in found]
             standing = standing_of(last).at(minute())
-            costs = [declared.cost_of(event) for _, event in new]
+            costs = [wanted[key][1] for key in new]
+            added: list[Row] = []
             after = standing.debited(costs, declared.data_set) if new else []
-            purpose = self.purpose or declared.purpose
-            added = []
-            for (key, event), then in zip(new, after, strict=True):
-                body = {"event": event.to_dict(), "purpose": purpose, "claim": claim}
+            for key, then in zip(new, after, strict=True):
+                event, _, body = wanted[key]
                 last = self._row(last, "reserve", key, body, then, then.time)
                 added.append(last)
+                state: State = "reading" if claim else "reserved"
+                facts = (last.sequence, last.time, last.actor, purpose, then.epoch, claim)
+                found[key] = Entry(key, event, state, *facts), then
             return added
 
-        found: dict[str, Row] = {}
-        found |= {row.entry: row for row in self._append(lines)}
-        after = {key: standing_of(found[key]) for key in keys}
-        return [(opened(found[key], after[key].epoch), after[key]) for key in keys]
+        self._append(lines)
+        return [found[key] for key in keys]
 
     def begin(self, event: Event) -> Receipt:
         """Debit a release whose values will be read now, or claim one that was reserved for it.
@@ -362,7 +368,7 @@ class Ledger:
         last: Row,
         kind: Kind,
         entry: str,
-        body: dict[str, Any],
+        body: dict[str, Any] | str,
         standing: Standing,
         time: str = "",
         name: str | None = None,
@@ -375,8 +381,8 @@ class Ledger:
             entry=entry,
             time=time,
             actor=actor,
-            body=body,
-            totals=standing.to_dict(),
+            body=body if isinstance(body, str) else canonical(body),
+            totals=canonical(standing.to_dict()),
         )
 
     def _note(

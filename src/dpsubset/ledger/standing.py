@@ -126,7 +126,7 @@ class Standing:
 
     def at(self, time: str) -> Standing:
         """The same later; a clock that was set back is refused."""
-        if self.time and _seconds(time) < _seconds(self.time) - _TOLERANCE:
+        if time < self.time and _seconds(time) < _seconds(self.time) - _TOLERANCE:
             raise LedgerError(
                 f"the clock says {time}, which is before the ledger's last entry, {self.time}: set "
                 "the clock right. Nothing was released"

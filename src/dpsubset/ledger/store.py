@@ -32,7 +32,7 @@ from .tables import JOURNAL, LEDGERS
 PATIENCE = 30.0
 
 #: Longest pause between two tries, in seconds: SQLite's own grow to a tenth.
-_PAUSE = 0.004
+_PAUSE = 0.001
 
 _ONE_FILE = "a ledger is one file, for one data set"
 

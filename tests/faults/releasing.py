@@ -55,7 +55,8 @@ def release(address: str, out: Path, epsilon: Any, noted: Callable[[str], None])
             output.publish()
     except BudgetExceeded:
         return REFUSED
-    except LedgerError:
+    except LedgerError as error:
+        os.write(2, f"{error}\n".encode())
         return UNUSABLE
     return DONE
 

@@ -166,7 +166,7 @@ class Store:
                 mode = "mode=ro" if _can_share(path) else "mode=ro&immutable=1"
             target = f"file:{_quoted(path)}?{mode}"
             connection = sqlite3.connect(
-                target, uri=True, timeout=0, isolation_level=None, check_same_thread=False
+                target, uri=True, timeout=patience, isolation_level=None, check_same_thread=False
             )
             if not read_only:
                 _patiently(connection, "PRAGMA journal_mode=WAL", patience)
@@ -330,17 +330,26 @@ def _can_share(path: Path) -> bool:
 
 
 def _patiently(connection: Any, statement: str, patience: float) -> None:
-    """Run a statement once the database is free. Fair enough, and quicker than SQLite's pauses."""
+    """Run a statement once the database is free, with shorter pauses than SQLite's own.
+
+    These are for all other statements: also readers wait where the log is recovered or removed.
+    """
     end = time.monotonic() + patience
-    while True:
-        try:
-            connection.execute(statement).fetchall()
-            return
-        except sqlite3.OperationalError as error:
-            busy = error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-            if not busy or time.monotonic() > end:
-                raise
-        time.sleep(random.uniform(0, _PAUSE))
+    connection.execute("PRAGMA busy_timeout=0").fetchall()
+    try:
+        while True:
+            try:
+                connection.execute(statement).fetchall()
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF not in _BUSY or time.monotonic() > end:
+                    raise
+            time.sleep(random.uniform(0, _PAUSE))
+    finally:
+        connection.execute(f"PRAGMA busy_timeout={max(1, int(1000 * patience))}").fetchall()
+
+
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 
 
 _SQLITE = {

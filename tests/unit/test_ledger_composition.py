@@ -156,8 +156,10 @@ def test_what_a_limit_never_takes() -> None:
     assert not Limit(rho=Fraction(1)).refuses(noise)
     assert Limit(rho=Fraction(1)).refuses(leak)
     assert not Limit(Fraction(1), DELTA * 2).refuses(leak)
-    # All of delta is gone, so nothing is left to convert a rho with.
-    assert not Limit(Fraction(9), DELTA).admits(leak + noise)
+    # Half of delta is for these, half for what a rho is converted with.
+    assert Limit(Fraction(9), 2 * DELTA).admits(leak + noise)
+    assert not Limit(Fraction(9), 2 * DELTA).admits(leak + leak)
+    assert not Limit(Fraction(9), DELTA).admits(leak)
 
 
 def test_many_small_releases_cost_less_than_their_sum_with_a_delta() -> None:
@@ -178,9 +180,8 @@ def test_the_ledger_never_counts_less_than_the_sum_of_costs(found: list[Cost]) -
     spent = limit.spent(totals)
     assert spent is not None
     rho = sum((c.rho if c.rho is not None else c.as_rho for c in found), Fraction(0))
-    left = limit.delta - sum((c.delta for c in found if c.kind == "approximate"), Fraction(0))
     if not totals.is_pure:
-        assert spent == (epsilon_of(rho, left), limit.delta)
+        assert spent == (epsilon_of(rho, limit.delta / 2), limit.delta)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +281,7 @@ def test_concentrated_sums_against_dp_accounting() -> None:
         spent = Limit(Fraction(100), DELTA).spent(totals)
         assert spent is not None
         # They look at a list of orders, we at a good one.
-        other = theirs.get_epsilon(float(DELTA))
+        other = theirs.get_epsilon(float(DELTA) / 2)
         assert 0.95 * other <= float(spent[0]) <= other * (1 + 1e-9)
 
 
@@ -320,4 +321,4 @@ def test_conversions_against_opendp() -> None:
     ours = Totals.of(Cost.concentrated(Fraction(rho) / 2, DELTA))
     spent = Limit(Fraction(100), DELTA).spent(ours + ours)
     assert spent is not None
-    assert float(spent[0]) == pytest.approx(curve.epsilon(float(DELTA)), rel=1e-4)
+    assert float(spent[0]) == pytest.approx(curve.epsilon(float(DELTA) / 2), rel=1e-4)

@@ -17,9 +17,10 @@ A limit says in which way they count:
 *rho*
     pure_rho + rho <= rho. Approximate releases are refused.
 *epsilon and delta*, "concentrated"
-    pure <= epsilon if all releases are pure; or else delta' = delta - sum of deltas is positive and
-    epsilon_of(pure_rho + rho + approximate_rho, delta') <= epsilon. With many small releases
+    pure <= epsilon if all releases are pure; or else the deltas add up to delta / 2 or less and
+    epsilon_of(pure_rho + rho + approximate_rho, delta / 2) <= epsilon. With many small releases
     this is the advanced composition of Dwork, Rothblum and Vadhan (2010), with better constants.
+    The halves are fixed beforehand: an analyst could choose between other parts by what was seen.
 *epsilon and delta*, "basic"
     epsilons and deltas add up, those of concentrated releases as they were stated.
 
@@ -195,11 +196,9 @@ class Limit:
         assert self.epsilon is not None
         if totals.is_pure and totals.pure <= self.epsilon:
             return totals.pure, Fraction(0)
-        left = self.delta - totals.delta
-        if left <= 0:
-            return None
         rho = totals.pure_rho + totals.rho + totals.approximate_rho
-        return epsilon_of(rho, left), self.delta
+        # With more than its half set aside, delta is passed.
+        return epsilon_of(rho, self.delta / 2), 2 * max(totals.delta, self.delta / 2)
 
     def shown(self, totals: Totals) -> str:
         """What has been spent, for people: rounded up."""

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Engine, String, bindparam, create_engine, eve
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError as BadURL
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import NullPool, QueuePool
 
 from ..errors import ArgumentError, LedgerError
 from . import tables
@@ -58,6 +58,7 @@ class Store:
         self._patience = patience
         self._engines: dict[tuple[int, bool], Engine] = {}
         self._known = False  # that its tables are of the present version
+        self._new = False  # whether the file may be made
 
     @property
     def is_file(self) -> bool:
@@ -75,10 +76,9 @@ class Store:
             raise ArgumentError("the address names another data set than the one declared")
         if self.is_file and self._path.exists():
             raise ArgumentError(f"{self._path} exists already: {_ONE_FILE}")
+        self._new = True
         with self._transaction(new=True) as connection:
-            if not self.is_file:
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MARK})")
-            tables.migrate(connection)
+            self._migrate(connection)
             if self.is_file:
                 connection.exec_driver_sql(f"PRAGMA application_id={_MARK}")
             if self.is_file and connection.execute(select(LEDGERS)).first():
@@ -91,7 +91,7 @@ class Store:
                     f"there is a ledger of {data_set!r} in this database already"
                 ) from None
             connection.execute(JOURNAL.insert().values(**first.to_dict()))
-        self._name = data_set
+        self._name, self._new = data_set, False
 
     @contextmanager
     def writing(self) -> Iterator[Journal]:
@@ -134,14 +134,28 @@ class Store:
             self._check_file()
         began = False
         try:
+            if not new:
+                self._bring_up_to_date()
             with self._engine(read_only).begin() as connection:
-                if not new and not self._known:
-                    tables.version(connection)
-                    self._known = True
                 began = True
                 yield connection
         except (SQLAlchemyError, sqlite3.Error) as error:
             raise LedgerError(_told(error, began and not read_only)) from None
+
+    def _bring_up_to_date(self) -> None:
+        if self._known:
+            return
+        with self._engine(read_only=True).begin() as connection:
+            old = tables.version(connection) < len(tables.MIGRATIONS)
+        if old:
+            with self._engine(read_only=False).begin() as connection:
+                self._migrate(connection)
+        self._known = True
+
+    def _migrate(self, connection: Connection) -> None:
+        if not self.is_file:  # where nothing is locked yet
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MARK})")
+        tables.migrate(connection)
 
     def _check_file(self) -> None:
         if not self._path.is_file():
@@ -161,21 +175,21 @@ class Store:
         path, patience = self._path, self._patience
 
         def connect() -> sqlite3.Connection:
-            mode = "mode=rwc"
-            if read_only:
-                mode = "mode=ro" if _can_share(path) else "mode=ro&immutable=1"
+            mode = _reading_mode(path) if read_only else "mode=rwc" if self._new else "mode=rw"
             target = f"file:{_quoted(path)}?{mode}"
             connection = sqlite3.connect(
                 target, uri=True, timeout=patience, isolation_level=None, check_same_thread=False
             )
-            if not read_only:
+            if read_only:
+                connection.execute("PRAGMA query_only=ON")
+            else:
                 _patiently(connection, "PRAGMA journal_mode=WAL", patience)
                 connection.execute("PRAGMA synchronous=FULL")
             return connection
 
-        engine = create_engine(
-            "sqlite://", creator=connect, poolclass=QueuePool, pool_size=1, max_overflow=8
-        )
+        kept: dict[str, Any] = {"poolclass": QueuePool, "pool_size": 1, "max_overflow": 8}
+        pool = {"poolclass": NullPool} if read_only else kept
+        engine = create_engine("sqlite://", creator=connect, **pool)
 
         @event.listens_for(engine, "begin")
         def begin(connection: Connection) -> None:
@@ -321,12 +335,13 @@ def _quoted(path: Path) -> str:
     return quote(str(path))
 
 
-def _can_share(path: Path) -> bool:
-    """Whether a reader can take part in the write-ahead log: not on read-only media."""
+def _reading_mode(path: Path) -> str:
+    """How a reader opens a file. The last to leave clears the log away, as far as it may."""
+    if os.access(path.parent, os.W_OK) and os.access(path, os.W_OK):
+        return "mode=rw"
     log = Path(f"{path}-wal")
-    if log.exists() and log.stat().st_size:
-        return True  # its lines count, so whoever cannot read them fails
-    return os.access(path.parent, os.W_OK) and os.access(path, os.W_OK)
+    # Lines of the log count, so whoever cannot read them fails.
+    return "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
 
 
 def _patiently(connection: Any, statement: str, patience: float) -> None:

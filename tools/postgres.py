@@ -81,7 +81,7 @@ def server() -> Iterator[str]:
         quiet: dict[str, Any] = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder, **who}
         subprocess.run(
             [bin / "initdb", "-D", data, "-U", "tester", "--auth=scram-sha-256",
-             f"--pwfile={folder / 'password'}", "-E", "UTF8"],
+             f"--pwfile={folder / 'password'}", "--no-locale", "-E", "UTF8"],
             **quiet,
         )  # fmt: skip
         (folder / "password").unlink()

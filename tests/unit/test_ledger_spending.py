@@ -23,6 +23,7 @@ from dpsubset.cli.outputs import Output
 from dpsubset.errors import BudgetExceeded, LedgerError
 from dpsubset.estimates import means
 from dpsubset.estimates.sums import Sums
+from dpsubset.ledger import standing
 from dpsubset.ledger.canonical import released_digest
 from dpsubset.ledger.ledger import Ledger
 from dpsubset.ledger.spending import VARIABLE
@@ -185,6 +186,19 @@ def test_a_release_that_cannot_be_noted_is_not_made(
     (entry,) = ledger.verify().entries.values()
     assert entry.state == "lost"
     assert ledger.standing().current.pure == 1
+
+
+def test_with_the_clock_set_back_nothing_is_read(
+    ledger: Ledger, watched: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dps.select(X, ledger=ledger, **ASKED)
+    del watched[:]
+    now = standing.clock.time()
+    monkeypatch.setattr(standing.clock, "time", lambda: now - 3600)
+    with pytest.raises(LedgerError, match="set the clock right"):
+        dps.select(X, ledger=ledger, **ASKED)
+    assert watched == []
+    assert len(ledger.verify().entries) == 1
 
 
 def test_what_no_relation_bounds_is_refused(ledger: Ledger, tmp_path: Path) -> None:

@@ -62,12 +62,12 @@ class Ledger:
         patience: float = PATIENCE,
         batch: str | None = None,
     ) -> None:
-        self.address = str(address)
         self.actor = words(_account() if actor is None else actor, "actor", LONGEST_NAME)
         self.purpose = None if purpose is None else words(purpose, "purpose")
         self._patience = patience
         self._batch = batch
         self._store = Store(address, patience)
+        self.address = self._store.address
         self._opening: tuple[Declaration, str] | None = None
 
     @classmethod
@@ -106,12 +106,7 @@ class Ledger:
         actor : str, optional
             Who opens it.
         """
-        limit = Limit(
-            None if epsilon is None else _exact(epsilon, "epsilon"),
-            _exact(delta, "delta"),
-            None if rho is None else _exact(rho, "rho"),
-            accounting,
-        )
+        limit = _limit(epsilon, delta, rho, accounting)
         declared = Declaration(data_set, unit, rows_per_unit, relation(neighbours), owner, purpose)
         ledger = cls(address, actor=actor)
         now, key = minute(), uuid.uuid4().hex
@@ -338,12 +333,7 @@ class Ledger:
     ) -> None:
         """Another limit, which must not be below what is spent; the reason stays in the ledger."""
         words(reason, "the reason for another limit")
-        limit = Limit(
-            None if epsilon is None else _exact(epsilon, "epsilon"),
-            _exact(delta, "delta"),
-            None if rho is None else _exact(rho, "rho"),
-            accounting,
-        )
+        limit = _limit(epsilon, delta, rho, accounting)
 
         def settle(standing: Standing) -> Standing:
             if not limit.admits(standing.current):
@@ -501,6 +491,15 @@ def _account() -> str:
     with suppress(Exception):  # an account without a name
         name = getpass.getuser()
     return name if name.strip() and name.isprintable() else "unknown"
+
+
+def _limit(epsilon: Any, delta: Any, rho: Any, accounting: Accounting) -> Limit:
+    return Limit(
+        None if epsilon is None else _exact(epsilon, "epsilon"),
+        _exact(delta, "delta"),
+        None if rho is None else _exact(rho, "rho"),
+        accounting,
+    )
 
 
 def _exact(value: Any, what: str) -> Fraction:

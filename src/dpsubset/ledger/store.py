@@ -54,7 +54,8 @@ class Store:
 
     def __init__(self, address: str | Path, patience: float = PATIENCE) -> None:
         self._url, self._name = parse(address)
-        self.address = str(address)
+        # Of a file its whole path: a copy may be used elsewhere.
+        self.address = str(self._path) if self.is_file else str(address)
         self._patience = patience
         self._engines: dict[tuple[int, bool], Engine] = {}
         self._known = False  # that its tables are of the present version

@@ -40,7 +40,8 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Select k columns under differential privacy; pure epsilon by default.
 
     Every ``fit`` is a release and costs epsilon; the costs of several fits on the same records add
-    up. ``GridSearchCV`` with 3 values and 5 folds fits 16 times. What ``transform`` returns are
+    up. ``GridSearchCV`` with 3 values and 5 folds fits 16 times; with a ledger it is refused before
+    the first fit if there is no room for all. What ``transform`` returns are
     columns of the table itself: only *which* columns they are is private.
 
     Place it *first* in a pipeline, on the raw frame: it reads text columns with declared levels,

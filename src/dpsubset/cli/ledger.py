@@ -184,7 +184,8 @@ def ledger_verify(
     Ends with 5 if anything does not hold.
     """
     with guarded():
-        from ..ledger.ledger import Ledger, read_head
+        from ..ledger.ledger import Ledger
+        from ..ledger.reading import read_head
 
         history = Ledger(ledger).verify([read_head(path) for path in head or ()])
         say(

@@ -1,6 +1,6 @@
 """Ledger: the budget of one data set, which outlives processes and cannot be overspent.
 
-    ledger = Ledger.create("patients.db", data_set="patients 2024", limit=Limit(Fraction(5)), ...)
+    ledger = Ledger.create("patients.db", data_set="patients 2024", epsilon=5, ...)
     dpsubset.select(table, schema, k=3, epsilon=1, ledger=ledger)
 
 A debit is on disk before a value is read, and what was released is noted before anybody has it:
@@ -10,7 +10,6 @@ there is no release without its debit. A debit without a release is possible, an
 from __future__ import annotations
 
 import getpass
-import json
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -25,17 +24,17 @@ from ..public.problem import Neighbours
 from .canonical import canonical
 from .chain import Kind, Row
 from .composition import Accounting, Limit, Totals
-from .entry import Entry, State, body_of, of_rows
+from .entry import Entry, State, of_rows
 from .event import Event
+from .journal import Journal
+from .reading import LedgerReader, opening_of
 from .receipt import Receipt
-from .replay import History, replay, standing_of
+from .replay import standing_of
 from .standing import LONGEST_NAME, Declaration, Standing, minute, relation, words
-from .store import PATIENCE, Journal, Store, hidden
-
-HEAD = "dpsubset ledger head 1"
+from .store import PATIENCE, hidden
 
 
-class Ledger:
+class Ledger(LedgerReader):
     """The ledger of a data set, in a file or a database.
 
     Pickles and copies as its address: estimators with a ledger can be cloned and sent to workers.
@@ -66,9 +65,7 @@ class Ledger:
         self.purpose = None if purpose is None else words(purpose, "purpose")
         self._patience = patience
         self._batch = batch
-        self._store = Store(address, patience)
-        self.address = self._store.address
-        self._opening: tuple[Declaration, str] | None = None
+        super().__init__(address, patience)
 
     @classmethod
     def create(
@@ -123,84 +120,6 @@ class Ledger:
         ledger._store.create(data_set, first)
         ledger._opening = declared, key
         return ledger
-
-    # -- what may be asked -----------------------------------------------------------------------
-
-    @property
-    def declaration(self) -> Declaration:
-        """What it is of."""
-        if self._opening is None:
-            with self._store.reading() as journal:
-                self._opening = _opening(journal)
-        return self._opening[0]
-
-    def standing(self) -> Standing:
-        """Limit and sums, as they are now."""
-        with self._store.reading() as journal:
-            return standing_of(journal.last())
-
-    def history(self) -> History:
-        """Everything, checked line by line."""
-        return self._replayed(())[0]
-
-    def entry(self, key: str) -> Entry:
-        """One entry, by its id."""
-        with self._store.reading() as journal:
-            found = of_rows(journal.of_entry(key))
-        if found is None:
-            raise LedgerError(f"the ledger has no entry {key!r}")
-        return found
-
-    def check(self, events: Sequence[Event]) -> tuple[Standing, Standing]:
-        """How it stands, and how it would after these releases; an error if there is no room.
-
-        Spends nothing.
-        """
-        declared, standing = self.declaration, self.standing()
-        if not events:
-            return standing, standing
-        costs = [declared.cost_of(event) for event in events]
-        return standing, standing.debited(costs, declared.data_set)[-1]
-
-    def verify(self, heads: Sequence[Any] = ()) -> History:
-        """Check every line, and that the ledger goes on from heads that were exported before.
-
-        Parameters
-        ----------
-        heads : sequence of mappings
-            What :meth:`head` gave at earlier times.
-        """
-        known = [_head(facts) for facts in heads]
-        history, found = self._replayed([number for _, number, _ in known])
-        for key, number, hash in known:
-            if key != history.key:
-                raise LedgerError("the exported head is of another ledger")
-            if number > history.sequence:
-                raise LedgerError(
-                    f"the ledger ends at line {history.sequence}, but line {number} was exported: "
-                    "it was cut off, or an older copy was put in its place"
-                )
-            if found[number] != hash:
-                raise LedgerError(
-                    f"line {number} of the ledger is another one than was exported: it was "
-                    "rewritten"
-                )
-        return history
-
-    def head(self) -> dict[str, Any]:
-        """Number and hash of the last line, with the sums: to be kept elsewhere."""
-        history = self.history()
-        return {
-            "format": HEAD,
-            "data_set": history.declaration.data_set,
-            "ledger": history.key,
-            "sequence": history.sequence,
-            "hash": history.hash,
-            "standing": history.standing.to_dict(),
-            "entries": len(history.entries),
-        }
-
-    # -- what changes it -------------------------------------------------------------------------
 
     def reserve(self, event: Event, key: str | None = None) -> Entry:
         """Debit a release that has not begun. The same key and event once more is no new debit."""
@@ -348,7 +267,7 @@ class Ledger:
         """Add the lines that a function makes of the last one, in one transaction."""
         with self._store.writing() as journal:
             if self._opening is None:
-                self._opening = _opening(journal)
+                self._opening = opening_of(journal)
             rows = lines(journal, journal.last(), self._opening[0])
             journal.add(rows)
         return rows
@@ -439,22 +358,6 @@ class Ledger:
             declared, key, entry, after.limit, after.current - cost, after.lifetime - cost, cost
         )
 
-    def _replayed(self, marks: Sequence[int]) -> tuple[History, dict[int, str]]:
-        with self._store.reading() as journal:
-            history, found = replay(journal.all(), marks)
-            if (history.sequence, history.hash) != (journal.sequence, journal.hash):
-                raise LedgerError(
-                    f"the ledger's last line is {history.sequence}, but it says that it has "
-                    f"{journal.sequence}: lines at its end are missing or were changed"
-                )
-            if journal.others():
-                raise LedgerError("the ledger holds lines of a data set that has none")
-        return history, found
-
-    def close(self) -> None:
-        """Let go of connections; the ledger can be used again."""
-        self._store.close()
-
     def __repr__(self) -> str:
         return f"Ledger({hidden(self.address)!r})"
 
@@ -480,12 +383,6 @@ def _restored(
     return Ledger(address, actor=actor, purpose=purpose, patience=patience, batch=batch)
 
 
-def _opening(journal: Journal) -> tuple[Declaration, str]:
-    """What a ledger is of, and its key."""
-    facts = body_of(journal.first(), {"declaration", "key"})
-    return Declaration.from_dict(facts["declaration"]), str(facts["key"])
-
-
 def _account() -> str:
     name = ""
     with suppress(Exception):  # an account without a name
@@ -507,29 +404,3 @@ def _exact(value: Any, what: str) -> Fraction:
     if found is None:
         raise ArgumentError(f"{what} must be a finite number")
     return found
-
-
-def _head(facts: Any) -> tuple[str, int, str]:
-    wrong = LedgerError("this is no exported head of a ledger")
-    if not isinstance(facts, dict) or facts.get("format") != HEAD:
-        raise wrong
-    key, number, hash = facts.get("ledger"), facts.get("sequence"), facts.get("hash")
-    if not isinstance(key, str) or not isinstance(hash, str) or not isinstance(number, int):
-        raise wrong
-    if number < 1:
-        raise wrong
-    return key, number, hash
-
-
-def read_head(path: str | Path) -> dict[str, Any]:
-    """An exported head, from its file."""
-    try:
-        facts: Any = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        raise LedgerError("the exported head cannot be read") from None
-    _head(facts)
-    found: dict[str, Any] = facts
-    return found
-
-
-__all__ = ["Ledger", "Limit", "Totals", "read_head"]

@@ -12,12 +12,12 @@ import os
 import random
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, String, bindparam, create_engine, event, or_, select
+from sqlalchemy import Connection, Engine, create_engine, event, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError as BadURL
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
@@ -26,6 +26,7 @@ from sqlalchemy.pool import NullPool, QueuePool
 from ..errors import ArgumentError, LedgerError
 from . import tables
 from .chain import Row
+from .journal import HEAD, LOCK, Journal
 from .tables import JOURNAL, LEDGERS
 
 #: Seconds that a transaction waits for another process before it gives up.
@@ -113,7 +114,7 @@ class Store:
         self._engines.clear()
 
     def _journal(self, connection: Connection, lock: bool) -> Journal:
-        query = _LOCK if lock else _HEAD
+        query = LOCK if lock else HEAD
         rows = connection.execute(query, {"name": self._name}).all()
         if len(rows) != 1:
             if self._name is not None or not rows:
@@ -210,94 +211,6 @@ class Store:
             isolation_level="REPEATABLE READ" if read_only else "READ COMMITTED",
             connect_args={"options": options, "connect_timeout": max(2, int(self._patience))},
         )
-
-
-# Made once: SQLAlchemy takes longer to put them together than SQLite to run them.
-_NAME = bindparam("name", type_=String)
-_HEAD = select(LEDGERS).where(or_(_NAME.is_(None), LEDGERS.c.data_set == _NAME))
-_LOCK = _HEAD.with_for_update()
-_OF_LEDGER = select(JOURNAL).where(JOURNAL.c.data_set == _NAME).order_by(JOURNAL.c.sequence)
-_OF_NUMBER = _OF_LEDGER.where(JOURNAL.c.sequence == bindparam("value"))
-_OF_ENTRY = _OF_LEDGER.where(JOURNAL.c.entry == bindparam("value"))
-_ADD = JOURNAL.insert()
-_MOVE = (
-    LEDGERS.update()
-    .where(LEDGERS.c.data_set == _NAME)
-    .values(sequence=bindparam("last"), hash=bindparam("digest"))
-)
-
-
-class Journal:
-    """The journal of a data set within a transaction.
-
-    Attributes
-    ----------
-    data_set : str
-    sequence, hash
-        Of the last line, as the table of ledgers has them.
-    """
-
-    def __init__(self, connection: Connection, data_set: str, sequence: int, hash: str) -> None:
-        self._connection = connection
-        self.data_set = data_set
-        self.sequence = sequence
-        self.hash = hash
-
-    def last(self) -> Row:
-        """The last line, which must be the one that the table of ledgers names, and intact."""
-        found = self._rows(_OF_NUMBER, self.sequence)
-        if not found or found[0].hash != self.hash or not found[0].intact:
-            raise LedgerError(
-                "the ledger's last line is missing or was changed: 'dpsubset ledger verify' says "
-                "more. Nothing was spent"
-            )
-        return found[0]
-
-    def first(self) -> Row:
-        """The line that opened it."""
-        found = self._rows(_OF_NUMBER, 1)
-        if not found or not found[0].intact:
-            raise LedgerError("the ledger's first line is missing or was changed")
-        return found[0]
-
-    def of_entry(self, entry: str) -> list[Row]:
-        """All lines of an entry."""
-        return self._rows(_OF_ENTRY, entry)
-
-    def of_batch(self, batch: str) -> list[Row]:
-        """All lines of entries that were reserved together."""
-        return self._rows(
-            _OF_LEDGER.where(JOURNAL.c.entry.startswith(f"{batch}.", autoescape=True))
-        )
-
-    def all(self) -> Iterator[Row]:
-        """All lines in order, however many."""
-        found = self._connection.execution_options(yield_per=1000).execute(
-            _OF_LEDGER, {"name": self.data_set}
-        )
-        for row in found.mappings():
-            yield Row(**row)
-
-    def others(self) -> int:
-        """Lines of data sets that have no ledger."""
-        known = select(LEDGERS.c.data_set)
-        query = select(JOURNAL.c.sequence).where(JOURNAL.c.data_set.not_in(known))
-        return len(self._connection.execute(query).all())
-
-    def add(self, rows: Sequence[Row]) -> None:
-        """Lines after the last."""
-        if not rows:
-            return
-        self._connection.execute(_ADD, [row.to_dict() for row in rows])
-        self.sequence, self.hash = rows[-1].sequence, rows[-1].hash
-        moved = {"name": self.data_set, "last": self.sequence, "digest": self.hash}
-        self._connection.execute(_MOVE, moved)
-
-    def _rows(self, query: Any, value: Any = None) -> list[Row]:
-        asked = (
-            {"name": self.data_set} if value is None else {"name": self.data_set, "value": value}
-        )
-        return [Row(*row) for row in self._connection.execute(query, asked)]
 
 
 def parse(address: str | Path) -> tuple[URL, str | None]:

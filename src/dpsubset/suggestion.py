@@ -169,13 +169,14 @@ def release_bounds(
 ) -> SuggestedBounds:
     """Debit what a plan costs, read its columns, and draw."""
     table = planned.listing.open(data)
-    with debited(ledger, lambda: _event(planned)) as debit:
+    with debited(ledger, lambda: event_of_bounds(planned)) as debit:
         counts, n = count_columns(table, planned.listing.columns, progress)
         counted = planned.with_rows(n)
         return debit.signed(_drawn(counted, counts, debit.checked(counted.price())))
 
 
-def _event(planned: BoundsPlan) -> Event:
+def event_of_bounds(planned: BoundsPlan) -> Event:
+    """What a ledger notes of a plan, before a value is read."""
     listing, names = planned.listing, [column.name for column in planned.listing.columns]
     return Event.of(
         "suggest_bounds",

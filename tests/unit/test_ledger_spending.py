@@ -349,6 +349,8 @@ def test_from_create_to_verify(folder: Path) -> None:
     )
     assert not (folder / "more.json").exists()
     bounds = ("bounds", "suggest", "t.csv", "--within", "-9", "9", "--columns", "a,b", "--epsilon")
+    assert "Ledger: epsilon = 2.5 of" in run(*bounds, "0.5", "--ledger", "l.db", "--dry-run").stdout
+    assert run(*bounds, "0.6", "--ledger", "l.db").exit_code == 4
     assert run(*bounds, "0.5", "--ledger", "l.db").exit_code == 0
     shown = run("ledger", "show", "l.db").stdout
     assert "Spent: epsilon = 2.5 of epsilon = 2.5" in shown
@@ -447,7 +449,11 @@ def test_the_environment_and_the_command_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, "l.db")
-    assert run(*SELECT, "--dry-run").exit_code == 0
+    assert "Ledger: epsilon = 1 of epsilon = 2.5 after it, now epsilon = 0" in (
+        run(*SELECT, "--dry-run").stdout
+    )
+    assert "Ledger: " in run("fit", *SELECT[1:], "--dry-run").stdout
+    assert run(*SELECT[:-1], "3", "--dry-run").exit_code == 4
     assert run(*SELECT, "--no-ledger").exit_code == 0
     assert Ledger("l.db").verify().entries == {}
     assert run(*SELECT).exit_code == 0

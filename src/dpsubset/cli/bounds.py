@@ -21,6 +21,7 @@ from .shared import (
     ledger_of,
     number,
     red,
+    show_room,
     trouble,
 )
 
@@ -105,7 +106,7 @@ def bounds_suggest(
 
         from ..errors import ArgumentError
         from ..release.bounds import told
-        from ..suggestion import plan_bounds, release_bounds
+        from ..suggestion import event_of_bounds, plan_bounds, release_bounds
         from .outputs import Output
 
         if (within is None) == (schema is None):
@@ -118,8 +119,11 @@ def bounds_suggest(
         )
         if dry_run:
             typer.echo(visible(told(planned.price(), "Would spend")))
+            show_room(book, lambda: event_of_bounds(planned))
             typer.echo("Nothing was read but the header, and nothing is spent.")
             return
+        if book:
+            book.check([event_of_bounds(planned)])  # before it is said to be spent
         with Output(out, replace=force) as output:
             typer.echo(visible(told(planned.price(), "Spending")))
             released = release_bounds(planned, file, ledger=book)

@@ -22,6 +22,7 @@ from .shared import (
     guarded,
     ledger_of,
     number,
+    show_room,
     trouble,
 )
 from .warmup import telling_of_compilation
@@ -124,7 +125,7 @@ def fit_command(
             reserve(path, force, stack) for path in (out, model, statement)
         )
 
-        from ..fitting import fit, price_fit
+        from ..fitting import event_of_fit, fit, price_fit
         from ..mechanisms import option as parse
         from ..models.rule import FitRule
 
@@ -144,6 +145,7 @@ def fit_command(
         }
         if dry_run:
             typer.echo("\n".join(map(visible, str(price_fit(file, schema, **asked)).splitlines())))
+            show_room(book, lambda: event_of_fit(file, schema, **asked))
             typer.echo("Nothing was read but the header, and nothing is spent.")
             return
         with telling_of_compilation(quiet), progress_bar(quiet) as progress:

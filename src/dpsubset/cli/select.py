@@ -23,6 +23,7 @@ from .shared import (
     ledger_of,
     number,
     red,
+    show_room,
     trouble,
 )
 from .warmup import telling_of_compilation
@@ -186,7 +187,7 @@ def select_command(
         statement_file = reserve(statement, force, stack)
 
         from ..mechanisms import option as parse
-        from ..selection import price, select
+        from ..selection import event_of_select, price, select
 
         options = dict(map(parse, option or ()))
         # Words are checked where the plan is made, not by their types.
@@ -214,6 +215,7 @@ def select_command(
         }
         if dry_run:
             typer.echo("\n".join(map(visible, str(price(file, schema, **asked)).splitlines())))
+            show_room(book, lambda: event_of_select(file, schema, **asked))
             typer.echo("Nothing was read but the header, and nothing is spent.")
             return
         with telling_of_compilation(quiet), progress_bar(quiet) as progress:

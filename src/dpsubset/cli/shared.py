@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn, TextIO
 
 import typer
 
@@ -26,7 +26,8 @@ from ..text import visible
 from . import signals
 
 if TYPE_CHECKING:
-    from ..ledger.spending import LedgerLike
+    from ..ledger.event import Event
+    from ..ledger.ledger import Ledger
 
 #: Options of every command that spends.
 LedgerOption = Annotated[
@@ -48,7 +49,7 @@ PurposeOption = Annotated[
 ]
 
 
-def ledger_of(ledger: str | None, no_ledger: bool, purpose: str | None) -> LedgerLike:
+def ledger_of(ledger: str | None, no_ledger: bool, purpose: str | None) -> Ledger | Literal[False]:
     """The ledger that the options of a command name."""
     if no_ledger:
         if ledger is not None or purpose is not None:
@@ -112,6 +113,15 @@ def say(text: str) -> None:
 def red(text: str) -> str:
     """For what must not be overlooked; plain where NO_COLOR says so (no-color.org)."""
     return text if os.environ.get("NO_COLOR") else typer.style(text, fg="red")
+
+
+def show_room(ledger: Ledger | Literal[False], event: Callable[[], Event]) -> None:
+    """Of a dry run: what would be spent of the ledger; its refusal if there is no room."""
+    if ledger:
+        before, after = ledger.check([event()])
+        limit = before.limit
+        say(f"Ledger: {limit.shown(after.current)} of {limit} after it, now "
+            f"{limit.shown(before.current)}")  # fmt: skip
 
 
 @contextmanager

@@ -207,6 +207,14 @@ def _private_steps(estimator: Any) -> list[Any]:
     return [*found, *{id(value): value for value in deep if _is_private(value)}.values()]
 
 
+def events_of(estimator: Any) -> list[Event]:
+    """All releases of one fit, of an estimator whose private steps have schemas."""
+    events = _events(estimator, None, None)
+    if not events:
+        raise ArgumentError("there is no private step in this estimator")
+    return events
+
+
 def _events(estimator: Any, X: Any, y: Any) -> list[Event]:
     """All releases of one fit. X is None where steps before make another one of it."""
     if _is_private(estimator):
@@ -276,8 +284,8 @@ def _event(estimator: Any, X: Any, y: Any) -> Event:
     else:
         if estimator.schema is None:
             raise ArgumentError(
-                "a private step that is not the first of its pipeline needs a schema, for its cost "
-                "to be known beforehand"
+                "a private step that is not the first of its pipeline, or whose table is not "
+                "given, needs a schema, for its cost to be known beforehand"
             )
         data, asked = None, estimator.get_params(deep=False)
     asked.pop("ledger")

@@ -409,6 +409,32 @@ def test_costs_before_spending(folder: Path) -> None:
     assert Ledger("l.db").verify().entries == {}
 
 
+def test_the_cost_of_a_search_in_a_file(folder: Path) -> None:
+    (folder / "analysis.py").write_text(
+        "import dpsubset as dps\n"
+        "from sklearn.linear_model import LinearRegression\n"
+        "from sklearn.model_selection import GridSearchCV\n"
+        "from sklearn.pipeline import make_pipeline\n"
+        "step = dps.PrivateSubsetSelector(1, 0.1, schema='schema.yaml')\n"
+        "steps = make_pipeline(step, LinearRegression())\n"
+        "search = GridSearchCV(steps, {'privatesubsetselector__k': [1, 2, 3]}, cv=5)\n"
+        "more = GridSearchCV(search, {'cv': [3, 9]}, cv=2)\n"
+        "none = LinearRegression()\n"
+    )
+    one = run("ledger", "cost", "l.db", "--search", "analysis.py:steps")
+    assert "This release: epsilon = 0.1 spent after" in one.stdout, one.output
+    found = run("ledger", "cost", "l.db", "--search", "analysis.py:search")
+    assert "16 releases: epsilon = 1.6 spent after" in found.stdout
+    refused = run("ledger", "cost", "l.db", "--search", "analysis.py:more")
+    assert refused.exit_code == 4
+    assert "104 releases" in refused.stderr  # 2 folds of 10 and 28 fits, and a refit of 28
+    for wrong in ("analysis.py:none", "analysis.py:absent", "absent.py:x", "x"):
+        assert run("ledger", "cost", "l.db", "--search", wrong).exit_code == 2
+    assert run("ledger", "cost", "l.db").exit_code == 2
+    assert run("ledger", "cost", "l.db", "t.csv", "--search", "analysis.py:steps").exit_code == 2
+    assert Ledger("l.db").verify().entries == {}
+
+
 def test_void_refresh_and_limit(folder: Path) -> None:
     book = Ledger("l.db")
     from ledgers import event

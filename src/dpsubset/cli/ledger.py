@@ -13,6 +13,7 @@ from .select import reserve, write
 from .shared import check_apart, fail, guarded, number, say
 
 if TYPE_CHECKING:
+    from ..ledger.event import Event
     from ..ledger.replay import History
 
 ledger_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -114,13 +115,16 @@ def ledger_show(
 def ledger_cost(
     ledger: Where,
     file: Annotated[
-        Path, typer.Argument(help="The table; its header alone is read.", show_default=False)
-    ],
-    schema: Annotated[Path, typer.Option(help="Bounds file.", show_default=False)],
-    k: Annotated[int, typer.Option("--k", help="Variables to select.", show_default=False)],
+        Path | None,
+        typer.Argument(help="The table; its header alone is read.", show_default=False),
+    ] = None,
+    schema: Annotated[Path | None, typer.Option(help="Bounds file.", show_default=False)] = None,
+    k: Annotated[
+        int | None, typer.Option("--k", help="Variables to select.", show_default=False)
+    ] = None,
     epsilon: Annotated[
-        str, typer.Option(help="Of one release.", metavar="NUMBER", show_default=False)
-    ],
+        str | None, typer.Option(help="Of one release.", metavar="NUMBER", show_default=False)
+    ] = None,
     delta: Annotated[str, typer.Option(help="Of one release.", metavar="NUMBER")] = "0",
     mechanism: Annotated[str, typer.Option(help="How to select.")] = "permute-and-flip",
     option: Annotated[
@@ -140,6 +144,15 @@ def ledger_cost(
     refit: Annotated[
         bool, typer.Option("--refit/--no-refit", help="Whether a grid search fits once more.")
     ] = True,
+    search: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of all these: a Pipeline or GridSearchCV in a Python file, which is run; "
+            "its private steps have a schema.",
+            metavar="FILE.py:NAME",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Say what releases would cost, and whether there is room. Spends nothing.
 
@@ -148,27 +161,57 @@ def ledger_cost(
     """
     with guarded():
         from ..errors import ArgumentError
-        from ..fitting import event_of_fit
         from ..ledger.ledger import Ledger
         from ..mechanisms import option as parse
-        from ..selection import event_of_select
 
-        if candidates < 0 or folds < 0 or (candidates and folds < 2):
-            raise ArgumentError("a grid search has candidates and at least 2 folds")
-        fits = candidates * folds + refit if candidates else max(folds, 1)
-        asked: dict[str, Any] = {
-            "k": k,
-            "epsilon": number(epsilon, "epsilon"),
-            "delta": number(delta, "delta"),
-            "mechanism": mechanism,
-            "options": dict(map(parse, option or ())),
-            "neighbours": neighbours,
-        }
-        event = (event_of_fit if model else event_of_select)(file, schema, **asked)
-        before, after = Ledger(ledger).check([event] * fits)
-        limit, each = before.limit, f"{fits} releases" if fits > 1 else "This release"
+        if search is not None:
+            if (file, schema, k, epsilon) != (None,) * 4:
+                raise ArgumentError("--search says all: leave table, schema, k and epsilon out")
+            events = _events_in(search)
+        else:
+            if file is None or schema is None or k is None or epsilon is None:
+                raise ArgumentError("a table, --schema, --k and --epsilon are needed, or --search")
+            if candidates < 0 or folds < 0 or (candidates and folds < 2):
+                raise ArgumentError("a grid search has candidates and at least 2 folds")
+            fits = candidates * folds + refit if candidates else max(folds, 1)
+            asked: dict[str, Any] = {
+                "k": k,
+                "epsilon": number(epsilon, "epsilon"),
+                "delta": number(delta, "delta"),
+                "mechanism": mechanism,
+                "options": dict(map(parse, option or ())),
+                "neighbours": neighbours,
+            }
+            events = [_event(model, file, schema, asked)] * fits
+        before, after = Ledger(ledger).check(events)
+        limit, count = before.limit, len(events)
+        each = f"{count} releases" if count > 1 else "This release"
         say(f"{each}: {limit.shown(after.current)} spent after, {limit.shown(before.current)} now")
-        say(f"Limit: {limit}. There is room. Nothing was read but the header, nothing is spent.")
+        read = "Nothing was read but the header, nothing is spent."
+        say(f"Limit: {limit}. There is room. {read if search is None else 'Nothing is spent.'}")
+
+
+def _event(model: bool, file: Path, schema: Path, asked: dict[str, Any]) -> Event:
+    from ..fitting import event_of_fit
+    from ..selection import event_of_select
+
+    return (event_of_fit if model else event_of_select)(file, schema, **asked)
+
+
+def _events_in(search: str) -> list[Event]:
+    """Releases of a fit of an estimator that stands in a Python file."""
+    import runpy
+
+    from ..errors import ArgumentError
+    from ..searches import events_of
+
+    path, _, name = search.rpartition(":")
+    if not Path(path).is_file():
+        raise ArgumentError("--search takes FILE.py:NAME, and there is no such file")
+    found = runpy.run_path(path, run_name="dpsubset_search").get(name)
+    if found is None:
+        raise ArgumentError(f"{path} has nothing called {name!r}")
+    return events_of(found)
 
 
 @ledger_app.command("verify")

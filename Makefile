@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test statistical lint bench recovery real peers clean
+.PHONY: demo test statistical faults faults-sample lint bench recovery real peers clean
 
 .venv/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpsubset needs Python 3.11 or newer: make PYTHON=python3.x ...")'
@@ -32,10 +32,21 @@ lint: .venv/.dev
 test: lint
 	$(BIN)/dpsubset warmup --loss least-squares --loss hinge >/dev/null & \
 	$(BIN)/dpsubset warmup --loss logistic --loss huber >/dev/null; wait
-	$(BIN)/pytest -m "not statistical" -n 2
+	$(BIN)/pytest -m "not statistical and not faults" -n 2
 
 statistical: .venv/.dev
 	$(BIN)/pytest -m statistical -n 2
+
+# Ledgers whose processes are killed, whose disks are full and whose servers are lost, on SQLite and
+# on a PostgreSQL server that runs as long as the tests do. All 2,000 kills take some minutes.
+faults: .venv/.dev
+	DPSUBSET_FAULTS=full $(BIN)/python tools/postgres.py $(BIN)/pytest -m faults
+	$(BIN)/python tools/postgres.py $(BIN)/python -m benchmarks.ledger
+
+# A hundred kills, all other faults, and what is tested of ledgers on SQLite alone by `make test`.
+faults-sample: .venv/.dev
+	$(BIN)/python tools/postgres.py $(BIN)/pytest -m faults
+	$(BIN)/python tools/postgres.py $(BIN)/pytest tests/unit/test_ledger.py -k postgresql
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks

@@ -6,11 +6,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .errors import ArgumentError, DpsubsetError, SchemaError, SearchLimitError, TableError
+    from .errors import (
+        ArgumentError,
+        BudgetExceeded,
+        DpsubsetError,
+        LedgerError,
+        SchemaError,
+        SearchLimitError,
+        TableError,
+    )
     from .estimates.means import private_mean, sparse_mean
     from .estimates.regression import sparse_regression
     from .estimators import PrivateSubsetSelector
     from .fitting import fit, price_fit
+    from .ledger.ledger import Ledger
     from .mechanisms import MECHANISMS, Mechanism
     from .models.rule import FitRule
     from .optimum import best_in_bucket, best_subset, top_supports
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
     from .release.release import Release
     from .research.chains import mixing_steps, traces_not_private
     from .research.cost import cost_of_privacy
+    from .searches import ledger_cost, reserved
     from .selection import Price, price, select, simulate
     from .suggestion import suggest_bounds
     from .table.moments import Moments
@@ -36,10 +46,13 @@ __version__ = "0.1.0"
 _HOMES = {
     "ArgumentError": "errors",
     "Bounds": "public.schema",
+    "BudgetExceeded": "errors",
     "DpsubsetError": "errors",
     "FitRule": "models.rule",
     "Estimate": "release.estimate",
     "Guarantee": "privacy.guarantee",
+    "Ledger": "ledger.ledger",
+    "LedgerError": "errors",
     "MECHANISMS": "mechanisms",
     "Mechanism": "mechanisms",
     "Model": "release.model",
@@ -64,7 +77,9 @@ _HOMES = {
     "price": "selection",
     "price_fit": "fitting",
     "cost_of_privacy": "research.cost",
+    "ledger_cost": "searches",
     "private_mean": "estimates.means",
+    "reserved": "searches",
     "select": "selection",
     "simulate": "selection",
     "sparse_mean": "estimates.means",
@@ -78,10 +93,13 @@ __all__ = [
     "MECHANISMS",
     "ArgumentError",
     "Bounds",
+    "BudgetExceeded",
     "DpsubsetError",
     "Estimate",
     "FitRule",
     "Guarantee",
+    "Ledger",
+    "LedgerError",
     "Mechanism",
     "Model",
     "Moments",
@@ -102,10 +120,12 @@ __all__ = [
     "cost_of_privacy",
     "fit",
     "fit_released",
+    "ledger_cost",
     "mixing_steps",
     "price",
     "price_fit",
     "private_mean",
+    "reserved",
     "select",
     "simulate",
     "sparse_mean",

@@ -38,6 +38,14 @@ class SearchLimitError(DpsubsetError, RuntimeError):
     """A node or time limit was hit. Nothing is returned, and what was debited stays debited."""
 
 
+class LedgerError(DpsubsetError, RuntimeError):
+    """A ledger cannot be used, or a release does not belong in it. Nothing is released."""
+
+
+class BudgetExceeded(LedgerError):
+    """A ledger has no room for what a release would cost. Nothing is read, spent or released."""
+
+
 def did_you_mean(name: object, declared: Iterable[str]) -> str:
     """For an error about an unknown column: the declared name nearest to it, or nothing.
 

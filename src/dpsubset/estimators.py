@@ -22,6 +22,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .errors import ArgumentError, TableError
+from .ledger.spending import LedgerLike, in_force
 from .mechanisms import Mechanism
 from .public.design import Design
 from .public.response_scale import ResponseScale
@@ -39,7 +40,8 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Select k columns under differential privacy; pure epsilon by default.
 
     Every ``fit`` is a release and costs epsilon; the costs of several fits on the same records add
-    up. ``GridSearchCV`` with 3 values and 5 folds fits 16 times. What ``transform`` returns are
+    up. ``GridSearchCV`` with 3 values and 5 folds fits 16 times; with a ledger it is refused before
+    the first fit if there is no room for all. What ``transform`` returns are
     columns of the table itself: only *which* columns they are is private.
 
     Place it *first* in a pipeline, on the raw frame: it reads text columns with declared levels,
@@ -62,7 +64,8 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Public description of the columns. A frame's columns are found by name, and those that the
         schema does not declare are never selected; an array has the schema's features in order.
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge, \
-intercept, neighbours, sensitivity, response_scale, always_include, seed, node_limit, time_limit
+intercept, neighbours, sensitivity, response_scale, always_include, seed, node_limit, time_limit, \
+ledger
         As in :func:`dpsubset.select`.
 
     Attributes
@@ -102,6 +105,7 @@ intercept, neighbours, sensitivity, response_scale, always_include, seed, node_l
         seed: int | None = None,
         node_limit: int | None = None,
         time_limit: float | None = None,
+        ledger: LedgerLike = None,
     ) -> None:
         self.k = k
         self.epsilon = epsilon
@@ -125,6 +129,15 @@ intercept, neighbours, sensitivity, response_scale, always_include, seed, node_l
         self.seed = seed
         self.node_limit = node_limit
         self.time_limit = time_limit
+        self.ledger = ledger
+
+    def __sklearn_clone__(self) -> Any:
+        """A copy, for a search if there is one: whether its ledger has room for all fits."""
+        if in_force(self.ledger):
+            from .searches import refuse_early
+
+            refuse_early(self)
+        return super().__sklearn_clone__()
 
     def fit(self, X: Any, y: Any = None) -> PrivateSubsetSelector:
         """Make one release from X and y. Costs epsilon.

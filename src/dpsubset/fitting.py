@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from .errors import ArgumentError
+from .ledger.event import Event
+from .ledger.spending import LedgerLike, debited
 from .mechanisms import mechanism as find_mechanism
 from .models.entries import Entries, of_support
 from .models.gaussian_ols import GaussianOls
@@ -33,7 +35,7 @@ from .public.stated import state, takes
 from .release.fitted import ReleasedFit, check_units, model_of, units_of
 from .release.model import Model
 from .release.release import Release
-from .selection import Price, draw_support, make_release, priced
+from .selection import Price, draw_support, event_of, make_release, priced
 from .table.door import STEPS
 from .table.moments import Moments
 from .table.sealed import SealedTable
@@ -199,6 +201,7 @@ def fit(
     epsilon: float | Fraction | Decimal,
     rule: FitRule | None = None,
     progress: Progress | None = None,
+    ledger: LedgerLike = None,
     **asked: Unpack[SelectionArguments],
 ) -> Release:
     """Select k variables and fit a linear model on them, under differential privacy.
@@ -221,6 +224,9 @@ def fit(
         response.
     progress : callable, optional
         Called with the fraction of the work done so far.
+    ledger : path, URL or Ledger, optional
+        Where the cost of everything together is debited before a value is read; as for
+        :func:`dpsubset.select`.
 
     Returns
     -------
@@ -237,16 +243,37 @@ def fit(
     def price(selection: Plan) -> Guarantee:
         return planned.with_selection(selection).price()
 
-    drawn = draw_support(planned.selection, table, rng, progress, price, passes=3)
-    planned = planned.with_selection(drawn.planned)
-    fitted = None
-    if drawn.outcome is not None:
-        told = None if progress is None else lambda f: progress((2 + f) / 3)
-        fitted = fit_support(planned.on_support, table, rng, drawn.outcome, drawn.scale, told)
-    guarantee = planned.price()
-    model = None if fitted is None else model_on(planned.on_support, fitted, str(guarantee))
-    release = make_release(drawn.planned, guarantee, drawn.outcome, drawn.scale, {})
-    return replace(release, model=model, fit=fitted)
+    with debited(ledger, lambda: event_of("fit", planned.selection, price)) as debit:
+        drawn = draw_support(
+            planned.selection, table, rng, progress, lambda p: debit.checked(price(p)), passes=3
+        )
+        settled = planned.with_selection(drawn.planned)
+        fitted = None
+        if drawn.outcome is not None:
+            told = None if progress is None else lambda f: progress((2 + f) / 3)
+            fitted = fit_support(settled.on_support, table, rng, drawn.outcome, drawn.scale, told)
+        guarantee = settled.price()
+        model = None if fitted is None else model_on(settled.on_support, fitted, str(guarantee))
+        release = make_release(drawn.planned, guarantee, drawn.outcome, drawn.scale, {})
+        return debit.signed(replace(release, model=model, fit=fitted))
+
+
+@takes(plan, state)
+def event_of_fit(
+    data: Any,
+    schema: Schema | str | Path | None = None,
+    *,
+    k: int,
+    epsilon: float | Fraction | Decimal,
+    rule: FitRule | None = None,
+    **asked: Unpack[SelectionArguments],
+) -> Event:
+    """What a ledger would note of :func:`fit` with these arguments. Reads no value."""
+    planned = plan_fit(data, schema, k=k, epsilon=epsilon, rule=rule, **asked)
+    counted = planned.selection
+    if data is not None:
+        counted = counted.with_rows(seal(counted, data, asked.get("y")).rows)
+    return event_of("fit", counted, lambda p: planned.with_selection(p).price())
 
 
 def fit_support(

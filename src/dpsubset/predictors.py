@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .errors import ArgumentError
 from .estimators import as_declared, checked, mask, rectangle
 from .fitting import fit
+from .ledger.spending import LedgerLike, in_force
 from .mechanisms import Mechanism
 from .models.rule import FitRule
 from .public.response_scale import ResponseScale
@@ -30,7 +31,7 @@ from .release.model import Model
 from .table.sources.frames import is_frame
 
 
-class _Predictor(BaseEstimator):  # type: ignore[misc]
+class Predictor(BaseEstimator):  # type: ignore[misc]
     """What regressor and classifier share."""
 
     def __init__(
@@ -58,6 +59,7 @@ class _Predictor(BaseEstimator):  # type: ignore[misc]
         seed: int | None = None,
         node_limit: int | None = None,
         time_limit: float | None = None,
+        ledger: LedgerLike = None,
     ) -> None:
         self.k = k
         self.epsilon = epsilon
@@ -81,6 +83,15 @@ class _Predictor(BaseEstimator):  # type: ignore[misc]
         self.seed = seed
         self.node_limit = node_limit
         self.time_limit = time_limit
+        self.ledger = ledger
+
+    def __sklearn_clone__(self) -> Any:
+        """A copy, for a search if there is one: whether its ledger has room for all fits."""
+        if in_force(self.ledger):
+            from .searches import refuse_early
+
+            refuse_early(self)
+        return super().__sklearn_clone__()
 
     #: Whether the response has labels.
     _of_labels = False
@@ -148,7 +159,7 @@ class _Predictor(BaseEstimator):  # type: ignore[misc]
         return tags
 
 
-class PrivateSubsetRegressor(RegressorMixin, _Predictor):  # type: ignore[misc]
+class PrivateSubsetRegressor(RegressorMixin, Predictor):  # type: ignore[misc]
     """A linear model on k columns, under differential privacy.
 
     Every ``fit`` is a release and costs epsilon, of scale, selection and coefficients together; the
@@ -170,7 +181,8 @@ class PrivateSubsetRegressor(RegressorMixin, _Predictor):  # type: ignore[misc]
         How coefficients are fitted, how much of epsilon they take, and how wide the response is
         clipped for them.
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge, \
-neighbours, sensitivity, response_scale, always_include, seed, node_limit, time_limit
+neighbours, sensitivity, response_scale, always_include, seed, node_limit, time_limit, \
+ledger
         As in :func:`dpsubset.select`.
 
     Attributes
@@ -201,7 +213,7 @@ neighbours, sensitivity, response_scale, always_include, seed, node_limit, time_
         return tags
 
 
-class PrivateSubsetClassifier(ClassifierMixin, _Predictor):  # type: ignore[misc]
+class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
     """A linear model of two labels on k columns, under differential privacy.
 
     Takes the parameters of :class:`PrivateSubsetRegressor` and has its attributes; labels are

@@ -23,6 +23,8 @@ from .fitting import (
     fit_support,
     model_on,
 )
+from .ledger.event import Event
+from .ledger.spending import LedgerLike, debited
 from .models.entries import Entries, of_support
 from .models.rule import FitRule
 from .privacy.guarantee import PUBLIC_N, Guarantee
@@ -63,12 +65,31 @@ class RefitPlan:
             None if scale is None else scale.rule, self.rule, self.noise, Fraction(1),
         )  # fmt: skip
 
+    def own_price(self) -> Guarantee:
+        """What the fit costs a unit."""
+        last = self.noise.guarantee(seeded=self.seed is not None)
+        return last.of_rows(self.schema.rows_per_unit)
+
     def price(self) -> Guarantee:
         """What the earlier release and this one cost a unit together."""
         earlier = self.release.guarantee
         parts = dict(earlier.parts) or {SELECTION: earlier}
-        last = self.noise.guarantee(seeded=self.seed is not None)
-        return Guarantee.of_parts({**parts, FIT: last.of_rows(self.schema.rows_per_unit)})
+        return Guarantee.of_parts({**parts, FIT: self.own_price()})
+
+    def event(self) -> Event:
+        """What a ledger notes: the earlier release has an entry of its own."""
+        return Event.of(
+            "fit-released",
+            self.noise.name,
+            self.own_price(),
+            unit=self.schema.unit,
+            rows_per_unit=self.schema.rows_per_unit,
+            schema=self.schema.fingerprint(),
+            options={
+                "earlier": digest(self.release.to_dict()),
+                "declared": self.release.problem.neighbours,
+            },
+        )
 
 
 def plan_released(
@@ -141,6 +162,7 @@ def fit_released(
     schema: Schema | str | Path | None = None,
     *,
     progress: Progress | None = None,
+    ledger: LedgerLike = None,
     **asked: Any,
 ) -> Release:
     """Fit a linear model on the variables of an earlier release. Costs epsilon more.
@@ -165,6 +187,9 @@ def fit_released(
         For tests only: makes the draw reproducible, hence not private.
     progress : callable, optional
         Called with the fraction of the table read so far.
+    ledger : path, URL or Ledger, optional
+        Where what the fit costs is debited before a value is read; as for
+        :func:`dpsubset.select`.
 
     Returns
     -------
@@ -179,19 +204,34 @@ def fit_released(
     scale = None if earlier.scale is None or isinstance(data, Moments) else earlier.scale.exact
     n_is_public = earlier.problem.neighbours in PUBLIC_N
     n = table.rows if n_is_public else None
-    if n is None and scale is not None and n_is_public:
-        _, n = table.count_response()
     rng = Randomness(SystemSource() if planned.seed is None else SeededSource(planned.seed))
-    step = planned.on_support(n)
-    fitted = fit_support(step, table, rng, planned.support, scale, progress)
-    return replace(
-        earlier,
-        guarantee=guarantee,
-        model=model_on(step, fitted, str(guarantee)),
-        fit=fitted,
-        earlier=digest(earlier.to_dict()),
-        diagnostics=None,
-    )
+    with debited(ledger, planned.event) as debit:
+        if n is None and scale is not None and n_is_public:
+            _, n = table.count_response()
+        step = planned.on_support(n)
+        fitted = fit_support(step, table, rng, planned.support, scale, progress)
+        return debit.signed(
+            replace(
+                earlier,
+                guarantee=guarantee,
+                model=model_on(step, fitted, str(guarantee)),
+                fit=fitted,
+                earlier=digest(earlier.to_dict()),
+                receipt=None,
+                diagnostics=None,
+            )
+        )
+
+
+@takes(plan_released)
+def event_of_released(
+    release: Release | str | Path,
+    data: Any,
+    schema: Schema | str | Path | None = None,
+    **asked: Any,
+) -> Event:
+    """What a ledger would note of :func:`fit_released` with these arguments. Reads no value."""
+    return plan_released(release, data, schema, **asked).event()
 
 
 @takes(plan_released)

@@ -23,7 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arguments import whole
-from .errors import ArgumentError, SearchLimitError
+from .errors import ArgumentError, LedgerError, SearchLimitError
+from .ledger.event import Event
+from .ledger.spending import LedgerLike, debited, whole_cost
 from .mechanisms import Data, Outcome, Sampler
 from .privacy.guarantee import Guarantee, shown_cost
 from .privacy.random import Randomness
@@ -51,6 +53,7 @@ def select(
     epsilon: float | Fraction | Decimal,
     diagnostics: str | None = None,
     progress: Progress | None = None,
+    ledger: LedgerLike = None,
     **asked: Unpack[SelectionArguments],
 ) -> Release:
     """Select k of p variables under differential privacy; pure epsilon by default.
@@ -121,6 +124,9 @@ def select(
         written to a file, and are not to be passed on.
     progress : callable, optional
         Called with the fraction of the table read so far.
+    ledger : path, URL or Ledger, optional
+        Where the cost is debited before a value is read; a release that it has no room for is
+        refused. By default what the environment variable DPSUBSET_LEDGER names; False for none.
 
     Returns
     -------
@@ -133,9 +139,53 @@ def select(
     planned = planned.with_rows(table.rows)
     if planned.priced:
         planned.price()  # whatever it refuses is refused before a value is read
-    drawn = draw_support(planned, table, planned.randomness, progress, Plan.price)
-    work = drawn.sampler.diagnostics() if diagnostics else {}
-    return make_release(drawn.planned, drawn.planned.price(), drawn.outcome, drawn.scale, work)
+    with debited(ledger, lambda: event_of("select", planned, Plan.price)) as debit:
+        drawn = draw_support(
+            planned, table, planned.randomness, progress, lambda p: debit.checked(p.price())
+        )
+        work = drawn.sampler.diagnostics() if diagnostics else {}
+        guarantee = drawn.planned.price()
+        release = make_release(drawn.planned, guarantee, drawn.outcome, drawn.scale, work)
+        return debit.signed(release)
+
+
+@takes(plan, state)
+def event_of_select(
+    data: Any,
+    schema: Schema | str | Path | None = None,
+    *,
+    k: int,
+    epsilon: float | Fraction | Decimal,
+    **asked: Unpack[SelectionArguments],
+) -> Event:
+    """What a ledger would note of :func:`select` with these arguments. Reads no value."""
+    planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
+    if data is not None:
+        planned = planned.with_rows(seal(planned, data, asked.get("y")).rows)
+    return event_of("select", planned, Plan.price)
+
+
+def event_of(what: str, planned: Plan, price: Callable[[Plan], Guarantee]) -> Event:
+    """What a ledger notes of a release, before it is made."""
+    if not planned.priced:
+        raise LedgerError(
+            f"what {planned.mechanism.name} costs depends on the number of rows, which this file "
+            "does not tell before it is read: with a ledger, take a Parquet file or a data frame"
+        )
+    schema, problem, guarantee = planned.stated.schema, planned.setting.problem, price(planned)
+    if not planned.divided:
+        costs = {relation: whole_cost(cost) for relation, cost in guarantee.costs.items()}
+        guarantee = replace(guarantee, costs=costs)
+    facts = {"loss": problem.loss, "k": problem.k, "p": problem.p, "declared": problem.neighbours}
+    return Event.of(
+        what,
+        planned.mechanism.name,
+        guarantee,
+        unit=schema.unit,
+        rows_per_unit=schema.rows_per_unit,
+        schema=schema.fingerprint(),
+        options={**facts, **planned.mechanism.options()},
+    )
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,13 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .arguments import choice, seed_number
 from .errors import ArgumentError
+from .ledger.event import Event
+from .ledger.spending import LedgerLike, debited
 from .privacy.guarantee import PUBLIC_N, RELATIONS, Guarantee
 from .privacy.random import Randomness, SeededSource, SystemSource
 from .privacy.scale import ScaleRule, ScaleSampler
@@ -119,6 +124,7 @@ def suggest_bounds(
     rule: ScaleRule | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
+    ledger: LedgerLike = None,
 ) -> SuggestedBounds:
     """Release bounds of columns: two private quantiles of each. Costs epsilon in all.
 
@@ -145,6 +151,8 @@ def suggest_bounds(
         For tests only: makes the draw reproducible, hence not private.
     progress : callable, optional
         Called with the fraction of the table read so far.
+    ledger : path, URL or Ledger, optional
+        Where the cost is debited before a value is read; as for :func:`dpsubset.select`.
 
     Returns
     -------
@@ -153,19 +161,40 @@ def suggest_bounds(
     planned = plan_bounds(
         data, within, epsilon=epsilon, columns=columns, neighbours=neighbours, rule=rule, seed=seed
     )
-    return release_bounds(planned, data, progress)
+    return release_bounds(planned, data, progress, ledger)
 
 
 def release_bounds(
-    planned: BoundsPlan, data: Any, progress: Progress | None = None
+    planned: BoundsPlan, data: Any, progress: Progress | None = None, ledger: LedgerLike = None
 ) -> SuggestedBounds:
-    """Read the columns of a plan, and draw. From here on nothing fails because of a value."""
-    wide = planned.listing.columns
+    """Debit what a plan costs, read its columns, and draw."""
     table = planned.listing.open(data)
-    counts, n = count_columns(table, wide, progress)
-    planned = planned.with_rows(n)
+    with debited(ledger, lambda: event_of_bounds(planned)) as debit:
+        counts, n = count_columns(table, planned.listing.columns, progress)
+        counted = planned.with_rows(n)
+        return debit.signed(_drawn(counted, counts, debit.checked(counted.price())))
+
+
+def event_of_bounds(planned: BoundsPlan) -> Event:
+    """What a ledger notes of a plan, before a value is read."""
+    listing, names = planned.listing, [column.name for column in planned.listing.columns]
+    return Event.of(
+        "suggest_bounds",
+        "quantiles",
+        planned.price(),
+        unit=listing.bare_unit,
+        rows_per_unit=listing.rows_per_unit,
+        schema=listing.fingerprint,
+        options={"columns": names, "declared": planned.neighbours},
+    )
+
+
+def _drawn(
+    planned: BoundsPlan, counts: Iterable[NDArray[np.int64]], guarantee: Guarantee
+) -> SuggestedBounds:
+    """From here on nothing fails because of a value."""
+    wide = planned.listing.columns
     assert planned.rule is not None
-    guarantee = planned.price()
     rng = Randomness(SystemSource() if planned.seed is None else SeededSource(planned.seed))
     scales, found = [], []
     for column, of_column in zip(wide, counts, strict=True):

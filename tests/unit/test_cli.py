@@ -22,7 +22,8 @@ from dpsubset.cli import app
 from dpsubset.losses import CLASSIFICATION
 from dpsubset.mechanisms import MECHANISMS
 
-HEAVY = ("numba", "scipy", "sklearn", "pyarrow", "numpy", "pandas", "narwhals", "flint")
+HEAVY = ("numba", "scipy", "sklearn", "pyarrow", "numpy", "pandas", "narwhals", "flint",
+         "sqlalchemy")  # fmt: skip
 COMMAND = (sys.executable, "-c", "from dpsubset.cli import main; main()")
 
 

@@ -41,7 +41,9 @@ def test_the_demo_installs_no_tools(clone: Path) -> None:
     assert "[" not in line
 
 
-@pytest.mark.parametrize("target", ["lint", "test", "statistical", "bench"])
+@pytest.mark.parametrize(
+    "target", ["lint", "test", "statistical", "faults", "faults-sample", "bench"]
+)
 def test_the_rest_installs_all_of_them(clone: Path, target: str) -> None:
     lines = planned(clone, target)
     assert "[dev,plot]" in lines[-1]

@@ -41,10 +41,10 @@ def test_types_and_defaults_are_of_the_same_arguments() -> None:
 @pytest.mark.parametrize(
     ("function", "listed", "own"),
     [
-        (dps.select, SELECTION, {"diagnostics", "progress"}),
+        (dps.select, SELECTION, {"diagnostics", "progress", "ledger"}),
         (dps.simulate, SELECTION, {"draws", "progress"}),
         (dps.price, SELECTION, set()),
-        (dps.fit, SELECTION, {"rule", "progress"}),
+        (dps.fit, SELECTION, {"rule", "progress", "ledger"}),
         (dps.price_fit, SELECTION, {"rule"}),
         (dps.top_supports, PROBLEM, {"k", "count", "progress", "solver"}),
         (dps.best_subset, PROBLEM, {"k", "progress", "solver"}),
@@ -63,7 +63,7 @@ def test_signatures_show_the_whole_list(function: Any, listed: Any, own: set[str
 
 def test_the_estimator_has_the_arguments_of_select() -> None:
     shown = inspect.signature(dps.PrivateSubsetSelector).parameters
-    assert set(shown) == set(SELECTION) - {"y"} | {"schema"}
+    assert set(shown) == set(SELECTION) - {"y"} | {"schema", "ledger"}
     for name in set(SELECTION) - {"y", "k", "epsilon"}:
         assert shown[name].default == SELECTION[name]
 

@@ -1,5 +1,5 @@
-"""The command line: ``dpsubset select``, ``fit``, ``predict``, ``schema``, ``bounds``,
-``mechanisms``, ``audit`` and ``warmup``.
+"""The command line: ``dpsubset select``, ``fit``, ``predict``, ``schema``, ``bounds``, ``ledger``,
+``verify``, ``mechanisms``, ``audit`` and ``warmup``.
 
 Thin over the library, one file a command. Modules that are slow to import are imported by the
 command that needs them, so that ``--help`` is quick.
@@ -17,10 +17,12 @@ from . import signals
 from .audit import audit_command
 from .bounds import bounds_app
 from .fit import fit_command, predict_command
+from .ledger import ledger_app
 from .mechanisms import mechanisms_command
 from .schemas import schema_app
 from .select import select_command
 from .shared import guarded, occupy_streams, trouble
+from .verify import verify_command
 from .warmup import warmup_command
 
 # Plain tracebacks would not do either: the text of an unforeseen exception may quote a cell.
@@ -35,6 +37,8 @@ app.command("predict")(predict_command)
 app.command("mechanisms")(mechanisms_command)
 app.add_typer(schema_app, name="schema", help="Write or check a schema: the public bounds file.")
 app.add_typer(bounds_app, name="bounds", help="Suggest bounds from private quantiles.")
+app.add_typer(ledger_app, name="ledger", help="The budget of a data set: what was spent of it.")
+app.command("verify")(verify_command)
 app.command("audit")(audit_command)
 app.command("warmup")(warmup_command)
 

@@ -11,8 +11,8 @@ import typer
 
 from ..text import visible
 from . import signals
-from .options import File, Neighbours
-from .shared import check_apart, fail, guarded, number, red, trouble
+from .options import File, LedgerOption, Neighbours, NoLedgerOption, PurposeOption
+from .shared import check_apart, fail, guarded, ledger_of, number, red, show_room, trouble
 
 bounds_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -69,6 +69,9 @@ def bounds_suggest(
         bool,
         typer.Option("--dry-run", help="Only say what it would cost: spends nothing."),
     ] = False,
+    ledger: LedgerOption = None,
+    no_ledger: NoLedgerOption = False,
+    purpose: PurposeOption = None,
 ) -> None:
     """Release bounds for columns of FILE from private quantiles. Costs epsilon.
 
@@ -78,10 +81,11 @@ def bounds_suggest(
     with guarded():
         budget = number(epsilon, "epsilon")
         check_apart(file, schema, out)
+        book = ledger_of(ledger, no_ledger, purpose)
 
         from ..errors import ArgumentError
         from ..release.bounds import told
-        from ..suggestion import plan_bounds, release_bounds
+        from ..suggestion import event_of_bounds, plan_bounds, release_bounds
         from .outputs import Output
 
         if (within is None) == (schema is None):
@@ -94,11 +98,14 @@ def bounds_suggest(
         )
         if dry_run:
             typer.echo(visible(told(planned.price(), "Would spend")))
+            show_room(book, lambda: event_of_bounds(planned))
             typer.echo("Nothing was read but the header, and nothing is spent.")
             return
+        if book:
+            book.check([event_of_bounds(planned)])  # before it is said to be spent
         with Output(out, replace=force) as output:
             typer.echo(visible(told(planned.price(), "Spending")))
-            released = release_bounds(planned, file)
+            released = release_bounds(planned, file, ledger=book)
             # From here on the budget is spent: the file comes first.
             lost = []
             with signals.held():

@@ -12,12 +12,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ArgumentError
-from .options import Asked, DryRun, File, Force, Out, Quiet, SchemaFile, Statement, asks
+from .options import (
+    Asked,
+    DryRun,
+    File,
+    Force,
+    LedgerOption,
+    NoLedgerOption,
+    Out,
+    PurposeOption,
+    Quiet,
+    SchemaFile,
+    Statement,
+    asks,
+)
 from .select import Files, progress_bar, reserve, tell, write
-from .shared import check_apart, fail, guarded, number, trouble
+from .shared import check_apart, fail, guarded, ledger_of, number, trouble
 from .warmup import telling_of_compilation
 
 if TYPE_CHECKING:
+    from ..ledger.event import Event
     from ..release.model import Model
     from ..release.release import Release
     from ..selection import Price
@@ -79,6 +93,9 @@ def fit_command(
     force: Force = False,
     dry_run: DryRun = False,
     quiet: Quiet = False,
+    ledger: LedgerOption = None,
+    no_ledger: NoLedgerOption = False,
+    purpose: PurposeOption = None,
 ) -> None:
     """Select k variables of FILE and fit a linear model on them, privately. Costs epsilon.
 
@@ -91,25 +108,28 @@ def fit_command(
         chosen = {name: number(text, name) for name, text in part.items() if text is not None}
         check_apart(file, schema, on, out, model, statement)
         _check_what_goes_together(on, k, asked, share)
+        book = ledger_of(ledger, no_ledger, purpose)
         files = Files.reserve(stack, force, out, statement, model)
 
-        from ..fitting import fit, price_fit
+        from ..fitting import event_of_fit, fit, price_fit
         from ..models.rule import FitRule
-        from ..refitting import fit_released, price_released
+        from ..refitting import event_of_released, fit_released, price_released
 
         arguments["rule"] = FitRule(mechanism=how, **chosen)  # type: ignore[arg-type]
         cost: Callable[..., Price]
         make: Callable[..., Release]
+        note: Callable[..., Event]
         if on is None:
-            cost, make, arguments["k"] = price_fit, fit, k
+            cost, make, note, arguments["k"] = price_fit, fit, event_of_fit, k
         else:
             cost, make = partial(price_released, on), partial(fit_released, on)
+            note = partial(event_of_released, on)
             arguments = {name: arguments[name] for name in ("epsilon", "delta", "seed", "rule")}
         if dry_run:
-            tell(cost(file, schema, **arguments))
+            tell(cost(file, schema, **arguments), book, lambda: note(file, schema, **arguments))
             return
         with telling_of_compilation(quiet), progress_bar(quiet) as progress:
-            release = make(file, schema, progress=progress, **arguments)
+            release = make(file, schema, progress=progress, ledger=book, **arguments)
         files.publish(release, quiet)
 
 

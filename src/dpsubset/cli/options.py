@@ -47,6 +47,23 @@ DryRun = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print the selected names only, one a line.")]
+LedgerOption = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        help="Debit the cost here before a value is read: a file or a URL of 'dpsubset ledger "
+        "create'. If not given: what DPSUBSET_LEDGER names.",
+        metavar="FILE|URL",
+    ),
+]
+NoLedgerOption = Annotated[
+    bool,
+    typer.Option("--no-ledger", help="Debit nowhere, also where DPSUBSET_LEDGER names a ledger."),
+]
+PurposeOption = Annotated[
+    str | None,
+    typer.Option(help="What for: a line for the ledger. If not given: the ledger's own purpose."),
+]
 
 
 def selection(

@@ -81,6 +81,21 @@ def schema_check(
                 say(f"{file}: {_undeclared(rest)}")
 
 
+@schema_app.command("fingerprint")
+def schema_fingerprint(
+    schema: Annotated[Path, typer.Argument(help="The bounds file.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="The table, if the bounds file has patterns; only names are read."),
+    ] = None,
+) -> None:
+    """Print the fingerprint of a bounds file: releases and ledgers remember it."""
+    with guarded():
+        from ..table.sources import read_schema
+
+        say(read_schema(schema, file).fingerprint())
+
+
 def _undeclared(names: Sequence[str]) -> str:
     from ..table.sources.header import looks_like_a_value
 

@@ -7,18 +7,33 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from ..release.files import written
 from ..text import visible
 from . import signals
-from .options import Asked, DryRun, File, Force, Out, Quiet, SchemaFile, Statement, asks
-from .shared import check_apart, fail, guarded, number, red, trouble
+from .options import (
+    Asked,
+    DryRun,
+    File,
+    Force,
+    LedgerOption,
+    NoLedgerOption,
+    Out,
+    PurposeOption,
+    Quiet,
+    SchemaFile,
+    Statement,
+    asks,
+)
+from .shared import check_apart, fail, guarded, ledger_of, number, red, show_room, trouble
 from .warmup import telling_of_compilation
 
 if TYPE_CHECKING:
+    from ..ledger.event import Event
+    from ..ledger.ledger import Ledger
     from ..release.release import Release
     from ..selection import Price
     from .outputs import Output
@@ -51,6 +66,9 @@ def select_command(
     force: Force = False,
     dry_run: DryRun = False,
     quiet: Quiet = False,
+    ledger: LedgerOption = None,
+    no_ledger: NoLedgerOption = False,
+    purpose: PurposeOption = None,
 ) -> None:
     """Select k variables of FILE privately. Costs epsilon.
 
@@ -63,27 +81,36 @@ def select_command(
          Nothing is spent.
       3: the search passed --node-limit or --time-limit. Nothing is released,
          and epsilon is spent.
+      4: the ledger has no room for this release. Nothing is spent.
+      5: the ledger could not be used, or this release does not belong in it.
+         Nothing is released; the message says if something may be spent.
       128 + n: ended by signal n (130 by ctrl-c).
     """
     with guarded(), ExitStack() as stack:
         arguments = {"k": k, "intercept": intercept, **asked.arguments()}
         arguments["epsilon"] = number(epsilon, "epsilon")
         check_apart(file, schema, out, statement)
+        book = ledger_of(ledger, no_ledger, purpose)
         files = Files.reserve(stack, force, out, statement)
 
-        from ..selection import price, select
+        from ..selection import event_of_select, price, select
 
         if dry_run:
-            tell(price(file, schema, **arguments))
+            tell(
+                price(file, schema, **arguments),
+                book,
+                lambda: event_of_select(file, schema, **arguments),
+            )
             return
         with telling_of_compilation(quiet), progress_bar(quiet) as progress:
-            release = select(file, schema, progress=progress, **arguments)
+            release = select(file, schema, progress=progress, ledger=book, **arguments)
         files.publish(release, quiet)
 
 
-def tell(price: Price) -> None:
-    """Print what something would cost."""
+def tell(price: Price, ledger: Ledger | Literal[False], event: Callable[[], Event]) -> None:
+    """Print what something would cost, and whether there is room for it."""
     typer.echo("\n".join(map(visible, str(price).splitlines())))
+    show_room(ledger, event)
     typer.echo("Nothing was read but the header, and nothing is spent.")
 
 

@@ -7,17 +7,45 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import TYPE_CHECKING, Literal, NoReturn, TextIO
 
 import typer
 
-from ..errors import ArgumentError, DpsubsetError, SearchLimitError
+from ..errors import (
+    ArgumentError,
+    BudgetExceeded,
+    DpsubsetError,
+    LedgerError,
+    SearchLimitError,
+)
 from ..text import visible
 from . import signals
+
+if TYPE_CHECKING:
+    from ..ledger.event import Event
+    from ..ledger.ledger import Ledger
+
+#: Options of every command that spends.
+
+
+def ledger_of(ledger: str | None, no_ledger: bool, purpose: str | None) -> Ledger | Literal[False]:
+    """The ledger that the options of a command name."""
+    if no_ledger:
+        if ledger is not None or purpose is not None:
+            raise ArgumentError("give --no-ledger alone, or --ledger and --purpose")
+        return False
+    address = ledger or os.environ.get("DPSUBSET_LEDGER") or None
+    if address is None:
+        if purpose is not None:
+            raise ArgumentError("--purpose goes with a ledger")
+        return False
+    from ..ledger.ledger import Ledger
+
+    return Ledger(address, purpose=purpose)
 
 
 def number(text: str, what: str) -> Decimal:
@@ -70,12 +98,21 @@ def red(text: str) -> str:
     return text if os.environ.get("NO_COLOR") else typer.style(text, fg="red")
 
 
+def show_room(ledger: Ledger | Literal[False], event: Callable[[], Event]) -> None:
+    """Of a dry run: what would be spent of the ledger; its refusal if there is no room."""
+    if ledger:
+        before, after = ledger.check([event()])
+        limit = before.limit
+        say(f"Ledger: {limit.shown(after.current)} of {limit} after it, now "
+            f"{limit.shown(before.current)}")  # fmt: skip
+
+
 @contextmanager
 def guarded() -> Iterator[None]:
     """End with one line and an exit code.
 
-    2 for a clear error, 3 for a limit of the search, whose budget is spent, 128 and its number for
-    a signal, 1 for the rest.
+    2 for a clear error, 3 for a limit of the search, whose budget is spent, 4 for a ledger without
+    room, 5 for one that cannot be used, 128 and its number for a signal, 1 for the rest.
     """
     try:
         yield
@@ -83,6 +120,10 @@ def guarded() -> Iterator[None]:
         raise
     except SearchLimitError as error:
         fail(str(error), 3)
+    except BudgetExceeded as error:
+        fail(str(error), 4)
+    except LedgerError as error:
+        fail(str(error), 5)
     except DpsubsetError as error:
         fail(str(error), 2)
     except signals.Ended as end:

@@ -19,6 +19,8 @@ from typing import Any, Literal
 
 from ..arguments import choice, whole
 from ..errors import ArgumentError
+from ..ledger.event import Event
+from ..ledger.spending import LedgerLike, debited
 from ..privacy.budget import RECORDS, Budget
 from ..privacy.guarantee import PUBLIC_N, RELATIONS, Guarantee
 from ..privacy.random import Randomness, SystemSource
@@ -66,6 +68,11 @@ class _Plan:
         return self.epsilon * share
 
     @property
+    def level_epsilon(self) -> Fraction:
+        """For those of one column."""
+        return self.levels_epsilon / len(self.listing.columns)
+
+    @property
     def rest(self) -> Fraction:
         """For the means."""
         return self.epsilon - self.levels_epsilon
@@ -91,6 +98,7 @@ def private_mean(
     neighbours: Neighbours = "replace-one",
     truncation: Truncation = "declared",
     progress: Progress | None = None,
+    ledger: LedgerLike = None,
 ) -> Estimate:
     """Means of columns, with noise: pure epsilon, or (epsilon, delta) where that is less noise.
 
@@ -111,23 +119,28 @@ def private_mean(
         clipped; for bounds that are far wider than the values.
     progress : callable, optional
         Called with the fraction of the table read so far.
+    ledger : path, URL or Ledger, optional
+        Where the cost is debited before a value is read; as for :func:`dpsubset.select`.
     """
     planned = _plan(data, within, epsilon, delta, columns, neighbours, truncation)
     width = len(planned.listing.columns)
     budget = Budget.of(planned.rest, planned.delta, width + planned.counts_rows)
-    listing, guarantee = _truncated(planned, budget, data)
-    sums = Sums.read(listing, data, progress)
-    noisy = budget.values(_values(sums, range(width), planned), planned.change)
-    totals, n = noisy[:width], _rows(sums, noisy, planned)
-    deviation = budget.deviation(width + planned.counts_rows, planned.change)
-    return Estimate(
-        "Means",
-        tuple(column.name for column in listing.columns),
-        tuple(mean_of(c, total, n) for c, total in zip(listing.columns, totals, strict=True)),
-        tuple(deviation_of(column, deviation, n) for column in listing.columns),
-        guarantee,
-        listing.unit,
-    )
+    with debited(ledger, lambda: _event("private_mean", planned, budget)) as debit:
+        listing, guarantee = _truncated(planned, budget, data)
+        debit.checked(guarantee)
+        sums = Sums.read(listing, data, progress)
+        noisy = budget.values(_values(sums, range(width), planned), planned.change)
+        totals, n = noisy[:width], _rows(sums, noisy, planned)
+        deviation = budget.deviation(width + planned.counts_rows, planned.change)
+        estimate = Estimate(
+            "Means",
+            tuple(column.name for column in listing.columns),
+            tuple(mean_of(c, total, n) for c, total in zip(listing.columns, totals, strict=True)),
+            tuple(deviation_of(column, deviation, n) for column in listing.columns),
+            guarantee,
+            listing.unit,
+        )
+        return debit.signed(estimate)
 
 
 def sparse_mean(
@@ -142,6 +155,7 @@ def sparse_mean(
     truncation: Truncation = "declared",
     share: Any = Fraction(1, 2),
     progress: Progress | None = None,
+    ledger: LedgerLike = None,
 ) -> Estimate:
     """Means of the s columns that differ most from the middle of their bounds, with noise.
 
@@ -151,7 +165,7 @@ def sparse_mean(
         How many columns are picked.
     share : number
         Of the budget, for picks; the rest is for values.
-    data, within, epsilon, delta, columns, neighbours, truncation, progress
+    data, within, epsilon, delta, columns, neighbours, truncation, progress, ledger
         As for :func:`private_mean`.
     """
     planned = _plan(data, within, epsilon, delta, columns, neighbours, truncation)
@@ -159,21 +173,22 @@ def sparse_mean(
     if not 1 <= s <= width:
         raise ArgumentError(f"s must lie between 1 and {width}, the number of columns")
     peel = Peel.of(planned.rest, planned.delta, s, share, more=int(planned.counts_rows))
-    listing, guarantee = _truncated(planned, peel.budget, data)
-    sums = Sums.read(listing, data, progress)
-    more = [sums.n * STEPS] if planned.counts_rows else []
-    picked, noisy = peel.draw(sums.totals, planned.change, more)
-    n = _rows(sums, noisy, planned)
-    deviation = peel.deviation(planned.change)
-    middles = [mean_of(column, 0, 1) for column in listing.columns]
-    noise = [0.0] * width
-    for j, total in zip(picked, noisy, strict=False):
-        middles[j] = mean_of(listing.columns[j], total, n)
-        noise[j] = deviation_of(listing.columns[j], deviation, n)
-    names = tuple(column.name for column in listing.columns)
-    return Estimate(
-        "Sparse means", names, tuple(middles), tuple(noise), guarantee, listing.unit, tuple(picked)
-    )
+    with debited(ledger, lambda: _event("sparse_mean", planned, peel.budget, s)) as debit:
+        listing, guarantee = _truncated(planned, peel.budget, data)
+        debit.checked(guarantee)
+        sums = Sums.read(listing, data, progress)
+        more = [sums.n * STEPS] if planned.counts_rows else []
+        picked, noisy = peel.draw(sums.totals, planned.change, more)
+        n = _rows(sums, noisy, planned)
+        deviation = peel.deviation(planned.change)
+        middles = [mean_of(column, 0, 1) for column in listing.columns]
+        noise = [0.0] * width
+        for j, total in zip(picked, noisy, strict=False):
+            middles[j] = mean_of(listing.columns[j], total, n)
+            noise[j] = deviation_of(listing.columns[j], deviation, n)
+        names = tuple(column.name for column in listing.columns)
+        told = (guarantee, listing.unit, tuple(picked))
+        return debit.signed(Estimate("Sparse means", names, tuple(middles), tuple(noise), *told))
 
 
 def _plan(
@@ -204,13 +219,40 @@ def _plan(
     return _Plan(listing, budget / rows, chance, neighbours, truncation)
 
 
+def _event(what: str, planned: _Plan, budget: Budget, s: int | None = None) -> Event:
+    """What a ledger notes, before a value is read."""
+    listing = planned.listing
+    return Event.of(
+        what,
+        "noisy-sums" if s is None else "peeling",
+        _price(planned, budget, usual_rule(planned.level_epsilon, None)),
+        unit=listing.bare_unit,
+        rows_per_unit=listing.rows_per_unit,
+        schema=listing.fingerprint,
+        options={
+            "columns": [column.name for column in listing.columns],
+            "truncation": planned.truncation,
+            "declared": planned.neighbours,
+            **({} if s is None else {"s": s}),
+        },
+    )
+
+
+def _price(planned: _Plan, budget: Budget, rule: ScaleRule) -> Guarantee:
+    """What all of it costs; of truncation levels, every rule costs the same under the declared
+    neighbours, and where the number of rows decides on it the means promise nothing else.
+    """
+    means = _of_totals(budget, planned.neighbours)
+    if planned.truncation == "private":
+        means = Guarantee.of_parts({LEVELS: _levels(rule, planned), MEANS: means})
+    return means.of_rows(planned.listing.rows_per_unit)
+
+
 def _truncated(planned: _Plan, budget: Budget, data: Any) -> tuple[Listing, Guarantee]:
     """The columns with the bounds to clip to, and what all of it costs."""
-    listing, means = planned.listing, _of_totals(budget, planned.neighbours)
-    rows = listing.rows_per_unit
+    listing, each = planned.listing, planned.level_epsilon
     if planned.truncation == "declared":
-        return listing, means.of_rows(rows)
-    each = planned.levels_epsilon / len(listing.columns)
+        return listing, _price(planned, budget, usual_rule(each, None))
     counts, n = count_columns(listing.open(data), listing.columns)
     rule = usual_rule(each, n if planned.neighbours in PUBLIC_N else None)
     found = []
@@ -219,9 +261,7 @@ def _truncated(planned: _Plan, budget: Budget, data: Any) -> tuple[Listing, Guar
         scale = ScaleSampler(of_column, rule, each, planned.neighbours).draw(rng)
         low, high = readable(*ReleasedScale(rule, scale, column).clipped, column)
         found.append(narrowed(column, low, high))
-    levels = _levels(rule, planned)
-    total = Guarantee.of_parts({LEVELS: levels, MEANS: means})
-    return replace(listing, columns=tuple(found)), total.of_rows(rows)
+    return replace(listing, columns=tuple(found)), _price(planned, budget, rule)
 
 
 def _of_totals(budget: Budget, neighbours: Neighbours) -> Guarantee:
@@ -236,7 +276,7 @@ def _of_totals(budget: Budget, neighbours: Neighbours) -> Guarantee:
 def _levels(rule: ScaleRule, planned: _Plan) -> Guarantee:
     """Of the quantiles of all columns together."""
     width = len(planned.listing.columns)
-    each = rule.guarantee(planned.levels_epsilon / width, planned.neighbours)
+    each = rule.guarantee(planned.level_epsilon, planned.neighbours)
     found = Guarantee.of_parts({str(j): each for j in range(width)})
     return replace(found, parts=())
 

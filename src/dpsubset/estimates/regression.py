@@ -16,15 +16,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import ArgumentError
+from ..ledger.event import Event
+from ..ledger.spending import LedgerLike, debited
 from ..mechanisms import Data
 from ..mechanisms.hard_thresholding import Coefficients, HardThresholding
 from ..mechanisms.shared.base import Setting
 from ..mechanisms.shared.gradient import Gradient
 from ..mechanisms.shared.rounds import Rounds
-from ..privacy.guarantee import PUBLIC_N
-from ..public.plan import plan, seal
+from ..privacy.guarantee import PUBLIC_N, Guarantee
+from ..public.plan import Plan, plan, seal
 from ..public.schema import Bounds, Column, Schema
 from ..release.estimate import Estimate
+from ..table.digest import Digest
 
 __all__ = ["sparse_regression"]
 
@@ -112,6 +115,7 @@ def sparse_regression(
     radius: float | None = None,
     intercept: bool = True,
     neighbours: Literal["replace-one", "add-remove"] = "replace-one",
+    ledger: LedgerLike = None,
 ) -> Estimate:
     """Coefficients of k variables by noisy hard thresholding, in the units of the table.
 
@@ -123,6 +127,8 @@ def sparse_regression(
         Options of the mechanism `hard-thresholding`; here each round pays for picks and values.
     radius : float, optional
         The largest coefficient, in scaled units.
+    ledger : path, URL or Ledger, optional
+        Where the cost is debited before a value is read; as for :func:`dpsubset.select`.
 
     Returns
     -------
@@ -137,19 +143,46 @@ def sparse_regression(
         mechanism="hard-thresholding", options=options, intercept=intercept,
         neighbours=neighbours, response_scale="declared", **asked,
     )  # fmt: skip
+    _check_numbers(planned.stated.schema)
+    table = seal(planned, data, y)
+    with debited(ledger, lambda: event_of(planned, _price(planned))) as debit:
+        digest = table.read(planned.setting.problem)
+        counted = planned.with_rows(digest.n)
+        guarantee = debit.checked(_price(counted))
+        return debit.signed(_estimate(counted, guarantee, digest))
+
+
+def _price(planned: Plan) -> Guarantee:
+    """What it costs a unit: rounds of this budget, however many rows there are."""
     mechanism = planned.mechanism
     assert isinstance(mechanism, HardThresholding)
-    declared = planned.stated.schema
-    _check_numbers(declared)
-    digest = seal(planned, data, y).read(planned.setting.problem)
-    planned = planned.with_rows(digest.n)
-    descent = Descent(mechanism, planned.setting)
-    guarantee = descent.rounds.guarantee(planned.setting, seeded=False)
+    rounds = Descent(mechanism, planned.setting).rounds
+    guarantee = rounds.guarantee(planned.setting, seeded=False)
     if mechanism.rows is None:
         # The number of rows scales the steps.
         known = {relation: guarantee.costs[relation] for relation in PUBLIC_N}
         guarantee = replace(guarantee, costs=known)
-    support, b, noise = descent.draw(Data(digest))
+    return guarantee.of_rows(planned.stated.schema.rows_per_unit)
+
+
+def event_of(planned: Plan, guarantee: Guarantee) -> Event:
+    """What a ledger notes, before a value is read."""
+    schema, problem = planned.stated.schema, planned.setting.problem
+    return Event.of(
+        "sparse_regression",
+        planned.mechanism.name,
+        guarantee,
+        unit=schema.unit,
+        rows_per_unit=schema.rows_per_unit,
+        schema=schema.fingerprint(),
+        options={"k": problem.k, "declared": problem.neighbours, **planned.mechanism.options()},
+    )
+
+
+def _estimate(planned: Plan, guarantee: Guarantee, digest: Digest) -> Estimate:
+    mechanism, declared = planned.mechanism, planned.stated.schema
+    assert isinstance(mechanism, HardThresholding)
+    support, b, noise = Descent(mechanism, planned.setting).draw(Data(digest))
     scaled = float(planned.setting.problem.radius) / mechanism.GRID
     names, values = _own_units(
         declared, {j: value * scaled for j, value in b.items()}, planned.setting
@@ -165,7 +198,7 @@ def sparse_regression(
         values,
         # The intercept's is made of all the others', and of none if there is no such name.
         (*deviations, noise * scaled * half)[: len(names)],
-        guarantee.of_rows(declared.rows_per_unit),
+        guarantee,
         declared.protected,
         support,
     )

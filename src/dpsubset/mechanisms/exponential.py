@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..privacy.guarantee import Guarantee
 from ..privacy.random import Randomness
 from ..privacy.random.draws import Categorical
 from ..search.engine import Engine
 from ..search.enumerate import ScoredSupports, log_exponential
 from ..search.race import Race
-from .shared.base import Outcome, Sampler, ScoreMechanism
+from .shared.base import Outcome, Sampler, ScoreMechanism, Setting
 
 
 class Exponential(ScoreMechanism):
@@ -27,6 +29,12 @@ class Exponential(ScoreMechanism):
     promises = "pure epsilon"
     running_time = "milliseconds to seconds: branch and bound, exact"
     use_when = "results have to be comparable with the literature"
+
+    def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
+        """Epsilon is the length of the interval that log quotients lie in, which counts less."""
+        found = super().guarantee(setting, seeded=seeded)
+        ranged = {relation: replace(cost, ranged=True) for relation, cost in found.costs.items()}
+        return replace(found, costs=ranged)
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:
         """By rejection from integer envelopes over regions."""

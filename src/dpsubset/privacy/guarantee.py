@@ -25,8 +25,9 @@ which the mean is at most delta. Two ways are sound, and a sum takes the one wit
 
 1.  as above: epsilon_of(rho, delta) + e + c, with delta + d;
 2.  a pure step is a concentrated one too, with rho_i = epsilon_i^2 / 2 (Bun and Steinke 2016,
-    Proposition 1.4). Counted as such: epsilon_of(rho + sum of epsilon_i^2 / 2, delta) + c, with
-    delta + d.
+    Proposition 1.4), or epsilon_i^2 / 8 if log(P / P') lies in an interval of that length, as that
+    of the exponential mechanism does (`proofs/composition.md`). Counted as such:
+    epsilon_of(rho + sum of these, delta) + c, with delta + d.
 
 The first is better for few large pure steps, the second for many small ones. Without concentrated
 steps epsilons and deltas simply add up.
@@ -65,12 +66,16 @@ class Cost:
         than epsilon at one delta.
     terms : tuple of Cost
         What a sum is the sum of; empty for all others.
+    ranged : bool
+        Of a pure cost: whether the logarithm of the quotient of probabilities lies in an interval
+        of length epsilon, not of twice that.
     """
 
     epsilon: Fraction
     delta: Fraction = Fraction(0)
     rho: Fraction | None = None
     terms: tuple[Cost, ...] = field(default=(), repr=False)
+    ranged: bool = False
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta", "rho"):
@@ -87,6 +92,8 @@ class Cost:
         plain = self.rho is not None and not self.terms
         if plain and self.epsilon < epsilon_of(self.rho, self.delta):
             raise ValueError("rho costs more than this epsilon at this delta")
+        if self.ranged and (self.kind != "pure" or self.terms):
+            raise ValueError("only a single pure cost has a range")
 
     @classmethod
     def concentrated(cls, rho: Fraction, delta: Fraction) -> Cost:
@@ -99,6 +106,11 @@ class Cost:
         if self.rho is not None:
             return "concentrated"
         return "approximate" if self.delta else "pure"
+
+    @property
+    def as_rho(self) -> Fraction:
+        """What a pure cost, or all but a mass delta of an approximate one, is as rho."""
+        return self.epsilon**2 / (8 if self.ranged else 2)
 
     def __add__(self, other: Cost) -> Cost:
         if not isinstance(other, Cost):
@@ -120,7 +132,7 @@ class Cost:
             return _composed(term.of_rows(rows) for term in self.terms)
         if self.kind != "pure":
             raise ValueError("only pure costs are counted for several rows together")
-        return Cost(self.epsilon * rows)
+        return Cost(self.epsilon * rows, ranged=self.ranged)
 
     def _listed(self) -> tuple[Cost, ...]:
         return self.terms or (self,)
@@ -128,7 +140,7 @@ class Cost:
 
 def _composed(terms: Iterable[Cost]) -> Cost:
     """The sum of terms that are no sums themselves; see the head of this module."""
-    terms = tuple(sorted(terms, key=lambda t: (t.kind, t.epsilon, t.delta, t.rho or 0)))
+    terms = tuple(sorted(terms, key=lambda t: (t.kind, t.epsilon, t.delta, t.rho or 0, t.ranged)))
     pure, concentrated, approximate = (
         [term for term in terms if term.kind == kind]
         for kind in ("pure", "concentrated", "approximate")
@@ -141,7 +153,7 @@ def _composed(terms: Iterable[Cost]) -> Cost:
     # than what somebody has accepted for a part; any delta would be sound.
     shown_at = max(term.delta for term in concentrated)
     rho = sum((term.rho for term in concentrated if term.rho is not None), Fraction(0))
-    every_rho = rho + sum((term.epsilon**2 / 2 for term in pure), Fraction(0))
+    every_rho = rho + sum((term.as_rho for term in pure), Fraction(0))
     alone = sum((term.epsilon for term in approximate), Fraction(0))
     epsilon = min(epsilon_of(rho, shown_at) + epsilon, epsilon_of(every_rho, shown_at) + alone)
     return Cost(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..exact import float_up
+from ..ledger.receipt import Receipt
 from ..privacy.guarantee import Guarantee, shown_cost, shown_up
 from ..public.bounds_file import dump
 from ..public.dates import day
@@ -32,6 +33,8 @@ class SuggestedBounds:
         Whom it protects, in words.
     facts : dict
         The contents of a bounds file: these bounds, what else is known, and what they cost.
+    receipt : Receipt, optional
+        Its entry in a ledger.
     """
 
     columns: tuple[Column, ...]
@@ -39,6 +42,7 @@ class SuggestedBounds:
     guarantee: Guarantee
     unit: str
     facts: Mapping[str, Any] = field(repr=False)
+    receipt: Receipt | None = None
 
     @property
     def bounds(self) -> dict[str, tuple[float, float]]:
@@ -64,6 +68,7 @@ class SuggestedBounds:
                 "neighbours": g.neighbours,
                 "unit": self.unit,
             },
+            **({} if self.receipt is None else {"ledger": self.receipt.to_dict()}),
         }
 
     def __str__(self) -> str:

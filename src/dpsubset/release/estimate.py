@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..exact import float_up
+from ..ledger.receipt import Receipt
 from ..privacy.guarantee import Guarantee
 from ..text import visible
 
@@ -32,6 +33,8 @@ class Estimate:
     guarantee : Guarantee
     unit : str
         Whom it protects, in words.
+    receipt : Receipt, optional
+        Its entry in a ledger.
     """
 
     what: str
@@ -41,6 +44,7 @@ class Estimate:
     guarantee: Guarantee
     unit: str
     picked: tuple[int, ...] | None = None
+    receipt: Receipt | None = None
 
     @property
     def array(self) -> NDArray[np.float64]:
@@ -65,6 +69,7 @@ class Estimate:
                 "neighbours": g.neighbours,
                 "unit": self.unit,
             },
+            **({} if self.receipt is None else {"ledger": self.receipt.to_dict()}),
         }
 
     def __str__(self) -> str:

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..errors import ArgumentError, DpsubsetError
+from ..ledger.receipt import KeptReceipt
 from ..privacy.guarantee import Cost, Guarantee
 from ..privacy.scale import ScaleRule
 from ..privacy.sensitivity import Sensitivity
@@ -81,6 +82,7 @@ def _release(facts: Mapping[str, Any], schema: Schema) -> Release:
         randomness=facts["randomness"],
         scale=scale,
         earlier=facts.get("earlier"),
+        receipt=KeptReceipt(facts["ledger"]) if "ledger" in facts else None,
     )
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..exact import float_up
+from ..ledger.receipt import KeptReceipt, Receipt
 from ..mechanisms.shared.base import SYSTEM_NOISE
 from ..privacy.guarantee import Guarantee, shown_cost
 from ..privacy.sensitivity import Sensitivity
@@ -53,6 +54,8 @@ class Release:
         What was fitted on the support, where that was asked for.
     fit : ReleasedFit, optional
         The noisy sums that the model was made of.
+    receipt : Receipt, optional
+        Its entry in a ledger, whose id is the release's, and what was spent before.
     diagnostics : dict, optional
         NOT PRIVATE counts of the search, if they were asked for by that name; no export has them.
     """
@@ -72,6 +75,7 @@ class Release:
     model: Model | None = None
     fit: ReleasedFit | None = field(default=None, repr=False)
     earlier: str | None = None
+    receipt: Receipt | KeptReceipt | None = None
     diagnostics: dict[str, int] | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -124,6 +128,7 @@ class Release:
             },
             "schema_sha256": self.schema.fingerprint(),
             **({KEY: [each.entry() for each in self.schema.paid]} if self.schema.paid else {}),
+            **({} if self.receipt is None else {"ledger": self.receipt.to_dict()}),
             "versions": versions(),
         }
 
@@ -188,6 +193,7 @@ def _summary(release: Release) -> tuple[str, list[str], list[str]]:
             f"Guarantee: {g}; unit of privacy: {schema.protected}",
             *([f"Cost: {', '.join(costs)}"] if costs else []),
             *([f"Released first: {release.scale}"] if release.scale else []),
+            *([f"Ledger: {release.receipt}"] if release.receipt else []),
             *(str(release.model).splitlines() if release.model else []),
         ],
     )

@@ -48,6 +48,16 @@ class Listing:
         return "one row" if self.schema is None else self.schema.protected
 
     @property
+    def bare_unit(self) -> str:
+        """The unit alone, without its rows."""
+        return "one row" if self.schema is None else self.schema.unit
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the schema, or of the one that these columns make."""
+        return (self.reading if self.schema is None else self.schema).fingerprint()
+
+    @property
     def rows_per_unit(self) -> int:
         """Of the schema; 1 without one."""
         return 1 if self.schema is None else self.schema.rows_per_unit

@@ -1,0 +1,143 @@
+"""Entry: one debit and what became of it, from its lines in the journal.
+
+    reserve -> [read] -> release | lose
+    reserve -> void                      only if nothing was read
+
+A debit counts from its reservation on, for ever, whatever follows. Reading is claimed before it
+begins, by the reservation itself or by a line of its own, and can be claimed once: every draw has
+a debit of its own. An entry that nobody has claimed may become void.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ..errors import LedgerError
+from .chain import Row
+from .event import Event
+
+State = Literal["reserved", "reading", "released", "lost", "void"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A debit. Public.
+
+    Attributes
+    ----------
+    id : str
+        Its key: reserving twice under one key is one debit.
+    event : Event
+    state : {"reserved", "reading", "released", "lost", "void"}
+        All but the last count as spent.
+    sequence : int
+        Of its first line.
+    time, actor, purpose : str
+        When it was reserved, to the minute, by whom and what for.
+    claim : str
+        Of who reads, or read; empty if nobody has.
+    release : str
+        SHA-256 of what was released; empty before.
+    reason : str
+        Why it is void.
+    epoch : int
+    made : Event, optional
+        Of a debit that was reserved first: the release that it was taken for, which costs no more.
+    """
+
+    id: str
+    event: Event
+    state: State
+    sequence: int
+    time: str
+    actor: str
+    purpose: str
+    epoch: int
+    claim: str = ""
+    release: str = ""
+    reason: str = ""
+    made: Event | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is spent."""
+        return self.state != "void"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As facts."""
+        return {
+            "id": self.id,
+            "state": self.state,
+            "sequence": self.sequence,
+            "time": self.time,
+            "actor": self.actor,
+            "purpose": self.purpose,
+            "release_sha256": self.release or None,
+            "void_because": self.reason or None,
+            "event": (self.made or self.event).to_dict(),
+        }
+
+
+def body_of(row: Row, keys: set[str]) -> dict[str, Any]:
+    """The facts of a line, which has these and no others."""
+    try:
+        facts = json.loads(row.body)
+    except ValueError:
+        facts = None
+    if not isinstance(facts, dict) or set(facts) != keys:
+        raise LedgerError(f"line {row.sequence} of the ledger cannot be read")
+    return facts
+
+
+def opened(row: Row, epoch: int) -> Entry:
+    """From the line that reserves it."""
+    facts = body_of(row, {"event", "purpose", "claim"})
+    claim = str(facts["claim"])
+    return Entry(
+        row.entry,
+        Event.from_dict(facts["event"]),
+        "reading" if claim else "reserved",
+        row.sequence,
+        row.time,
+        row.actor,
+        str(facts["purpose"]),
+        epoch,
+        claim,
+    )
+
+
+def followed(entry: Entry, row: Row) -> Entry:
+    """After one more of its lines; an error if that cannot follow."""
+    if row.kind == "read" and entry.state == "reserved":
+        facts = body_of(row, {"claim", "event"})
+        if claim := str(facts["claim"]):
+            # What is read for may cost less than was reserved, which stays debited.
+            made = Event.from_dict(facts["event"])
+            return replace(entry, state="reading", claim=claim, made=made)
+    elif row.kind == "release" and entry.state == "reading":
+        release = str(body_of(row, {"sha256"})["sha256"])
+        return replace(entry, state="released", release=release)
+    elif row.kind == "lose" and entry.state == "reading":
+        body_of(row, set())
+        return replace(entry, state="lost")
+    elif row.kind == "void" and entry.state == "reserved":
+        reason = str(body_of(row, {"reason"})["reason"])
+        return replace(entry, state="void", reason=reason)
+    raise LedgerError(
+        f"line {row.sequence} of the ledger, {row.kind}, cannot follow: the entry is {entry.state}"
+    )
+
+
+def of_rows(rows: Sequence[Row], epoch: int = 0) -> Entry | None:
+    """An entry from all of its lines; None if there are none."""
+    if not rows:
+        return None
+    if rows[0].kind != "reserve":
+        raise LedgerError(f"line {rows[0].sequence} of the ledger is of no entry")
+    entry = opened(rows[0], epoch)
+    for row in rows[1:]:
+        entry = followed(entry, row)
+    return entry

@@ -1,0 +1,182 @@
+"""Event: what one release does to a data set, written down before it is made.
+
+Frozen, and of a stated version. Its costs are exact rationals under both relations, term by term,
+so that they can be added up in any of the ways of `composition`. All of it is public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from .. import __version__
+from ..errors import ArgumentError, LedgerError
+from ..privacy.guarantee import RELATIONS, Cost, Guarantee
+from ..public.problem import Neighbours
+from .canonical import canonical, plain, rational, written
+
+FORMAT = "dpsubset event 1"
+
+_KEYS = {
+    "format", "what", "mechanism", "options", "costs", "unit", "rows_per_unit", "schema",
+    "assumes", "version",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Event:
+    """One release, priced. Public.
+
+    Attributes
+    ----------
+    what : str
+        Which call makes it: "select", "fit", ...
+    mechanism : str
+    options : mapping
+        Of the mechanism and the problem: public facts as text, whole numbers and booleans.
+    costs : mapping from relation to Cost
+        Under a relation that is not here nothing is promised.
+    unit : str
+        Whom the costs are of, in the schema's words.
+    rows_per_unit : int
+    schema : str
+        The fingerprint of the schema.
+    assumes : str, optional
+        What the guarantee takes for granted.
+    version : str
+        Of the package.
+    """
+
+    what: str
+    mechanism: str
+    options: Mapping[str, Any]
+    costs: Mapping[Neighbours, Cost]
+    unit: str
+    rows_per_unit: int
+    schema: str
+    assumes: str | None = None
+    version: str = field(default=__version__)
+
+    @classmethod
+    def of(
+        cls,
+        what: str,
+        mechanism: str,
+        guarantee: Guarantee,
+        *,
+        unit: str,
+        rows_per_unit: int,
+        schema: str,
+        options: Mapping[str, Any] | None = None,
+    ) -> Event:
+        """Of a guarantee. A release with a seed is not private and belongs in no ledger."""
+        if guarantee.seeded:
+            raise ArgumentError(
+                "a seeded draw is not private, so it is not written to a ledger: leave the seed "
+                "out, or, for made-up data, the ledger (ledger=False, --no-ledger)"
+            )
+        return cls(
+            what,
+            mechanism,
+            cast(Mapping[str, Any], plain(dict(options or {}))),
+            dict(guarantee.costs),
+            unit,
+            rows_per_unit,
+            schema,
+            guarantee.assumes,
+        )
+
+    def cost(self, relation: Neighbours) -> Cost:
+        """Under a relation; an error if it is without bound."""
+        if relation not in self.costs:
+            others = ", ".join(self.costs) or "any relation"
+            known = f"it has a cost under {others} alone" if self.costs else "it has no guarantee"
+            raise LedgerError(
+                f"this release promises nothing under {relation}, the relation of the ledger: "
+                f"{known}"
+            )
+        return self.costs[relation]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As facts."""
+        return {
+            "format": FORMAT,
+            "what": self.what,
+            "mechanism": self.mechanism,
+            "options": dict(self.options),
+            "costs": {
+                relation: [_term(term) for term in terms_of(cost)]
+                for relation, cost in self.costs.items()
+            },
+            "unit": self.unit,
+            "rows_per_unit": self.rows_per_unit,
+            "schema": self.schema,
+            "assumes": self.assumes,
+            "version": self.version,
+        }
+
+    @classmethod
+    def from_dict(cls, facts: Any) -> Event:
+        """From its facts, or a clear error."""
+        if not isinstance(facts, Mapping) or facts.get("format") != FORMAT:
+            raise LedgerError("the ledger holds an event of a form that is not known here")
+        if set(facts) != _KEYS or not isinstance(facts["costs"], Mapping):
+            raise LedgerError("the ledger holds an event with other entries than it should have")
+        if not set(facts["costs"]) <= set(RELATIONS):
+            raise LedgerError("the ledger holds an event with a relation that is not known here")
+        costs = {relation: _cost(terms) for relation, terms in facts["costs"].items()}
+        rest = {name: facts[name] for name in _KEYS - {"format", "costs"}}
+        return cls(costs=cast(Mapping[Neighbours, Cost], costs), **rest)
+
+    def canonical(self) -> str:
+        """One text for equal events."""
+        return canonical(self.to_dict())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Event) and self.canonical() == other.canonical()
+
+    def __hash__(self) -> int:
+        return hash(self.canonical())
+
+
+def terms_of(cost: Cost) -> tuple[Cost, ...]:
+    """What a cost is the sum of."""
+    return cost.terms or (cost,)
+
+
+def _term(term: Cost) -> dict[str, str]:
+    """A cost with its measure."""
+    if term.kind == "pure":
+        measure = "bounded-range" if term.ranged else "pure"
+        return {"measure": measure, "epsilon": written(term.epsilon)}
+    shown = {"epsilon": written(term.epsilon), "delta": written(term.delta)}
+    if term.rho is not None:
+        return {"measure": "zcdp", "rho": written(term.rho), **shown}
+    return {"measure": "approximate", **shown}
+
+
+_FIELDS = {
+    "pure": {"epsilon"},
+    "bounded-range": {"epsilon"},
+    "zcdp": {"rho", "epsilon", "delta"},
+    "approximate": {"epsilon", "delta"},
+}
+
+
+def _read_term(facts: Any) -> Cost:
+    measure = facts.get("measure") if isinstance(facts, Mapping) else None
+    if measure not in _FIELDS or set(facts) != {"measure", *_FIELDS[measure]}:
+        raise LedgerError("the ledger holds a cost of a measure that is not known here")
+    numbers: dict[str, Any] = {name: rational(facts[name]) for name in _FIELDS[measure]}
+    try:
+        return Cost(**numbers, ranged=measure == "bounded-range")
+    except ValueError:
+        raise LedgerError("the ledger holds a cost that no release can have") from None
+
+
+def _cost(terms: Any) -> Cost:
+    if not isinstance(terms, list) or not terms:
+        raise LedgerError("the ledger holds an event without a cost")
+    first, *more = map(_read_term, terms)
+    return sum(more, start=first)

@@ -1,0 +1,406 @@
+"""Ledger: the budget of one data set, which outlives processes and cannot be overspent.
+
+    ledger = Ledger.create("patients.db", data_set="patients 2024", epsilon=5, ...)
+    dpsubset.select(table, schema, k=3, epsilon=1, ledger=ledger)
+
+A debit is on disk before a value is read, and what was released is noted before anybody has it:
+there is no release without its debit. A debit without a release is possible, and counts.
+"""
+
+from __future__ import annotations
+
+import getpass
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from ..arguments import shortest
+from ..errors import ArgumentError, LedgerError
+from ..public.problem import Neighbours
+from .canonical import canonical
+from .chain import Kind, Row
+from .composition import Accounting, Limit, Totals
+from .entry import Entry, State, of_rows
+from .event import Event
+from .journal import Journal
+from .reading import LedgerReader, opening_of
+from .receipt import Receipt
+from .replay import standing_of
+from .standing import LONGEST_NAME, Declaration, Standing, minute, relation, words
+from .store import PATIENCE, hidden
+
+
+class Ledger(LedgerReader):
+    """The ledger of a data set, in a file or a database.
+
+    Pickles and copies as its address: estimators with a ledger can be cloned and sent to workers.
+
+    Parameters
+    ----------
+    address : str or Path
+        A SQLite file, or ``postgresql://user@host/database``, with ``#name of the data set`` after
+        it if there are several.
+    actor : str, optional
+        Who spends; by default the name of the account.
+    purpose : str, optional
+        What for; by default what the ledger is for.
+    patience : float
+        Seconds to wait for other processes that write.
+    """
+
+    def __init__(
+        self,
+        address: str | Path,
+        *,
+        actor: str | None = None,
+        purpose: str | None = None,
+        patience: float = PATIENCE,
+        batch: str | None = None,
+    ) -> None:
+        self.actor = words(_account() if actor is None else actor, "actor", LONGEST_NAME)
+        self.purpose = None if purpose is None else words(purpose, "purpose")
+        self._patience = patience
+        self._batch = batch
+        super().__init__(address, patience)
+
+    @classmethod
+    def create(
+        cls,
+        address: str | Path,
+        *,
+        data_set: str,
+        owner: str,
+        purpose: str,
+        epsilon: Any = None,
+        delta: Any = 0,
+        rho: Any = None,
+        accounting: Accounting = "concentrated",
+        unit: str = "one row",
+        rows_per_unit: int = 1,
+        neighbours: Neighbours = "replace-one",
+        actor: str | None = None,
+    ) -> Ledger:
+        """Start a ledger.
+
+        Parameters
+        ----------
+        address : str or Path
+            Where: a file that is not there yet, or a database that has no ledger of this data set.
+        data_set, owner, purpose : str
+            Whose budget it is, who answers for it, what it may be spent on.
+        epsilon, delta, rho : number
+            The limit: epsilon, or epsilon and delta, or rho of zero-concentrated privacy.
+        accounting : {"concentrated", "basic"}
+            With a delta: how epsilons and deltas of releases count; see `ledger.composition`.
+        unit, rows_per_unit
+            Whom it protects, as the schemas of the data set say it.
+        neighbours : {"replace-one", "add-remove"}
+            Under which relation costs are counted.
+        actor : str, optional
+            Who opens it.
+        """
+        limit = _limit(epsilon, delta, rho, accounting)
+        declared = Declaration(data_set, unit, rows_per_unit, relation(neighbours), owner, purpose)
+        ledger = cls(address, actor=actor)
+        now, key = minute(), uuid.uuid4().hex
+        first = Row.after(
+            None,
+            data_set=data_set,
+            kind="open",
+            entry="",
+            time=now,
+            actor=ledger.actor,
+            body=canonical({"declaration": declared.to_dict(), "key": key}),
+            totals=canonical(Standing(limit, time=now).to_dict()),
+        )
+        ledger._store.create(data_set, first)
+        ledger._opening = declared, key
+        return ledger
+
+    def reserve(self, event: Event, key: str | None = None) -> Entry:
+        """Debit a release that has not begun. The same key and event once more is no new debit."""
+        (found,) = self.reserve_all([event], None if key is None else [key])
+        return found
+
+    def reserve_all(
+        self, events: Sequence[Event], keys: Sequence[str] | None = None
+    ) -> list[Entry]:
+        """Debit several releases, or none of them if there is no room for all."""
+        return [entry for entry, _ in self._reserve(events, keys, "")]
+
+    def _reserve(
+        self, events: Sequence[Event], keys: Sequence[str] | None, claim: str
+    ) -> list[tuple[Entry, Standing]]:
+        """Also how the ledger stands after each.
+
+        ``claim`` says that reading begins, and who reads: such entries never become void.
+        """
+        fresh = keys is None
+        keys = [uuid.uuid4().hex for _ in events] if keys is None else list(keys)
+        for key in keys:
+            words(key, "the key of an entry", LONGEST_NAME)
+        if len(set(keys)) < len(keys) or len(keys) != len(events):
+            raise ArgumentError("every entry has a key of its own")
+        # What can be done before others have to wait is done before.
+        declared = self.declaration
+        purpose = self.purpose or declared.purpose
+        wanted: dict[str, tuple[Event, Totals, str]] = {}
+        for key, event in zip(keys, events, strict=True):
+            body = {"event": event.to_dict(), "purpose": purpose, "claim": claim}
+            wanted[key] = event, declared.cost_of(event), canonical(body)
+        found: dict[str, tuple[Entry, Standing]] = {}
+
+        def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
+            for key in () if fresh else keys:
+                rows = journal.of_entry(key)
+                if entry := of_rows(rows):
+                    if entry.event != wanted[key][0] or entry.claim or not entry.counts:
+                        raise LedgerError(
+                            f"the ledger has an entry {key!r} already, of another release or past "
+                            "its reservation: take another key"
+                        )
+                    found[key] = entry, standing_of(rows[0])
+            new = [key for key in keys if key not in found]
+            standing = standing_of(last).at(minute())
+            costs = [wanted[key][1] for key in new]
+            added: list[Row] = []
+            after = standing.debited(costs, declared.data_set) if new else []
+            for key, then in zip(new, after, strict=True):
+                event, _, body = wanted[key]
+                last = self._row(last, "reserve", key, body, then, then.time)
+                added.append(last)
+                state: State = "reading" if claim else "reserved"
+                facts = (last.sequence, last.time, last.actor, purpose, then.epoch, claim)
+                found[key] = Entry(key, event, state, *facts), then
+            return added
+
+        self._append(lines)
+        return [found[key] for key in keys]
+
+    def begin(self, event: Event) -> Receipt:
+        """Debit a release whose values will be read now, or claim one that was reserved for it.
+
+        A debit that is claimed counts for ever, and allows one draw.
+        """
+        if self._batch is not None:
+            return self._claim(event, self._batch)
+        ((entry, after),) = self._reserve([event], None, uuid.uuid4().hex)
+        return self._receipt(entry, after)
+
+    def release(self, receipt: Receipt, sha256: str) -> None:
+        """Note what was released under an entry, before anybody has it."""
+        self._end(receipt, "release", {"sha256": sha256})
+
+    def lose(self, receipt: Receipt) -> None:
+        """Note that an entry ended without a release. It counts as spent."""
+        self._end(receipt, "lose", {})
+
+    def void(self, key: str, *, reason: str, name: str | None = None) -> Entry:
+        """Take back a debit for which no value was read; an error for all others.
+
+        Parameters
+        ----------
+        key : str
+            The entry's id.
+        reason, name : str
+            Why, and who says so; both stay in the ledger.
+        """
+        words(reason, "the reason")
+
+        def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
+            found = journal.of_entry(key)
+            entry = of_rows(found)
+            if entry is None:
+                raise LedgerError(f"the ledger has no entry {key!r}")
+            if entry.state != "reserved":
+                told = {
+                    "void": "it is void already",
+                    "reading": "values may have been read for it, whatever came of that",
+                    "lost": "values may have been read for it, and how it ended can depend on them",
+                    "released": "it was released",
+                }[entry.state]
+                raise LedgerError(f"entry {key!r} stays as it is: {told}")
+            epoch = standing_of(found[0]).epoch
+            standing = standing_of(last).at(minute())
+            standing = standing.credited(declared.cost_of(entry.event), epoch)
+            return [self._row(last, "void", key, {"reason": reason}, standing, standing.time, name)]
+
+        self._append(lines)
+        return self.entry(key)
+
+    def refresh(self, *, reason: str, name: str | None = None) -> None:
+        """Start from nothing, since the rows are new ones; the reason stays in the ledger.
+
+        Sums of the whole life go on, and are always shown beside.
+        """
+        words(reason, "the reason why the rows are new")
+        self._note("refresh", {"reason": reason}, lambda standing: standing.refreshed(), name)
+
+    def change_limit(
+        self,
+        *,
+        reason: str,
+        name: str | None = None,
+        epsilon: Any = None,
+        delta: Any = 0,
+        rho: Any = None,
+        accounting: Accounting = "concentrated",
+    ) -> None:
+        """Another limit, which must not be below what is spent; the reason stays in the ledger."""
+        words(reason, "the reason for another limit")
+        limit = _limit(epsilon, delta, rho, accounting)
+
+        def settle(standing: Standing) -> Standing:
+            if not limit.admits(standing.current):
+                raise LedgerError("more than this limit is spent already")
+            return replace(standing, limit=limit)
+
+        self._note("limit", {"reason": reason, "limit": limit.to_dict()}, settle, name)
+
+    # -- the parts of these ----------------------------------------------------------------------
+
+    def _append(self, lines: Callable[[Journal, Row, Declaration], list[Row]]) -> list[Row]:
+        """Add the lines that a function makes of the last one, in one transaction."""
+        with self._store.writing() as journal:
+            if self._opening is None:
+                self._opening = opening_of(journal)
+            rows = lines(journal, journal.last(), self._opening[0])
+            journal.add(rows)
+        return rows
+
+    def _row(
+        self,
+        last: Row,
+        kind: Kind,
+        entry: str,
+        body: dict[str, Any] | str,
+        standing: Standing,
+        time: str = "",
+        name: str | None = None,
+    ) -> Row:
+        actor = self.actor if name is None else words(name, "name", LONGEST_NAME)
+        return Row.after(
+            last,
+            data_set=last.data_set,
+            kind=kind,
+            entry=entry,
+            time=time,
+            actor=actor,
+            body=body if isinstance(body, str) else canonical(body),
+            totals=canonical(standing.to_dict()),
+        )
+
+    def _note(
+        self,
+        kind: Kind,
+        body: dict[str, Any],
+        settle: Callable[[Standing], Standing],
+        name: str | None,
+    ) -> None:
+        def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
+            standing = settle(standing_of(last).at(minute()))
+            return [self._row(last, kind, "", body, standing, standing.time, name)]
+
+        self._append(lines)
+
+    def _end(self, receipt: Receipt, kind: Kind, body: dict[str, Any]) -> None:
+        def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
+            entry = of_rows(journal.of_entry(receipt.entry))
+            if entry is None or entry.state != "reading" or entry.claim != receipt.claim:
+                raise LedgerError(
+                    f"entry {receipt.entry!r} of the ledger is not open for this release: nothing "
+                    "is released"
+                )
+            return [self._row(last, kind, receipt.entry, body, standing_of(last))]
+
+        self._append(lines)
+
+    def _claim(self, event: Event, batch: str) -> Receipt:
+        """Take one of the entries that were reserved together, for a release that costs no more."""
+        taken: list[Row] = []
+        needed = self.declaration.cost_of(event)
+
+        def suits(entry: Entry | None) -> bool:
+            if entry is None or entry.state != "reserved" or entry.event.what != event.what:
+                return False
+            return needed <= self.declaration.cost_of(entry.event)
+
+        def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
+            by_entry: dict[str, list[Row]] = {}
+            for row in journal.of_batch(batch):
+                by_entry.setdefault(row.entry, []).append(row)
+            for key, rows in by_entry.items():
+                entry = of_rows(rows)
+                if suits(entry):
+                    body = {"claim": uuid.uuid4().hex, "event": event.to_dict()}
+                    line = self._row(last, "read", key, body, standing_of(last))
+                    taken[:] = [*rows, line]
+                    return [line]
+            raise LedgerError(
+                "nothing is left of what was reserved for releases like this one: fit once more "
+                "within a reservation, or with the ledger itself"
+            )
+
+        self._append(lines)
+        entry = of_rows(taken)
+        assert entry is not None
+        return self._receipt(entry, standing_of(taken[0]))
+
+    def _receipt(self, entry: Entry, after: Standing) -> Receipt:
+        assert self._opening is not None  # or nothing could have been added
+        declared, key = self._opening
+        cost = declared.cost_of(entry.event)
+        return Receipt(
+            declared, key, entry, after.limit, after.current - cost, after.lifetime - cost, cost
+        )
+
+    def __repr__(self) -> str:
+        return f"Ledger({hidden(self.address)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self.address, self.actor, self.purpose, self._patience, self._batch)
+
+    def __deepcopy__(self, memo: Any) -> Ledger:
+        return self  # scikit-learn copies parameters
+
+    @property
+    def in_batch(self) -> bool:
+        """Whether its debits are those that were reserved together."""
+        return self._batch is not None
+
+    def of_batch(self, batch: str | None) -> Ledger:
+        """The same ledger, whose debits are those that were reserved together."""
+        return _restored(self.address, self.actor, self.purpose, self._patience, batch)
+
+
+def _restored(
+    address: str, actor: str, purpose: str | None, patience: float, batch: str | None
+) -> Ledger:
+    return Ledger(address, actor=actor, purpose=purpose, patience=patience, batch=batch)
+
+
+def _account() -> str:
+    name = ""
+    with suppress(Exception):  # an account without a name
+        name = getpass.getuser()
+    return name if name.strip() and name.isprintable() else "unknown"
+
+
+def _limit(epsilon: Any, delta: Any, rho: Any, accounting: Accounting) -> Limit:
+    return Limit(
+        None if epsilon is None else _exact(epsilon, "epsilon"),
+        _exact(delta, "delta"),
+        None if rho is None else _exact(rho, "rho"),
+        accounting,
+    )
+
+
+def _exact(value: Any, what: str) -> Fraction:
+    found = shortest(value)
+    if found is None:
+        raise ArgumentError(f"{what} must be a finite number")
+    return found

@@ -1,0 +1,88 @@
+"""Receipt: the entry of a release, and how the ledger stood when it was made. Public."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .composition import Limit, Totals
+from .entry import Entry
+from .standing import Declaration
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a release says of its debit.
+
+    Attributes
+    ----------
+    declaration : Declaration
+        What the ledger is of.
+    ledger : str
+        Its key.
+    reserved : Entry
+        The debit, as it was reserved.
+    limit : Limit
+    before, lifetime_before : Totals
+        What was spent before: since the rows were last declared new, and ever.
+    cost : Totals
+        What this release counts for.
+    """
+
+    declaration: Declaration
+    ledger: str
+    reserved: Entry
+    limit: Limit
+    before: Totals
+    lifetime_before: Totals
+    cost: Totals
+
+    @property
+    def entry(self) -> str:
+        """The entry's id, which is the release's too."""
+        return self.reserved.id
+
+    @property
+    def claim(self) -> str:
+        """Of who reads; it stays in the ledger."""
+        return self.reserved.claim
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "release_id": self.entry,
+            "data_set": self.declaration.data_set,
+            "ledger": self.ledger,
+            "sequence": self.reserved.sequence,
+            "reserved_at": self.reserved.time,
+            "owner": self.declaration.owner,
+            "actor": self.reserved.actor,
+            "purpose": self.reserved.purpose,
+            "relation": self.declaration.relation,
+            "limit": self.limit.to_dict(),
+            "spent_before": self.before.to_dict(),
+            "spent_before_ever": self.lifetime_before.to_dict(),
+            "cost": self.cost.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        spent = self.limit.shown(self.before + self.cost)
+        return (
+            f"entry {self.entry} of the ledger of {self.declaration.data_set}; spent with this: "
+            f"{spent} of {self.limit}"
+        )
+
+
+@dataclass(frozen=True)
+class KeptReceipt:
+    """What a release file says of its debit, read back."""
+
+    facts: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return dict(self.facts)
+
+    def __str__(self) -> str:
+        return f"entry {self.facts.get('release_id')} of the ledger of {self.facts.get('data_set')}"

@@ -1,0 +1,149 @@
+"""From the first line of a journal to the last: what it says, and whether it can have been so.
+
+Every line is checked: its number, its hash, the hash of the line before, its time, that it may
+follow what came before it, and that its sums are those of the lines up to it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ..errors import BudgetExceeded, LedgerError
+from .chain import START, Row
+from .composition import Limit
+from .entry import Entry, body_of, followed, opened
+from .standing import Declaration, Standing
+
+
+@dataclass
+class History:
+    """What a journal says, in full.
+
+    Attributes
+    ----------
+    declaration : Declaration
+    key : str
+        Of the ledger, drawn when it was opened: another one of the same data set has another.
+    standing : Standing
+        After the last line.
+    entries : dict from id to Entry
+        In the order of their reservations.
+    sequence, hash
+        Of the last line.
+    notes : list of dict
+        Who declared the rows new, or changed the limit, when and why.
+    """
+
+    declaration: Declaration
+    key: str
+    standing: Standing
+    entries: dict[str, Entry] = field(default_factory=dict)
+    sequence: int = 0
+    hash: str = START
+    notes: list[dict[str, str]] = field(default_factory=list)
+
+
+def replay(rows: Iterable[Row], marks: Iterable[int] = ()) -> tuple[History, dict[int, str]]:
+    """Check and follow all lines. Also the hashes of the lines whose numbers are asked for."""
+    history, wanted, found = None, set(marks), {}
+    for row in rows:
+        history = _started(row) if history is None else _step(history, row)
+        if row.sequence in wanted:
+            found[row.sequence] = row.hash
+    if history is None:
+        raise LedgerError("the ledger has no lines")
+    return history, found
+
+
+def _started(row: Row) -> History:
+    _check_chain(row, 0, START)
+    if row.kind != "open" or row.entry:
+        raise LedgerError("the ledger's first line does not open it")
+    facts = body_of(row, {"declaration", "key"})
+    declaration = Declaration.from_dict(facts["declaration"])
+    if declaration.data_set != row.data_set:
+        raise LedgerError("the ledger's first line is of another data set")
+    stated = standing_of(row)
+    if stated != Standing(stated.limit, time=row.time):
+        raise LedgerError("the ledger does not start from nothing")
+    return History(declaration, str(facts["key"]), stated, sequence=1, hash=row.hash)
+
+
+def _step(history: History, row: Row) -> History:
+    _check_chain(row, history.sequence, history.hash)
+    if row.data_set != history.declaration.data_set:
+        raise LedgerError(f"line {row.sequence} of the ledger is of another data set")
+    standing = _followed(history, row)
+    if standing != standing_of(row):
+        raise LedgerError(f"line {row.sequence} of the ledger has sums that do not add up")
+    history.standing = standing
+    history.sequence, history.hash = row.sequence, row.hash
+    return history
+
+
+def _followed(history: History, row: Row) -> Standing:
+    standing, entries = history.standing, history.entries
+    if row.kind in ("reserve", "void", "refresh", "limit"):
+        if standing.at(row.time).time != row.time:
+            raise LedgerError(f"line {row.sequence} of the ledger is older than the one before it")
+        standing = replace(standing, time=row.time)
+    elif row.time:
+        raise LedgerError(f"line {row.sequence} of the ledger has a time")
+    if row.kind == "reserve":
+        if row.entry in entries or not row.entry:
+            raise LedgerError(f"line {row.sequence} of the ledger reserves an entry once more")
+        entry = opened(row, standing.epoch)
+        entries[row.entry] = entry
+        cost = history.declaration.cost_of(entry.event)
+        try:
+            return standing.debited([cost], row.data_set)[0]
+        except BudgetExceeded:
+            raise LedgerError(f"line {row.sequence} of the ledger passes its limit") from None
+    if row.kind in ("read", "release", "lose", "void"):
+        if row.entry not in entries:
+            raise LedgerError(f"line {row.sequence} of the ledger is of no entry")
+        entry = entries[row.entry] = followed(entries[row.entry], row)
+        if row.kind == "read" and entry.made is not None:
+            reserved = history.declaration.cost_of(entry.event)
+            if not history.declaration.cost_of(entry.made) <= reserved:
+                raise LedgerError(f"line {row.sequence} of the ledger costs more than its debit")
+        if row.kind != "void":
+            return standing
+        return standing.credited(history.declaration.cost_of(entry.event), entry.epoch)
+    if row.entry:
+        raise LedgerError(f"line {row.sequence} of the ledger cannot be read")
+    if row.kind == "refresh":
+        reason = body_of(row, {"reason"})["reason"]
+        standing = standing.refreshed()
+    elif row.kind == "limit":
+        facts = body_of(row, {"reason", "limit"})
+        reason, standing = facts["reason"], replace(standing, limit=Limit.from_dict(facts["limit"]))
+    else:
+        raise LedgerError(f"line {row.sequence} of the ledger is of a kind that is not known here")
+    note = {"what": row.kind, "time": row.time, "actor": row.actor, "reason": str(reason)}
+    history.notes.append(note)
+    return standing
+
+
+def _check_chain(row: Row, before: int, hash: str) -> None:
+    if row.sequence != before + 1:
+        raise LedgerError(
+            f"the ledger has line {row.sequence} after line {before}: lines are missing or were "
+            "moved"
+        )
+    if not row.intact:
+        raise LedgerError(f"line {row.sequence} of the ledger was changed after it was written")
+    if row.previous != hash:
+        raise LedgerError(f"line {row.sequence} of the ledger does not follow the one before it")
+
+
+def standing_of(row: Row) -> Standing:
+    """How the ledger stands after a line."""
+    try:
+        facts: Any = json.loads(row.totals)
+    except ValueError:
+        facts = None
+    return Standing.from_dict(facts)

@@ -1,0 +1,209 @@
+"""Declaration and Standing: what a ledger is of, and how it stands after a line of its journal.
+
+A declaration is made once. A standing is part of every line: limit, sums since the rows were last
+declared new, and sums of the whole life. So a debit looks at the last line alone, and the chain of
+hashes covers the sums.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from ..arguments import choice, whole
+from ..errors import ArgumentError, BudgetExceeded, LedgerError
+from ..privacy.guarantee import RELATIONS
+from ..public.problem import Neighbours
+from .composition import Limit, Totals
+from .event import Event
+
+#: Of names and texts that people give.
+LONGEST_NAME, LONGEST_TEXT = 200, 2000
+
+#: Clocks of several machines differ: seconds that a line may seem to come before the one before it.
+_TOLERANCE = 300
+
+_FORM = "%Y-%m-%dT%H:%MZ"
+
+
+def words(value: Any, what: str, longest: int = LONGEST_TEXT) -> str:
+    """A text that somebody gave, or a clear error."""
+    if not isinstance(value, str) or not value.strip():
+        raise ArgumentError(f"{what} must be given, in words")
+    if len(value) > longest or not value.isprintable():
+        raise ArgumentError(f"{what} must be one line of at most {longest} characters")
+    return value
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a ledger is of. Public.
+
+    Attributes
+    ----------
+    data_set : str
+        Whose budget it is.
+    unit : str
+        Whom it protects, in the words of the data set's schemas.
+    rows_per_unit : int
+    relation : {"replace-one", "add-remove"}
+        Under which costs are counted.
+    owner, purpose : str
+        Who answers for the data set, and what it may be used for.
+    """
+
+    data_set: str
+    unit: str
+    rows_per_unit: int
+    relation: Neighbours
+    owner: str
+    purpose: str
+
+    def __post_init__(self) -> None:
+        words(self.data_set, "the name of the data set", LONGEST_NAME)
+        if "#" in self.data_set:
+            raise ArgumentError("the name of a data set has no # in it")
+        for name in ("unit", "owner", "purpose"):
+            words(getattr(self, name), name)
+        if whole(self.rows_per_unit, "rows_per_unit") < 1:
+            raise ArgumentError("rows_per_unit must be at least 1")
+        choice(self.relation, RELATIONS, "the relation of the ledger")
+
+    def to_dict(self) -> dict[str, Any]:
+        """As facts."""
+        return {
+            "data_set": self.data_set,
+            "unit": self.unit,
+            "rows_per_unit": self.rows_per_unit,
+            "relation": self.relation,
+            "owner": self.owner,
+            "purpose": self.purpose,
+        }
+
+    @classmethod
+    def from_dict(cls, facts: Any) -> Declaration:
+        """From its facts, or a clear error."""
+        try:
+            return cls(**facts)
+        except (TypeError, ArgumentError):
+            raise LedgerError("the ledger's declaration cannot be read") from None
+
+    def cost_of(self, event: Event) -> Totals:
+        """What a release counts for here. One of another unit is refused."""
+        if (event.unit, event.rows_per_unit) != (self.unit, self.rows_per_unit):
+            raise LedgerError(
+                f"the ledger counts what is spent of {self.unit!r} with up to "
+                f"{self.rows_per_unit} rows, and this release protects {event.unit!r} with up to "
+                f"{event.rows_per_unit}: unit and rows_per_unit of the schema must be the ledger's"
+            )
+        return Totals.of(event.cost(self.relation))
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a ledger stands. Public.
+
+    Attributes
+    ----------
+    limit : Limit
+    current : Totals
+        Since the rows were last declared new.
+    lifetime : Totals
+        Ever.
+    epoch : int
+        How often the rows have been declared new.
+    time : str
+        Of the last line that has one.
+    """
+
+    limit: Limit
+    current: Totals = field(default_factory=Totals)
+    lifetime: Totals = field(default_factory=Totals)
+    epoch: int = 0
+    time: str = ""
+
+    def at(self, time: str) -> Standing:
+        """The same later; a clock that was set back is refused."""
+        if time < self.time and _seconds(time) < _seconds(self.time) - _TOLERANCE:
+            raise LedgerError(
+                f"the clock says {time}, which is before the ledger's last entry, {self.time}: set "
+                "the clock right. Nothing was released"
+            )
+        return replace(self, time=max(time, self.time))
+
+    def debited(self, costs: Sequence[Totals], data_set: str) -> list[Standing]:
+        """After each of some debits; if there is no room for all of them, there is for none."""
+        found, at = [], self
+        for cost in costs:
+            if reason := self.limit.refuses(cost):
+                raise LedgerError(f"the ledger of {data_set!r} cannot take this release: {reason}")
+            at = replace(at, current=at.current + cost, lifetime=at.lifetime + cost)
+            found.append(at)
+        if not self.limit.admits(at.current):
+            raise BudgetExceeded(self._refusal(costs, data_set))
+        return found
+
+    def _refusal(self, costs: Sequence[Totals], data_set: str) -> str:
+        limit, together = self.limit, sum(costs, start=Totals())
+        what = "this release costs" if len(costs) == 1 else f"{len(costs)} releases cost"
+        return (
+            f"the ledger of {data_set!r} has no room: {what} {limit.shown(together)}, and "
+            f"{limit.shown(self.current)} of {limit} is spent already. Nothing was read or spent"
+        )
+
+    def credited(self, cost: Totals, epoch: int) -> Standing:
+        """After a debit of that epoch was void."""
+        current = self.current - cost if epoch == self.epoch else self.current
+        return replace(self, current=current, lifetime=self.lifetime - cost)
+
+    def refreshed(self) -> Standing:
+        """After the rows were declared new."""
+        return replace(self, current=Totals(), epoch=self.epoch + 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As facts."""
+        return {
+            "limit": self.limit.to_dict(),
+            "current": self.current.to_dict(),
+            "lifetime": self.lifetime.to_dict(),
+            "epoch": self.epoch,
+            "time": self.time,
+        }
+
+    @classmethod
+    def from_dict(cls, facts: Any) -> Standing:
+        """From its facts, or a clear error."""
+        keys = {"limit", "current", "lifetime", "epoch", "time"}
+        if not isinstance(facts, Mapping) or set(facts) != keys:
+            raise LedgerError("the ledger holds sums of a form that is not known here")
+        epoch, time = facts["epoch"], facts["time"]
+        if not isinstance(epoch, int) or not isinstance(time, str):
+            raise LedgerError("the ledger holds sums of a form that is not known here")
+        return cls(
+            Limit.from_dict(facts["limit"]),
+            Totals.from_dict(facts["current"]),
+            Totals.from_dict(facts["lifetime"]),
+            epoch,
+            time,
+        )
+
+
+def minute(seconds: float | None = None) -> str:
+    """UTC to the minute: finer times of debits would tell how long things took."""
+    return clock.strftime(_FORM, clock.gmtime(clock.time() if seconds is None else seconds))
+
+
+def _seconds(text: str) -> int:
+    from calendar import timegm
+
+    try:
+        return timegm(clock.strptime(text, _FORM))
+    except ValueError:
+        raise LedgerError("the ledger holds something that is no time") from None
+
+
+def relation(text: str) -> Neighbours:
+    """One of the two, or a clear error."""
+    return cast(Neighbours, choice(text, RELATIONS, "neighbours"))

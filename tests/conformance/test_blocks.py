@@ -92,16 +92,16 @@ each_design = pytest.mark.parametrize("design", DESIGNS)
 @each_constraint
 @each_design
 def test_no_bound_is_above_a_score(design: str, constraint: str) -> None:
-    seen, several = look(design, constraint, range(1))
-    assert seen > 5
-    assert several > 2
+    seen, several = look(design, constraint, range(4))
+    assert seen > 3
+    assert several > 1
 
 
 @pytest.mark.statistical
 @each_constraint
 @each_design
 def test_no_bound_is_above_a_score_on_more_of_them(design: str, constraint: str) -> None:
-    seen, several = look(design, constraint, range(1, 16))
+    seen, several = look(design, constraint, range(4, 16))
     assert seen > 100
     assert several > 50
 
@@ -243,6 +243,33 @@ def test_masses_are_never_below_the_weights(constraint: str) -> None:
                     assert scale.exactly(score) - 1 <= envelope.peak
                     seen += 1
     assert seen > 200
+
+
+def test_regions_without_a_column_of_a_block_have_no_block_bound() -> None:
+    recipe = near(1)
+    walk = Walk(recipe, np.random.default_rng(0), 1.0, lazy=False, tuning=BLOCKS)
+    root = walk.bounder.root(Region.whole(recipe.problem))
+    walk.bounder.block(root)
+    assert root.blocks is not None
+    root.blocks.blocks.columns[1:] = []  # the others belong to no block
+    for name in ("matrices", "bents", "evens"):
+        getattr(root.blocks.blocks, name)[1:] = []
+    status = root.region.status.copy()
+    status[root.blocks.blocks.columns[0]] = 0
+    left = int((status == FREE).sum())
+    assert left > 1
+    region = Region(status, root.region.members, (1, 0), (left, 0))
+    child = walk.bounder.child(root, region)
+    walk.bounder.block(child, root)
+    assert child.blocks is None
+
+
+def test_a_race_whose_root_is_too_loose_for_masses_keeps_its_leaves() -> None:
+    """An epsilon beyond all use: masses of the whole problem would have more bits than memory."""
+    recipe = near(3)
+    engine = Engine(recipe.whole(), recipe.problem, recipe.sensitivity.unit, 1e12, tuning=FIRST)
+    race = PLAIN["exponential"]().race(engine, Fraction(10**12))
+    assert race.draw(Randomness(SystemSource())) == recipe.ranking[0][1]
 
 
 # -- draws --------------------------------------------------------------------------------------

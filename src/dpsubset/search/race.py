@@ -153,8 +153,9 @@ class Race:
         self._put(parts[0], place)
         for part in parts[1:]:
             self._put(part, len(self._leaves))
-        if self._engine.splits == self._engine.tuning.blocks_after and self._root is not None:
-            self._regroup(self._root)
+        if self._engine.splits >= self._engine.tuning.blocks_after and self._root is not None:
+            root, self._root = self._root, None
+            self._regroup(root)
 
     def _regroup(self, root: Bounded) -> None:
         """Start anew from one leaf with blocks of columns that are alike, if that is worth it.
@@ -162,14 +163,13 @@ class Race:
         Between proposals and between slabs any partition and any masses will do; but the clock must
         not be past the time of the new leaf.
         """
-        self._engine.bounder.block(root)
-        if root.blocks is None:
+        if self._is_loose(root):
             return
+        self._engine.bounder.block(root)
         envelope = self._open(root)
         late = self._clock * envelope.peak >> (self._scale.bits + self._ticks - 1)
         worth = self._engine.tuning.blocks_worth
         if root.blocks is None or late or envelope.total * worth > self._masses.total:
-            root.blocks = None
             return
         self._leaves, self._envelopes, self._at, self._loose = [], [], {}, []
         self._masses = _Masses()
@@ -198,12 +198,17 @@ class Race:
         self._masses.set(place, envelope.total, envelope.peak)
 
     def _open(self, leaf: Bounded) -> OpenEnvelope | BlockEnvelope:
-        """By its blocks, if it has any, and unless their integers would be long."""
+        """By its blocks, if it has any that are better, and unless their integers would be long."""
         scale, blocks = self._scale, leaf.blocks
-        if blocks is not None and scale.eta * blocks.swing <= _LONG_BITS * math.log(2):
-            return BlockEnvelope(blocks, leaf.region, scale)
-        leaf.blocks = None
-        return OpenEnvelope(self._engine.bounder, leaf, scale)
+        plain = OpenEnvelope(self._engine.bounder, leaf, scale)
+        if blocks is not None:
+            below = scale.eta * (blocks.swing + abs(scale.ref * scale.unit - blocks.base))
+            if below <= _LONG_BITS * math.log(2):
+                envelope = BlockEnvelope(blocks, leaf.region, scale)
+                if envelope.total < plain.total:
+                    return envelope
+            leaf.blocks = None
+        return plain
 
     def _is_loose(self, leaf: Bounded) -> bool:
         scale = self._scale

@@ -83,8 +83,10 @@ def survey(
     table = np.empty((width + 1, m + 1))
     # logs[c, q]: of block c with q picks; the last row is the rest's.
     logs = np.full((blocks + 1, m + 1), -np.inf)
+    most = np.full(blocks + 1, m)
     for c in range(blocks):
         n = int(np.count_nonzero(free[c]))
+        most[c] = min(n, m)
         logs[c, 0] = eta * consts[c, 0]
         for kind in range(1, min(classes, min(n, m) + 1)):
             high = _weights(gains[c, kind], free[c], eta, x, who)
@@ -103,7 +105,7 @@ def survey(
     before[0, 0] = 0.0
     for c in range(blocks + 1):
         for t in range(m + 1):
-            before[c + 1, t] = _log_sum(logs[c], before[c], t, t + 1)
+            before[c + 1, t] = _log_sum(logs[c], before[c], t, min(t, most[c]) + 1)
     total = before[blocks + 1, m]
     # after[t]: t picks from the blocks behind c.
     after, others = np.full(m + 1, -np.inf), np.empty(m + 1)
@@ -112,15 +114,17 @@ def survey(
     from_rest = 0.0
     for c in range(blocks, -1, -1):
         for q in range(m + 1):
-            others[q] = _log_sum(before[c], after, m - q, m - q + 1)
-            chance[q] = np.exp(others[q] + logs[c, q] - total)
+            chance[q] = 0.0
+            if q <= most[c]:
+                others[q] = _log_sum(before[c], after, m - q, m - q + 1)
+                chance[q] = np.exp(others[q] + logs[c, q] - total)
         if c == blocks:
             for q in range(m + 1):
                 from_rest += q * chance[q]
         else:
             _attribute(gains[c], free[c], eta, m, chance, x, who, table, pi[c], occupied[c])
         for q in range(m + 1):
-            others[q] = _log_sum(logs[c], after, q, q + 1)
+            others[q] = _log_sum(logs[c], after, q, min(q, most[c]) + 1)
         for q in range(m + 1):
             after[q] = others[q]
     return total, from_rest

@@ -48,6 +48,8 @@ _GIVEN_BACK = 1e-3
 CLASSES = 5
 #: Most moves of a point, and how often a step is halved.
 _MOVES, _HALVINGS = 40, 10
+#: Steps that are too short to go on with.
+_SHORTEST = 1e-7
 
 
 def _nudge(matrix: Array) -> float:
@@ -179,6 +181,8 @@ class Blocked:
         What no picked column carries.
     swing : float
         The size of what gains and constants add up to, at most.
+    phi : float
+        What the ascent came to.
     columns : int array, blocks x width
         The columns of each block, of those that are not forced out.
     free : bool array
@@ -199,7 +203,7 @@ class Blocked:
         self.b = start.copy()
         self._a = np.zeros((len(self.columns), CLASSES, self.columns.shape[1]))
         self._a[:] = np.where(self._used, self.b[self.columns], 0.0)[:, None, :]
-        self.base, self.swing = -np.inf, np.inf
+        self.base, self.swing, self.phi = -np.inf, np.inf, np.inf
 
     def _arrange(self, cells: NDArray[np.int8]) -> None:
         """The region's columns, block by block."""
@@ -254,14 +258,17 @@ class Blocked:
             move = now.mean - self.b
             along = self._product(move)
             step = min(2.0 * step, 2.0)
+            missed = True
             for _ in range(_HALVINGS):
                 there = self._look(self.b + step * move, now.u + step * along, self._a)
                 if there.phi < now.phi:
-                    self.b, now = self.b + step * move, there
+                    self.b, now, missed = self.b + step * move, there, False
                     break
                 step *= 0.5
-            if eta * (was - now.phi) < 0.02:
+            # On stiff tables the first useful step may be far shorter than those tried so far.
+            if (not missed and eta * (was - now.phi) < 0.02) or step < _SHORTEST:
                 break
+        self.phi = now.phi
 
     def certify(self, yy: float, penalty: float, size: float, k: int, unit: float) -> None:
         """The bound, lowered by everything that rounding can have done to it.
@@ -278,6 +285,8 @@ class Blocked:
         self.base -= self._margin(2 * yy + penalty + abs(carried), highest, size, k, unit)
         if not math.isfinite(self.base):
             self.swing = math.inf
+        # Many leaves may be kept: without what only the way to the bound needed.
+        del self._a, self._n, self._d, self._c
 
     def _margin(self, held: float, highest: float, size: float, k: int, unit: float) -> float:
         """See proofs/bounds.md, "Blocks". ``held`` is the size of what the base is made of."""

@@ -301,16 +301,24 @@ class LeastSquaresBounder(QuadraticBounder):
         region, problem = bound.region, self.problem
         if bound.fixed is not None or region.picks[1]:
             return
-        blocks, start = None, bound.b
+        blocks, starts = None, [bound.b]
         if parent is None:
             blocks = self._find_blocks(bound)
         elif parent.blocks is not None:
-            blocks, start = parent.blocks.blocks, parent.blocks.b
+            blocks = parent.blocks.blocks
+            starts.append(parent.blocks.b)
         mu, nu = float(bound.point[MU]), float(bound.point[NU])
         if blocks is None or (self.constraint.is_joint() and not mu > 0.0):
             return
-        made = Blocked(blocks, self._cells(region), self.constraint, self.c, start, mu, nu)
-        made.ascend(self.eta, region.picks[0])
+        cells = self._cells(region)
+        if (cells[np.concatenate(blocks.columns)] == kernels.OUT).all():
+            return
+        tried = []
+        for start in starts:
+            made = Blocked(blocks, cells, self.constraint, self.c, start, mu, nu)
+            made.ascend(self.eta, region.picks[0])
+            tried.append(made)
+        made = min(tried, key=lambda made: made.phi)
         penalty = self._scorer.penalty * self._scorer.unit_float * region.size
         made.certify(self.yy, penalty, 2 * self._largest, problem.most_columns,
                      self._scorer.unit_float)  # fmt: skip

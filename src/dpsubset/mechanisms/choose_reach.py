@@ -6,8 +6,9 @@
 A larger reach B explains more, and a record moves scores further: the same epsilon is worth less.
 What explains more is in the data, the rest is public: with eta_B the weight of scores at reach B,
 a draw is worse than the best set by log C(p, k) / eta_B at most, in the mean. So g(B) is what can
-be expected of B. The best score moves as little as the scores do, and the first step has a few
-candidates and hardly any noise.
+be expected of B. The best score moves as little as the scores do, so that the first step costs no
+more than a choice among a few sets; but reaches often differ by less than its noise.
+docs/mechanisms.md has what it was worth on real tables: nothing that could be told from chance.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class ChooseReach(ScoreMechanism):
     source = "ours"
     promises = "pure epsilon; the reach is chosen too, and not told"
     running_time = "a certified search for each reach, and one race: milliseconds to seconds"
-    use_when = "the response is a number, and nobody knows how much of it the variables explain"
+    use_when = "epsilon n is large, and nobody knows how much the variables explain; not for labels"
 
     def __post_init__(self) -> None:
         check_form(self.form)

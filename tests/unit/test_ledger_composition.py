@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from dpsubset.ledger.canonical import canonical, plain, rational, written
 from dpsubset.ledger.composition import Limit, Totals
 from dpsubset.ledger.event import Event
 from dpsubset.privacy.accounting import epsilon_of
-from dpsubset.privacy.guarantee import Cost, Guarantee
+from dpsubset.privacy.guarantee import RELATIONS, Cost, Guarantee
+from dpsubset.privacy.scale import ScaleRule, rank_errors
 from ledgers import event
 
 DELTA = Fraction(1, 10**6)
@@ -254,6 +256,40 @@ def test_only_the_exponential_mechanism_says_so() -> None:
         assert cost is not None
         assert cost.costs["replace-one"].ranged is ranged
         assert cost.epsilon == 1
+
+
+def test_the_range_of_quantiles_is_epsilon() -> None:
+    """All pairs of small neighbouring tables: joint log quotients of two quartiles."""
+    rule = ScaleRule((Fraction(1, 4), Fraction(3, 4)), Fraction(1))
+    most = dict.fromkeys(RELATIONS, 0.0)
+    tables = [counts for n in range(4) for counts in counted(n)]
+    for relation in RELATIONS:
+        weight = rule.weight(Fraction(1), relation)
+        for a, b in product(tables, tables):
+            if distance(a, b) != (2 if relation == "replace-one" else 1):
+                continue
+            if (sum(a) == sum(b)) != (relation == "replace-one"):
+                continue
+            length = 0.0
+            for share in rule.shares:
+                logs = [-float(weight / share.denominator) * rank_errors(np.array(c), share)
+                        for c in (a, b)]  # fmt: skip
+                p, q = (log - np.log(np.sum(np.exp(log))) for log in logs)
+                length += float(np.ptp(p - q))
+            most[relation] = max(most[relation], length)
+    cost = rule.guarantee(Fraction(1), "replace-one").costs["replace-one"]
+    assert cost == Cost(Fraction(1), ranged=True)
+    for length in most.values():
+        assert 0.5 < length <= 1 + 1e-12
+
+
+def counted(n: int) -> list[tuple[int, ...]]:
+    """Histograms of n records on a grid of five values."""
+    return [c for c in product(range(n + 1), repeat=5) if sum(c) == n]
+
+
+def distance(a: tuple[int, ...], b: tuple[int, ...]) -> int:
+    return sum(abs(x - y) for x, y in zip(a, b, strict=True))
 
 
 def test_a_range_goes_through_rows_and_sums() -> None:

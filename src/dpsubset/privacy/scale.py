@@ -106,7 +106,10 @@ class ScaleRule:
     ) -> Guarantee:
         """What the release costs; it is known before any value is."""
         weight = self.weight(epsilon, neighbours)
-        costs = {relation: Cost(weight * spread(self.shares, relation)) for relation in RELATIONS}
+        costs = {
+            relation: Cost(weight * spread(self.shares, relation), ranged=True)
+            for relation in RELATIONS
+        }
         return Guarantee(neighbours, costs, seeded)
 
     def scale(self, quantiles: Sequence[int]) -> Scale:

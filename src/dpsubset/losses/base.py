@@ -103,7 +103,8 @@ line = own("line")
 steepest = own("steepest")
 #: (L) -> how far a slope from `line` may be off beyond one rounding of itself, in units of 2**-53.
 slope_error = own("slope_error")
-#: (L, c, z, o, ridge, target) -> value, width: min F - F(0) over C lies within width of value.
+#: (L, c, z, o, counts, ridge, target) -> value, width: min F - F(0) over C lies within width of
+#: value.
 minimise = own("minimise")
 #: (L, share, y, table) -> two integers whose sums over the records give the sum of -l*, the
 #: conjugates, at slopes that are ``share`` / SLOPES of the steepest. For labels it has the sign

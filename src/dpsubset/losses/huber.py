@@ -122,10 +122,11 @@ class Huber(NamedTuple):
     @staticmethod
     @kernel
     def minimise(
-        huber: Huber, c: Constraint, z: Array, o: Array, ridge: float, target: float
-    ) -> tuple[float, float]:
+        huber: Huber, c: Constraint, z: Array, o: Array, counts: Array, ridge: float,
+        target: float,
+    ) -> tuple[float, float]:  # fmt: skip
         """Newton's method, with some curvature on loan if need be."""
-        return newton(huber, c, z, o, ridge, target, _LOANS)
+        return newton(huber, c, z, o, counts, ridge, target, _LOANS)
 
     @staticmethod
     @kernel

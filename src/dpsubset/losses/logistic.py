@@ -108,10 +108,11 @@ class Logistic(NamedTuple):
     @staticmethod
     @kernel
     def minimise(
-        logistic: Logistic, c: Constraint, z: Array, o: Array, ridge: float, target: float
-    ) -> tuple[float, float]:
+        logistic: Logistic, c: Constraint, z: Array, o: Array, counts: Array, ridge: float,
+        target: float,
+    ) -> tuple[float, float]:  # fmt: skip
         """Newton's method."""
-        return newton(logistic, c, z, o, ridge, target, (0.0,))
+        return newton(logistic, c, z, o, counts, ridge, target, (0.0,))
 
     @staticmethod
     @kernel

@@ -61,8 +61,8 @@ class RowLoss(Smoothed, Protocol):
         """The loss, the slope of a line below it, and how far below it is at t: all of it true."""
 
     @abstractmethod
-    def smoothing(self, reach: Fraction) -> float:
-        """How far a search rounds off kinks, to find good lines; 0 without a kink."""
+    def smoothing(self, reach: Fraction) -> tuple[float, float]:
+        """How far a search rounds off kinks, first and last, to find good lines; 0 without one."""
 
     @abstractmethod
     def conjugates(self) -> Ints:

@@ -55,9 +55,9 @@ class Hinge(NamedTuple):
         share = flint.arb((-self.exact(o, t, fine)[1]).mid()).max(flint.arb(0)).min(flint.arb(1))
         return loss, -share, loss - share * m
 
-    def smoothing(self, reach: Fraction) -> float:
+    def smoothing(self, reach: Fraction) -> tuple[float, float]:
         """Up to reach 1 no margin is passed: the hinge is a line, its slope the same everywhere."""
-        return 0.02 if reach > 1 else 1e-9
+        return (0.1, 5e-4) if reach > 1 else (1e-9, 1e-9)
 
     def conjugates(self) -> Ints:
         """Slopes are their own conjugates."""

@@ -51,9 +51,9 @@ class Logistic(NamedTuple):
         loss, slope, _ = self.exact(o, t, fine)
         return loss, slope, flint.arb(0)
 
-    def smoothing(self, reach: Fraction) -> float:
+    def smoothing(self, reach: Fraction) -> tuple[float, float]:
         """There is no kink."""
-        return 0.0
+        return 0.0, 0.0
 
     def conjugates(self) -> Ints:
         """Entropies."""

@@ -79,8 +79,8 @@ def merge(
     """The first of all records that are the same on a support, in order, and how many they are.
 
     Returned is the number of different ones. All records, one by one, where that is more than half,
-    or likely to be: then there is little to gain. ``table`` is working space, its length a power of 2 and more than
-    the number of records.
+    or likely to be: then there is little to gain. ``table`` is working space, its length a power of
+    2 and more than the number of records.
     """
     n = response.shape[0]
     table[:] = -1

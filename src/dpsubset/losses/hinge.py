@@ -12,7 +12,7 @@ from ..constraints import Constraint
 from ..kernels.arrays import Array, Cells, Ints, put
 from ..kernels.compiled import kernel
 from .base import SLOPES, Loss
-from .hinge_kernels import Lines, settle, slopes_at, straight
+from .hinge_kernels import Lines, passed, settle, slopes_at, straight
 from .row_kernels import certify, descend
 
 #: The hinge is smoothed by such a factor less each time, so many times; where lines take over they
@@ -111,15 +111,22 @@ class Hinge(NamedTuple):
     @staticmethod
     @kernel
     def minimise(
-        hinge: Hinge, c: Constraint, z: Array, o: Array, counts: Array, ridge: float, target: float
-    ) -> tuple[float, float]:
+        hinge: Hinge, c: Constraint, z: Array, o: Array, counts: Array, ridge: float,
+        target: float, cutoff: float,
+    ) -> tuple[float, float]:  # fmt: skip
         """In three ways, each tried where the one before does not certify; see `hinge_kernels`."""
         b = straight(c, z, o, counts, ridge, target)
-        value, width = certify(hinge, c, z, o, counts, ridge, b)
-        if width <= target:
-            return value, width
+        if not passed(z, b):
+            value, width = certify(hinge, c, z, o, counts, ridge, b)
+            if width <= target:
+                return value, width
         first = b.copy()
-        settle(c, z, o, counts, ridge, target, b)
+        if settle(c, z, o, counts, ridge, target, cutoff, b):
+            value, width = certify(hinge, c, z, o, counts, ridge, b)
+            if value - width > cutoff:
+                return value, width
+            put(b, first)
+            settle(c, z, o, counts, ridge, target, np.inf, b)
         value, width = certify(hinge, c, z, o, counts, ridge, b)
         if width <= target:
             return value, width

@@ -76,6 +76,18 @@ def straight(
 
 
 @kernel
+def passed(z: Array, b: Array) -> bool:
+    """Whether some margin is above 1, by more than rounding."""
+    for i in range(z.shape[0]):
+        t = 0.0
+        for j in range(b.shape[0]):
+            t += z[i, j] * b[j]
+        if t > 1.0 + 1e-9:
+            return True
+    return False
+
+
+@kernel
 def slopes_at(loss: Smoothed, z: Array, o: Array, smoothing: float, b: Array) -> int:
     """Minus the slopes of the smoothed hinge at b, into o; how many rows are at the kink."""
     near = 0
@@ -91,16 +103,20 @@ def slopes_at(loss: Smoothed, z: Array, o: Array, smoothing: float, b: Array) ->
 
 @kernel
 def settle(
-    c: Constraint, z: Array, o: Array, counts: Array, ridge: float, target: float, b: Array
-) -> None:
-    """Better b, in place, and into ``o`` minus the slopes that go with it."""
+    c: Constraint, z: Array, o: Array, counts: Array, ridge: float, target: float, cutoff: float,
+    b: Array,
+) -> bool:  # fmt: skip
+    """Better b, in place, and into ``o`` minus the slopes that go with it.
+
+    True if they are not the end, but enough to tell that the minimum is above the cutoff.
+    """
     n, k = z.shape
     m, far = np.empty(n), np.zeros(k)
     o[:] = 0.5
-    done = _round_off(c, z, o, counts, far, _WIDEST, ridge, target, b, m) <= 0.6 * target
+    excess = _round_off(c, z, o, counts, far, _WIDEST, ridge, target, cutoff, b, m)
     _shares(z, b, _WIDEST, o, m)
-    if done:
-        return
+    if excess <= 0.6 * target:
+        return excess < 0.0
     near = 0
     for i in range(n):
         near += abs(m[i]) <= _FAR
@@ -129,10 +145,11 @@ def settle(
         if stayed:
             for i in range(near):
                 o[which[i]] = at[i]
-            return
+            return False
         put(b, first)
         far[:] = 0.0
     _rounds(c, z, o, counts, far, ridge, target, b)
+    return False
 
 
 @kernel
@@ -145,7 +162,7 @@ def _rounds(
     width = _WIDEST
     for _ in range(_FEW):
         width = max(_NARROWER * width, _NARROWEST)
-        excess = _round_off(c, z, o, counts, far, width, ridge, target, b, m)
+        excess = _round_off(c, z, o, counts, far, width, ridge, target, np.inf, b, m)
         _shares(z, b, width, o, m)
         if excess <= 0.6 * target:
             return
@@ -164,17 +181,21 @@ def _shares(z: Array, b: Array, width: float, o: Array, m: Array) -> None:
 @kernel
 def _round_off(
     c: Constraint, z: Array, o: Array, counts: Array, far: Array, width: float, ridge: float,
-    target: float, b: Array, m: Array,
+    target: float, cutoff: float, b: Array, m: Array,
 ) -> float:  # fmt: skip
     """Newton steps from b, in place; how far the lines at the end are below, infinite if lost.
 
-    ``far`` is the slope of rows that are left alone, m working space.
+    Negative if lines on the way are above the cutoff: there is no need to go on. ``far`` is the
+    slope of rows that are left alone, m working space.
     """
     n, k = z.shape
     g, h, d = np.empty(k), np.empty((k, k)), np.empty(n)
     for _ in range(_STEPS):
-        excess = _parabolas(z, o, counts, far, width, ridge, b, g, h, m)
-        if duality_gap(g, b, c) <= max(target / 8.0, 0.03 * excess):
+        excess, lines = _parabolas(z, o, counts, far, width, ridge, b, g, h, m)
+        gap = duality_gap(g, b, c)
+        if lines - gap > cutoff:
+            return -1.0
+        if gap <= max(target / 8.0, 0.03 * excess):
             return excess
         v = newton_point(g, h, b, c, target)
         if not shrink(c, v):
@@ -214,12 +235,15 @@ def _round_off(
 def _parabolas(
     z: Array, o: Array, counts: Array, far: Array, width: float, ridge: float, b: Array, g: Array,
     h: Array, m: Array,
-) -> float:  # fmt: skip
-    """Gradient, half the Hessian and margins' distances from 1, in place; the lines' excess."""
+) -> tuple[float, float]:  # fmt: skip
+    """Gradient, half the Hessian and margins' distances from 1, in place; of lines the excess.
+
+    And their sum at b, with the ridge, less that of the losses at 0, of which there is 1 a record.
+    """
     n, k = z.shape
     put(g, far)
     h[:] = 0.0
-    excess = 0.0
+    excess, lines = 0.0, 0.0
     for i in range(n):
         here = 1.0
         for j in range(k):
@@ -228,6 +252,7 @@ def _parabolas(
         wanted = o[i] + here / width
         share = min(max(wanted, 0.0), 1.0)
         excess += counts[i] * (max(here, 0.0) - share * here)
+        lines += counts[i] * (share * here - 1.0)
         share *= counts[i]
         if share > 0.0:
             for j in range(k):
@@ -243,7 +268,8 @@ def _parabolas(
             h[other, j] = h[j, other]
         g[j] += 2.0 * ridge * b[j]
         h[j, j] += ridge
-    return excess
+        lines += ridge * b[j] * b[j]
+    return excess, lines
 
 
 @kernel

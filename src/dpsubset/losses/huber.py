@@ -123,7 +123,7 @@ class Huber(NamedTuple):
     @kernel
     def minimise(
         huber: Huber, c: Constraint, z: Array, o: Array, counts: Array, ridge: float,
-        target: float,
+        target: float, cutoff: float,
     ) -> tuple[float, float]:  # fmt: skip
         """Newton's method, with some curvature on loan if need be."""
         return newton(huber, c, z, o, counts, ridge, target, _LOANS)

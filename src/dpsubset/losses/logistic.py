@@ -109,7 +109,7 @@ class Logistic(NamedTuple):
     @kernel
     def minimise(
         logistic: Logistic, c: Constraint, z: Array, o: Array, counts: Array, ridge: float,
-        target: float,
+        target: float, cutoff: float,
     ) -> tuple[float, float]:  # fmt: skip
         """Newton's method."""
         return newton(logistic, c, z, o, counts, ridge, target, (0.0,))

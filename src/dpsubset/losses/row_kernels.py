@@ -30,7 +30,7 @@ from ..constraints.base import Constraint, length, pull, shrink
 from ..kernels.arrays import ROUNDING, Array, Cells, Ints, put
 from ..kernels.compiled import kernel
 from ..kernels.values import either
-from .base import RowLoss, Smoothed, line, minimise, slope_error, smooth, steepest
+from .base import ABOVE, RowLoss, Smoothed, line, minimise, slope_error, smooth, steepest
 from .quadratic_kernels import duality_gap, newton_point
 
 #: The share of a unit by which float64 may be off: less than a half, to leave room for the rest of
@@ -110,11 +110,12 @@ def merge(
 @kernel
 def score_all(
     records: Cells, response: Cells, supports: Ints, loss: RowLoss, c: Constraint, ridge: float,
-    scale: float, unit: float, zero: int, rest: float, scores: Ints,
+    scale: float, unit: float, zero: int, rest: float, cutoff: float, scores: Ints,
 ) -> NDArray[np.bool_]:  # fmt: skip
     """Scores of all supports in multiples of ``unit``; False where not certified within it.
 
-    In these multiples F(0) is ``zero`` and a ``rest`` of at most a half.
+    In these multiples F(0) is ``zero`` and a ``rest`` of at most a half. Where min F - F(0) is
+    certain to be above the ``cutoff``, the score is `ABOVE`.
     """
     n, k = response.shape[0], supports.shape[1]
     z = np.empty((n, k))
@@ -128,7 +129,10 @@ def score_all(
         m = merge(records, response, supports[s], loss.labels, table, which, counts)
         gather(records, response, supports[s], which, loss.labels, scale, z[:m], o[:m])
         target = _SHARE * unit
-        value, width = minimise(loss, c, z[:m], o[:m], counts[:m], ridge, target)
+        value, width = minimise(loss, c, z[:m], o[:m], counts[:m], ridge, target, cutoff)
+        if value - width > cutoff:
+            certified[s], scores[s] = True, ABOVE
+            continue
         certified[s] = width <= target
         scores[s] = zero + np.int64(np.rint(value / unit + rest)) if certified[s] else 0
     return certified

@@ -23,8 +23,8 @@ from ..kernels.values import own
 SLOPES = 2**14
 #: Entries of a table of conjugates are integers over this: n of them fit in int64 for n < 2**33.
 ENTROPIES = 2**30
-#: In the place of a score that is above a cutoff: no score is as large.
-ABOVE = 2**62
+#: In the place of a score that is above a cutoff: no score is larger.
+ABOVE = 2**63 - 1
 
 
 class Smoothed(Protocol):

@@ -42,7 +42,7 @@ from .kernels import (
 #: The factor from one width of a kink to the next.
 _NARROWER = 0.25
 #: Most products that second derivatives are summed from.
-_MOST_PRODUCTS = 4_000_000
+_MOST_PRODUCTS = 1_000_000
 
 
 @kernel
@@ -186,7 +186,8 @@ def _ascend(
         coordinates(bend, w, d, point[MU], point[NU], cap, work.share, chosen[:count], v)
         move[:] = 0.0
         for i in range(count):
-            v[i] -= b[chosen[i]]
+            # Without any curvature a ball has no end: such columns stay.
+            v[i] = v[i] - b[chosen[i]] if np.isfinite(v[i]) else 0.0
             if v[i] != 0.0:
                 by, column = v[i] / scale, records[chosen[i]]
                 for r in range(n):
@@ -237,7 +238,8 @@ def improve(
     width = widest if first else point[WIDTH]
     phi = _ascend(records, response, loss, scale, width, table, most, region, constraint, cap, d,
                   eta, rounds, tolerance, movable, t, b, u, point)  # fmt: skip
-    while width > narrowest:
+    # A part of a region takes the width of the whole.
+    while first and width > narrowest:
         old_t, old_b, old_u, old = t.copy(), b.copy(), u.copy(), point.copy()
         width = max(_NARROWER * width, narrowest)
         value = _ascend(records, response, loss, scale, width, table, most, region, constraint,
@@ -249,5 +251,3 @@ def improve(
             put(point, old)
             break
         phi = value
-        if not first:
-            break

@@ -34,7 +34,8 @@ class RowBounder(Bounder):
                          largest=most, eta=min(eta, 250.0 / most) if most else 1.0)  # fmt: skip
         # A score takes a pass or more over the records.
         self.most_closed = min(tuning.last_pick, tuning.last_pick_records)
-        self.most_listed = tuning.listable_records
+        bends = scorer.row_loss.parabola(problem.reach) is not None
+        self.most_listed = tuning.listable_records if bends else tuning.listable_straight
         self.hard_after = tuning.hard_after_records
         self._digest, self._from = digest, scorer
         self._curved: CurvedBounder | None = None

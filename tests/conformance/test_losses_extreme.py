@@ -394,7 +394,7 @@ def test_a_tiny_ridge_does_not_send_the_hinge_to_ball_arithmetic(constraint: str
     c = Problem.state(3, 3, constraint=constraint, radius=2.0).coefficients
     z = np.random.default_rng(0).uniform(-1, 1, (50, 3))
     for ridge in (1e-140, 1e-300):
-        _, width = minimise(Hinge(), c, z, np.ones(50), ridge, 2.0**-16)
+        _, width = minimise(Hinge(), c, z, np.ones(50), np.ones(50), ridge, 2.0**-16, np.inf)
         assert width <= 2.0**-16, ridge
 
 

@@ -86,13 +86,14 @@ def test_certificates_hold_at_any_point(loss: str) -> None:
         row_loss = one.row_loss
         z, o = np.empty((len(recipe.records), problem.k)), np.empty(len(recipe.records))
         digest = recipe.digest
-        gather(digest.records, digest.response, support, row_loss.labels, float(STEPS), z, o)
+        every, ones = np.arange(len(o)), np.ones(len(o))
+        gather(digest.records, digest.response, support, every, row_loss.labels, float(STEPS), z, o)
         zero = float(row_loss.at_zero(digest.response))
         for _ in range(4):
             b = rng.normal(size=problem.k) * problem.radius * 10 ** rng.uniform(-3, 1)
             if loss == "hinge":  # slopes of lines, from outside of where there are any, too
                 o[:] = rng.choice([0.0, 1.0, 0.5, -0.1, 1.1], len(o))
-            value, width = certify(row_loss, problem.coefficients, z, o, problem.ridge, b)
+            value, width = certify(row_loss, problem.coefficients, z, o, ones, problem.ridge, b)
             value += zero
             assert value - width <= score + unit, recipe
             assert score - unit <= value + width, recipe

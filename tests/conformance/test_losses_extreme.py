@@ -106,8 +106,12 @@ def test_a_certificate_covers_the_rounding_of_its_own_value(loss: str, constrain
     rounded = 0
     for cell in range(1, STEPS, 1500):
         end = np.full(k, (radius, radius / 3**0.5, radius / 3)[constraint])
-        z = np.full((n, k), cell / STEPS)
-        value, width = certify(of(problem), problem.coefficients, z, np.ones(n), 0.0, end)
+        # One by one, or some together.
+        rows = n if cell % 2 else 8
+        z, counts = np.full((rows, k), cell / STEPS), np.full(rows, n / rows)
+        value, width = certify(
+            of(problem), problem.coefficients, z, np.ones(rows), counts, 0.0, end
+        )
         t = flint.arb(cell) / STEPS * flint.arb(radius) * (3, flint.arb(3).sqrt(), 1)[constraint]
         d = flint.arb(1) / 4
         change = {
@@ -170,13 +174,14 @@ def test_float64_answers_only_where_its_width_is_half_a_unit(loss: str) -> None:
     row_loss, c = of(problem), problem.coefficients
     records = np.random.default_rng(10).integers(-STEPS, STEPS + 1, (3, n)).astype(np.int16)
     z, o, support = np.empty((n, 2)), np.empty(n), np.array([0, 1])
-    gather(records[:2], records[2], support, row_loss.labels, float(STEPS), z, o)
+    every, ones = np.arange(n), np.ones(n)
+    gather(records[:2], records[2], support, every, row_loss.labels, float(STEPS), z, o)
     # A target that is never met: as good as it gets.
-    _, width = minimise(row_loss, c, z, o.copy(), 0.0, 0.0)
+    _, width = minimise(row_loss, c, z, o.copy(), ones, 0.0, 0.0, np.inf)
     for unit, right in ((1.9 * width, False), (3.0 * width, True)):
-        _, here = minimise(row_loss, c, z, o.copy(), 0.0, 0.499 * unit)
+        _, here = minimise(row_loss, c, z, o.copy(), ones, 0.0, 0.499 * unit, np.inf)
         done = score_all(records[:2], records[2], support[None], row_loss, c, 0.0, float(STEPS),
-                         unit, 0, 0.0, np.empty(1, dtype=np.int64))  # fmt: skip
+                         unit, 0, 0.0, np.inf, np.empty(1, dtype=np.int64))  # fmt: skip
         assert bool(done[0]) == (here <= 0.499 * unit) == right
 
 
@@ -184,7 +189,7 @@ def forbid_ball_arithmetic(monkeypatch: pytest.MonkeyPatch) -> None:
     def called(self: FromRecords, support: object) -> int:
         raise AssertionError("float64 should have certified this")
 
-    monkeypatch.setattr(FromRecords, "exact_score", called)
+    monkeypatch.setattr(FromRecords, "_exactly", called)
 
 
 @each_loss
@@ -389,7 +394,7 @@ def test_a_tiny_ridge_does_not_send_the_hinge_to_ball_arithmetic(constraint: str
     c = Problem.state(3, 3, constraint=constraint, radius=2.0).coefficients
     z = np.random.default_rng(0).uniform(-1, 1, (50, 3))
     for ridge in (1e-140, 1e-300):
-        _, width = minimise(Hinge(), c, z, np.ones(50), ridge, 2.0**-16)
+        _, width = minimise(Hinge(), c, z, np.ones(50), np.ones(50), ridge, 2.0**-16, np.inf)
         assert width <= 2.0**-16, ridge
 
 
@@ -472,6 +477,6 @@ def test_the_hinge_is_certified_where_lines_lose_their_way() -> None:
     unit = float(Sensitivity.of(problem).unit)
     certified = score_all(
         digest.records, digest.response, np.searchsorted(used, supports), Hinge(),
-        problem.coefficients, 0.0, float(STEPS), unit, 0, 0.0, scores,
+        problem.coefficients, 0.0, float(STEPS), unit, 0, 0.0, np.inf, scores,
     )  # fmt: skip
     assert certified.all()

@@ -98,11 +98,6 @@ class Ball(NamedTuple):
         """The best multiplier follows from the inclusion probabilities."""
         return False
 
-    @staticmethod
-    def is_quick() -> bool:
-        """It is."""
-        return True
-
     # -- kernels ---------------------------------------------------------------------------------
 
     @staticmethod

@@ -106,11 +106,6 @@ class Constraint(Protocol):
     def is_softened() -> bool:
         """Whether mu is there to soften a kink of the gains, which a search does less and less."""
 
-    @staticmethod
-    @abstractmethod
-    def is_quick() -> bool:
-        """Whether the quick solver of the hinge is worth trying."""
-
 
 class Interior(Protocol):
     """Steps from a point z, in integers over ``one``; see `interior`."""

@@ -86,11 +86,6 @@ class Box(NamedTuple):
         """There is nothing to soften."""
         return False
 
-    @staticmethod
-    def is_quick() -> bool:
-        """It is."""
-        return True
-
     # -- kernels ---------------------------------------------------------------------------------
 
     @staticmethod

@@ -101,11 +101,6 @@ class L1(NamedTuple):
         """Without mu the gains would have a kink at the largest |w|."""
         return True
 
-    @staticmethod
-    def is_quick() -> bool:
-        """Most often in vain."""
-        return False
-
     # -- kernels ---------------------------------------------------------------------------------
 
     @staticmethod

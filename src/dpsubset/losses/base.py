@@ -23,6 +23,8 @@ from ..kernels.values import own
 SLOPES = 2**14
 #: Entries of a table of conjugates are integers over this: n of them fit in int64 for n < 2**33.
 ENTROPIES = 2**30
+#: In the place of a score that is above a cutoff: no score is larger.
+ABOVE = 2**63 - 1
 
 
 class Smoothed(Protocol):
@@ -61,8 +63,8 @@ class RowLoss(Smoothed, Protocol):
         """The loss, the slope of a line below it, and how far below it is at t: all of it true."""
 
     @abstractmethod
-    def smoothing(self, reach: Fraction) -> float:
-        """How far a search rounds off kinks, to find good lines; 0 without a kink."""
+    def smoothing(self, reach: Fraction) -> tuple[float, float]:
+        """How far a search rounds off kinks, first and last, to find good lines; 0 without one."""
 
     @abstractmethod
     def conjugates(self) -> Ints:
@@ -103,7 +105,9 @@ line = own("line")
 steepest = own("steepest")
 #: (L) -> how far a slope from `line` may be off beyond one rounding of itself, in units of 2**-53.
 slope_error = own("slope_error")
-#: (L, c, z, o, ridge, target) -> value, width: min F - F(0) over C lies within width of value.
+#: (L, c, z, o, counts, ridge, target, cutoff) -> value, width: min F - F(0) over C lies within
+#: width of value. It may end before width is as small as the target where value - width is above
+#: the cutoff; if it is not, value and width do not depend on the cutoff.
 minimise = own("minimise")
 #: (L, share, y, table) -> two integers whose sums over the records give the sum of -l*, the
 #: conjugates, at slopes that are ``share`` / SLOPES of the steepest. For labels it has the sign
@@ -160,5 +164,8 @@ class Scorer(Protocol):
     penalty: int
     unit_float: float
 
-    def scores(self, supports: NDArray[np.int64]) -> NDArray[np.int64]:
-        """f~(S) / unit for each row of ``supports`` (sorted column positions)."""
+    def scores(self, supports: NDArray[np.int64], cutoff: int = ABOVE) -> NDArray[np.int64]:
+        """f~(S) / unit for each row of ``supports`` (sorted column positions).
+
+        Or `ABOVE` in its place, where it is above the cutoff and that is easier to tell.
+        """

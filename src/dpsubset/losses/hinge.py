@@ -12,7 +12,7 @@ from ..constraints import Constraint
 from ..kernels.arrays import Array, Cells, Ints, put
 from ..kernels.compiled import kernel
 from .base import SLOPES, Loss
-from .hinge_kernels import Lines, quickly, slopes_at, straight
+from .hinge_kernels import Lines, passed, settle, slopes_at, straight
 from .row_kernels import certify, descend
 
 #: The hinge is smoothed by such a factor less each time, so many times; where lines take over they
@@ -55,9 +55,9 @@ class Hinge(NamedTuple):
         share = flint.arb((-self.exact(o, t, fine)[1]).mid()).max(flint.arb(0)).min(flint.arb(1))
         return loss, -share, loss - share * m
 
-    def smoothing(self, reach: Fraction) -> float:
+    def smoothing(self, reach: Fraction) -> tuple[float, float]:
         """Up to reach 1 no margin is passed: the hinge is a line, its slope the same everywhere."""
-        return 0.02 if reach > 1 else 1e-9
+        return (0.1, 5e-4) if reach > 1 else (1e-9, 1e-9)
 
     def conjugates(self) -> Ints:
         """Slopes are their own conjugates."""
@@ -111,19 +111,26 @@ class Hinge(NamedTuple):
     @staticmethod
     @kernel
     def minimise(
-        hinge: Hinge, c: Constraint, z: Array, o: Array, ridge: float, target: float
-    ) -> tuple[float, float]:
+        hinge: Hinge, c: Constraint, z: Array, o: Array, counts: Array, ridge: float,
+        target: float, cutoff: float,
+    ) -> tuple[float, float]:  # fmt: skip
         """In three ways, each tried where the one before does not certify; see `hinge_kernels`."""
-        b = straight(c, z, o, ridge, target)
-        value, width = certify(hinge, c, z, o, ridge, b)
-        if width <= target:
-            return value, width
-        first = b.copy()
-        if quickly(c, z, o, ridge, target, b):
-            value, width = certify(hinge, c, z, o, ridge, b)
+        b = straight(c, z, o, counts, ridge, target)
+        if not passed(z, b):
+            value, width = certify(hinge, c, z, o, counts, ridge, b)
             if width <= target:
                 return value, width
+        first = b.copy()
+        if settle(c, z, o, counts, ridge, target, cutoff, b):
+            value, width = certify(hinge, c, z, o, counts, ridge, b)
+            if value - width > cutoff:
+                return value, width
             put(b, first)
+            settle(c, z, o, counts, ridge, target, np.inf, b)
+        value, width = certify(hinge, c, z, o, counts, ridge, b)
+        if width <= target:
+            return value, width
+        put(b, first)
         for patient in (True, False):
             smoothing, before = 0.25, z.shape[0]
             for stage in range(_WIDTHS):
@@ -134,10 +141,10 @@ class Hinge(NamedTuple):
                         # Curvature on loan finds the way where few rows are at the kink.
                         for part in range(3):
                             loan = Lines(1.0 if part == 1 else 0.0, True)
-                            descend(loan, c, z, o, at, ridge, target, b)
+                            descend(loan, c, z, o, counts, at, ridge, target, b)
                         near = slopes_at(Lines(0.0, True), z, o, at, b)
                     else:
-                        descend(hinge, c, z, o, at, ridge, target, b)
+                        descend(hinge, c, z, o, counts, at, ridge, target, b)
                         near = slopes_at(hinge, z, o, at, b)
                     if turn == 0:
                         # As long as rows leave the kink when the width shrinks, it shrinks.
@@ -146,7 +153,7 @@ class Hinge(NamedTuple):
                         if lines:
                             at = at if patient else smoothing
                             continue
-                    value, width = certify(hinge, c, z, o, ridge, b)
+                    value, width = certify(hinge, c, z, o, counts, ridge, b)
                     if width <= target:
                         return value, width
                     if not lines:
@@ -155,9 +162,9 @@ class Hinge(NamedTuple):
         put(b, first)
         smoothing = 0.25
         for _ in range(2 * _WIDTHS):
-            descend(hinge, c, z, o, smoothing, ridge, target, b)
+            descend(hinge, c, z, o, counts, smoothing, ridge, target, b)
             slopes_at(hinge, z, o, smoothing, b)
-            other, wide = certify(hinge, c, z, o, ridge, b)
+            other, wide = certify(hinge, c, z, o, counts, ridge, b)
             if wide < width:
                 value, width = other, wide
             if width <= target:

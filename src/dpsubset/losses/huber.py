@@ -66,9 +66,9 @@ class Huber(NamedTuple):
         loss, slope, _ = self.exact(o, t, fine)
         return loss, slope, flint.arb(0)
 
-    def smoothing(self, reach: Fraction) -> float:
+    def smoothing(self, reach: Fraction) -> tuple[float, float]:
         """There is no kink."""
-        return 0.0
+        return 0.0, 0.0
 
     def conjugates(self) -> Ints:
         """Two sums are enough."""
@@ -122,10 +122,11 @@ class Huber(NamedTuple):
     @staticmethod
     @kernel
     def minimise(
-        huber: Huber, c: Constraint, z: Array, o: Array, ridge: float, target: float
-    ) -> tuple[float, float]:
+        huber: Huber, c: Constraint, z: Array, o: Array, counts: Array, ridge: float,
+        target: float, cutoff: float,
+    ) -> tuple[float, float]:  # fmt: skip
         """Newton's method, with some curvature on loan if need be."""
-        return newton(huber, c, z, o, ridge, target, _LOANS)
+        return newton(huber, c, z, o, counts, ridge, target, _LOANS)
 
     @staticmethod
     @kernel

@@ -57,7 +57,9 @@ class Scorer(CertifiedScorer):
             data = Digest.from_moments(data, problem.layout.constant)
         self._digest = data
 
-    def _score(self, columns: NDArray[np.int64], scores: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _score(
+        self, columns: NDArray[np.int64], cutoff: int, scores: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
         from .quadratic_kernels import score_all
 
         problem, digest = self._problem, self._digest

@@ -51,9 +51,9 @@ class Logistic(NamedTuple):
         loss, slope, _ = self.exact(o, t, fine)
         return loss, slope, flint.arb(0)
 
-    def smoothing(self, reach: Fraction) -> float:
+    def smoothing(self, reach: Fraction) -> tuple[float, float]:
         """There is no kink."""
-        return 0.0
+        return 0.0, 0.0
 
     def conjugates(self) -> Ints:
         """Entropies."""
@@ -108,10 +108,11 @@ class Logistic(NamedTuple):
     @staticmethod
     @kernel
     def minimise(
-        logistic: Logistic, c: Constraint, z: Array, o: Array, ridge: float, target: float
-    ) -> tuple[float, float]:
+        logistic: Logistic, c: Constraint, z: Array, o: Array, counts: Array, ridge: float,
+        target: float, cutoff: float,
+    ) -> tuple[float, float]:  # fmt: skip
         """Newton's method."""
-        return newton(logistic, c, z, o, ridge, target, (0.0,))
+        return newton(logistic, c, z, o, counts, ridge, target, (0.0,))
 
     @staticmethod
     @kernel

@@ -22,7 +22,7 @@ from ..public.problem import Problem
 from ..table.digest import Digest
 from ..table.door import STEPS
 from ..table.moments import Moments
-from .base import RowLoss
+from .base import ABOVE, RowLoss
 from .certified_rows import Sum, minimum
 from .row_kernels import score_all
 from .scores import CertifiedScorer
@@ -47,9 +47,13 @@ class FromRecords(CertifiedScorer):
         self.records, self.response = data.records, data.response
         self.row_loss = row_loss
 
-    def _score(self, columns: NDArray[np.int64], scores: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def _score(
+        self, columns: NDArray[np.int64], cutoff: int, scores: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
         problem = self._problem
         zero, rest = self._at_zero
+        # f~ is above the cutoff where f is above it by a unit. Another is for rounding.
+        bar = np.inf if cutoff >= ABOVE else (cutoff - zero + 2 - rest) * self.unit_float
         certified: NDArray[np.bool_] = score_all(
             self.records,
             self.response,
@@ -61,6 +65,7 @@ class FromRecords(CertifiedScorer):
             self.unit_float,
             zero,
             rest,
+            bar,
             scores,
         )
         return certified

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..public.problem import Problem
+from .base import ABOVE
 
 Ints = NDArray[np.int64]
 
@@ -29,16 +30,20 @@ class CertifiedScorer(ABC):
         #: A power of two: the conversion is exact.
         self.unit_float = float(unit)
 
-    def scores(self, supports: Ints) -> Ints:
-        """f~(S) / unit for each row of ``supports`` (sorted positions of choices)."""
+    def scores(self, supports: Ints, cutoff: int = ABOVE) -> Ints:
+        """f~(S) / unit for each row of ``supports`` (sorted positions of choices).
+
+        Or `ABOVE` in its place, where it is above the cutoff and that is easier to tell.
+        """
         scores = np.empty(len(supports), dtype=np.int64)
+        penalty = self.penalty * supports.shape[1]
+        bar = cutoff - penalty if cutoff < ABOVE else ABOVE
         for rows, columns in self._problem.layout.batches(supports):
             found = np.empty(len(columns), dtype=np.int64)
-            certified = self._score(columns, found)
+            certified = self._score(columns, bar, found)
             for i in np.flatnonzero(~certified):
                 found[i] = self._exactly(columns[i])
-            scores[rows] = found
-        scores += self.penalty * supports.shape[1]
+            scores[rows] = np.where(found == ABOVE, ABOVE, found + penalty)
         return scores
 
     def exact_score(self, support: Sequence[int] | Ints) -> int:
@@ -50,8 +55,11 @@ class CertifiedScorer(ABC):
         return round((low + high) / (2 * self._unit))
 
     @abstractmethod
-    def _score(self, columns: Ints, scores: Ints) -> NDArray[np.bool_]:
-        """Scores of models with these columns, one a row, in place; which of them are certified."""
+    def _score(self, columns: Ints, cutoff: int, scores: Ints) -> NDArray[np.bool_]:
+        """Scores of models with these columns, one a row, in place; which of them are certified.
+
+        `ABOVE` is one for those that are above the cutoff.
+        """
 
     @abstractmethod
     def _minimum(self, columns: Ints) -> tuple[Fraction, Fraction]:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from ..losses.base import ABOVE
 from .bounds.base import Bounded
 from .bounds.kernels import FREE
 from .engine import Engine, Flat, Leaf, Listed, Support
@@ -23,6 +24,9 @@ from .region import Region
 
 #: What `Best.narrow` does the first time.
 _FIRST_SPLITS = 32
+
+#: How many supports are scored against the same cutoff.
+_AT_A_TIME = 256
 
 #: How closely the sum of gains is sought that R supports reach.
 _HALVINGS = 40
@@ -198,9 +202,15 @@ class Best:
         new = [row for row in map(tuple, supports.tolist()) if row not in self._sown]
         if len(new) > most:
             return None
-        if new:
-            for support, score in zip(new, self._engine.score_all(np.array(new)), strict=True):
-                self._offer(score, support)
+        # Some at a time: the better they are, the sooner the others can be told to be worse.
+        for first in range(0, len(new), _AT_A_TIME):
+            some = new[first : first + _AT_A_TIME]
+            full = len(self._found) == self._wanted
+            cutoff = self._found[-1][0] if full else ABOVE
+            scores = self._engine.score_all(np.array(some), cutoff)
+            for support, score in zip(some, scores, strict=True):
+                if score <= cutoff:
+                    self._offer(score, support)
         return new
 
 

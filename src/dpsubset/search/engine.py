@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..errors import ArgumentError, SearchLimitError
 from ..losses import scorer
+from ..losses.base import ABOVE
 from ..public.problem import Problem, positive, whole
 from ..table.digest import Digest
 from ..table.moments import Moments
@@ -180,9 +181,9 @@ class Engine:
                 self._scores.update(zip(alike, self.score_all(np.array(alike)), strict=True))
         return [self._scores[support] for support in supports]
 
-    def score_all(self, supports: NDArray[np.int64]) -> list[int]:
-        """Scores of the rows, not remembered."""
-        return [int(score) for score in self._scorer.scores(supports)]
+    def score_all(self, supports: NDArray[np.int64], cutoff: int = ABOVE) -> list[int]:
+        """Scores of the rows, not remembered; `ABOVE` may stand for one above the cutoff."""
+        return [int(score) for score in self._scorer.scores(supports, cutoff)]
 
     def leaf(self, region: Region, parent: Bounded | None = None) -> Leaf:
         """A region as a leaf: listed if it is short, bounded otherwise."""

@@ -20,8 +20,10 @@ class Tuning:
 
     #: A leaf with at most this many supports that could still matter is listed instead of split.
     listable: int = 2000
-    #: No more than this at first where a score takes a pass or more over the records.
+    #: No more than this at first where a score takes a pass or more over the records; or than this,
+    #: where the loss has no curvature for better bounds.
     listable_records: int = 512
+    listable_straight: int = 1024
 
     #: Up to this many candidates for the last pick are scored one by one: bounds would do, but
     #: scores are exact.

@@ -215,17 +215,18 @@ class RowCuts(Planes):
         source, loss, problem = self._from, self._from.row_loss, self._problem
         features = np.flatnonzero(z > _SOME)
         x, y = np.empty((self._n, len(features))), np.empty(self._n)
-        gather(source.records, source.response, features, loss.labels, float(STEPS), x, y)
+        every = np.arange(self._n)
+        gather(source.records, source.response, features, every, loss.labels, float(STEPS), x, y)
         # b = sqrt(z) u for the ball, as above. For the box b = z v; its ridge, z_j each, is taken
         # for their mean, which is right at whole z.
         share = z[features]
         ball = problem.constraint == "ball"
         x *= np.sqrt(share) if ball else share
         ridge = self._ridge if ball else self._ridge * float(share.mean())
-        u = np.zeros(len(features))
+        u, ones = np.zeros(len(features)), np.ones(self._n)
         # Where few rows of the Huber loss have any curvature, a little of it helps.
         for smoothing in _SMOOTHINGS if loss.is_kinked() else (1e-3,):
-            descend(loss, problem.coefficients, x, y, smoothing, ridge, 1e-9 * self._n, u)
+            descend(loss, problem.coefficients, x, y, ones, smoothing, ridge, 1e-9 * self._n, u)
         t: Floats = x @ u
         return np.where(source.response < 0, -t, t) if loss.labels else t
 

@@ -52,7 +52,7 @@ _TRIES = 12
 
 
 @kernel
-def _movers(
+def movers(
     slot: Ints, c: Array, u: Array, region: Picks, constraint: Constraint, d: Array, mu: float,
     nu: float, core: NDArray[np.bool_], most: int, b: Array, work: Work, away: Array, chosen: Ints,
     wanted: Ints,
@@ -86,19 +86,19 @@ def _movers(
     room = most
     for j in range(p):
         room -= away[j] > cut
-    count, movers, kept, near = 0, 0, 0.0, 0.0
+    count, many, kept, near = 0, 0, 0.0, 0.0
     for j in range(p):
         if away[j] == cut:
             room -= 1
         if away[j] > 0.0 and (away[j] > cut or (away[j] == cut and room >= 0)):
             kept += away[j]
-            wanted[movers] = j
-            movers += 1
+            wanted[many] = j
+            many += 1
             if slot[j] >= 0:
                 near += away[j]
                 chosen[count] = j
                 count += 1
-    return count, movers if near < AT_HAND * kept else 0
+    return count, many if near < AT_HAND * kept else 0
 
 
 @kernel
@@ -116,6 +116,16 @@ def _target(
             q[i, j] = row[chosen[j]] / scale
         q[i, i] += ridge - d[at]
         v[i], w[i] = b[at], c[at] - u[at]
+    coordinates(q, w, d, mu, nu, cap, share, chosen, v)
+
+
+@kernel
+def coordinates(
+    q: Array, w: Array, d: Array, mu: float, nu: float, cap: float, share: Array, chosen: Ints,
+    v: Array,
+) -> None:  # fmt: skip
+    """Coordinate descent from v, in place, where -2w is the gradient of what has q: both change."""
+    m = chosen.shape[0]
     for _ in range(SWEEPS):
         most, largest = 0.0, 0.0
         for i in range(m):
@@ -221,8 +231,8 @@ def improve(
         phi, point[MU], point[NU] = value, mu, nu
     step = 0.5
     for _ in range(rounds):
-        count, missing = _movers(slot, c, u, region, constraint, d, point[MU], point[NU], core,
-                                 most, b, work, move, chosen, wanted)  # fmt: skip
+        count, missing = movers(slot, c, u, region, constraint, d, point[MU], point[NU], core,
+                                most, b, work, move, chosen, wanted)  # fmt: skip
         if missing:
             return missing, phi
         _target(columns, slot, scale, c, u, ridge, d, point[MU], point[NU], cap, work.share,

@@ -39,10 +39,11 @@ POOLS = 2
 
 #: Places in the array that keeps what there is to know of a dual point b beside u = Qb: b'Qb, or
 #: for losses of records what takes its place; the multipliers of the constraint; what the floats
-#: of b have been rounded by, at most; what rounding did to an entry of u, and to b'Qb, at most; and
-#: whether there is a point at all, since losses of records have none before the first pass.
-CARRIED, MU, NU, DRIFT, U_ERROR, CARRIED_ERROR, STARTED = range(7)
-PLACES = 7
+#: of b have been rounded by, at most; what rounding did to an entry of u, and to b'Qb, at most;
+#: whether there is a point at all, since losses of records have none before the first pass, and the
+#: width to which it has kinks rounded off.
+CARRIED, MU, NU, DRIFT, U_ERROR, CARRIED_ERROR, STARTED, WIDTH = range(8)
+PLACES = 8
 
 
 class Picks(NamedTuple):

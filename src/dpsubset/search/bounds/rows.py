@@ -18,6 +18,9 @@ from . import row_kernels
 from .base import Bounded, Bounder
 from .curved import CurvedBounder
 
+#: Most columns in which a dual point moves at a time.
+_MOVERS = 64
+
 
 class RowBounder(Bounder):
     """Computes bounds for the regions of one problem on the records of a data set."""
@@ -31,16 +34,21 @@ class RowBounder(Bounder):
                          largest=most, eta=min(eta, 250.0 / most) if most else 1.0)  # fmt: skip
         # A score takes a pass or more over the records.
         self.most_closed = min(tuning.last_pick, tuning.last_pick_records)
-        self.most_listed = tuning.listable_records
+        bends = scorer.row_loss.parabola(problem.reach) is not None
+        self.most_listed = tuning.listable_records if bends else tuning.listable_straight
         self.hard_after = tuning.hard_after_records
         self._digest, self._from = digest, scorer
         self._curved: CurvedBounder | None = None
         self._table = scorer.row_loss.conjugates()
-        self._smoothing = scorer.row_loss.smoothing(problem.reach)
+        #: How far kinks are rounded off, first and last.
+        self._widths = scorer.row_loss.smoothing(problem.reach)
+        self._cap = np.inf if self.constraint.is_joint() else self.constraint.radius
 
     def root(self, region: Region, rounds: int = 40) -> Bounded:
         """A bound from scratch: all predictions are 0."""
-        bound = Bounded.fresh(region, self.c, self.yy, self._d, self._from.records.shape[1])
+        # Predictions and the coefficients behind them.
+        size = self._from.records.shape[1] + self.problem.columns
+        bound = Bounded.fresh(region, self.c, self.yy, self._d, size)
         return self._or_curved(self._settle(bound, rounds))
 
     def child(self, parent: Bounded, region: Region, rounds: int = 8) -> Bounded:
@@ -67,9 +75,10 @@ class RowBounder(Bounder):
                                          self.tuning, parabola)  # fmt: skip
 
     def _improve(self, bound: Bounded, rounds: int) -> None:
-        source = self._from
+        source, n = self._from, self._from.records.shape[1]
         row_kernels.improve(
-            source.records, source.response, source.row_loss, float(STEPS), self._smoothing,
-            self._table, self.yy, *self._picks(bound.region), self.constraint, bound.d, self.eta,
-            rounds, 0.02 / self.eta, bound.b, bound.u, bound.point,
+            source.records, source.response, source.row_loss, float(STEPS), *self._widths,
+            self._table, self.yy, *self._picks(bound.region), self.constraint, self._cap, bound.d,
+            self.eta, rounds, 0.02 / self.eta, _MOVERS, bound.b[:n], bound.b[n:], bound.u,
+            bound.point,
         )  # fmt: skip

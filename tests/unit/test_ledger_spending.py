@@ -87,7 +87,7 @@ def watched(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
         monkeypatch.setattr(owner, name, reading)
 
-    for name in ("read", "count_response", "read_support"):
+    for name in ("read", "count_response", "read_support", "read_records"):
         watch(sealed.SealedTable, name)
     for module in (suggestion, means):
         watch(module, "count_columns")
@@ -120,6 +120,45 @@ def test_a_debit_comes_first_and_the_digest_before_the_release(
     assert watched == []  # nothing was read
     assert ledger.standing().current.pure == 2
     ledger.verify()
+
+
+@pytest.mark.parametrize("how", ["noisy-moments", "objective-perturbation"])
+def test_a_model_on_an_earlier_release_is_debited_by_itself(
+    ledger: Ledger, watched: list[int], how: Any, tmp_path: Path
+) -> None:
+    first = dps.select(X, **ASKED, ledger=ledger)
+    kept = tmp_path / "release.json"
+    kept.write_text(first.to_json())
+    earlier = dps.Release.load(kept, first.schema)
+    assert earlier.to_dict() == first.to_dict()  # its receipt included
+    asked: dict[str, Any] = {"y": Y, "bounds": BOUNDS, "rule": dps.FitRule(mechanism=how)}
+    del watched[:]
+    release = dps.fit_released(earlier, X, epsilon=1, ledger=ledger, **asked)
+    assert watched
+    assert all(count == 1 for count in watched)
+    assert release.guarantee.epsilon == 2
+    assert release.model is not None
+    assert ledger.standing().current.pure == 2
+    assert release.to_dict()["ledger"]["spent_before"]["pure"] == "1"
+    entry = ledger.entry(release.receipt.entry)
+    assert entry.event.what == "fit-released"
+    assert (
+        entry.event.options["earlier"] == release.earlier == json.loads(first.to_json())["sha256"]
+    )
+    del watched[:]
+    with pytest.raises(BudgetExceeded):
+        dps.fit_released(earlier, X, epsilon=1, ledger=ledger, **asked)
+    assert watched == []
+    for made_of in (first, release):
+        kept.write_text(made_of.to_json())
+        told = checks(kept, first.schema.fingerprint(), ledger)
+        assert all(check.holds for check in told), told
+    facts = json.loads(kept.read_text())
+    facts["guarantee"]["parts"][-1]["epsilon_if_replace_one"] = 0.5
+    kept.write_text(json.dumps(facts))
+    wrong = [check.says for check in checks(kept, first.schema.fingerprint(), ledger)
+             if not check.holds]  # fmt: skip
+    assert len(wrong) == 2  # both digests
 
 
 @spending

@@ -166,7 +166,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "proofs": set(),
 }
 TOP = set(MAY_IMPORT)
-MAY_IMPORT |= {"cli": TOP, "estimators": TOP, "__main__": {"cli"}}
+MAY_IMPORT |= {"cli": TOP | {"searches"}, "estimators": TOP, "__main__": {"cli"}}
 MAY_IMPORT["predictors"] = TOP | {"estimators"}
 MAY_IMPORT["searches"] = TOP | {"estimators", "predictors"}
 for name in ("estimators", "predictors"):

@@ -33,12 +33,18 @@ def mechanisms_command(
             typer.echo(fill(text, _WIDTH, subsequent_indent="    "))
             options = ", ".join(f"{name}={value}" for name, value in entry["options"].items())
             if options:
-                typer.echo(fill(f"options: {options}", _WIDTH, initial_indent="    "))
+                typer.echo(
+                    fill(
+                        f"options: {options}",
+                        _WIDTH,
+                        initial_indent="    ",
+                        subsequent_indent="    ",
+                    )
+                )
 
 
 def _entry(cls: type[Mechanism]) -> dict[str, Any]:
     from dataclasses import fields
-    from fractions import Fraction
 
     defaults = {field.name: field.default for field in fields(cls)}
     return {
@@ -52,8 +58,13 @@ def _entry(cls: type[Mechanism]) -> dict[str, Any]:
         "any_loss": cls.any_loss,
         "needs_records": cls.needs_records,
         "seedable": cls.seedable,
-        "options": {
-            name: str(value) if isinstance(value, Fraction) else value
-            for name, value in defaults.items()
-        },
+        "options": {name: _shown(value) for name, value in defaults.items()},
     }
+
+
+def _shown(value: Any) -> Any:
+    from fractions import Fraction
+
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value) if isinstance(value, Fraction) else value

@@ -104,4 +104,5 @@ def _guarantee(said: Mapping[str, Any], whole: Mapping[str, Any]) -> Guarantee:
 
 def _cost(said: Mapping[str, Any]) -> Cost:
     rho = None if said["rho"] is None else Fraction(said["rho"])
-    return Cost(Fraction(said["epsilon"]), Fraction(said["delta"]), rho)
+    ranged = said.get("bounded_range") is True
+    return Cost(Fraction(said["epsilon"]), Fraction(said["delta"]), rho, ranged=ranged)

@@ -221,13 +221,14 @@ def _either_way(g: Guarantee) -> dict[str, float | None]:
     }
 
 
-def _costs(g: Guarantee) -> dict[str, dict[str, str | None]]:
+def _costs(g: Guarantee) -> dict[str, dict[str, str | bool | None]]:
     """The same exactly: what the floats beside it are rounded up from."""
     return {
         relation: {
             "epsilon": str(cost.epsilon),
             "delta": str(cost.delta),
             "rho": None if cost.rho is None else str(cost.rho),
+            **({"bounded_range": True} if cost.ranged else {}),
         }
         for relation, cost in g.costs.items()
     }

@@ -109,6 +109,11 @@ class Facts:
     audits: tuple[str, ...]
     about: About
 
+    @property
+    def promised(self) -> bool:
+        """Whether there is a guarantee, and no seed that voids it."""
+        return self.guarantee.proven and not self.guarantee.seeded
+
     def line(self, key: str) -> Line:
         """One of the record."""
         return next(line for line in self.record if line.key == key)

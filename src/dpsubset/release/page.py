@@ -63,16 +63,20 @@ dd { margin: 0; }
 dd.blank { border-bottom: 1px solid var(--faint); min-height: 1.6em; }
 .signature dl { row-gap: 1.4rem; margin-top: 1.6rem; align-items: end; }
 .wide { overflow-x: auto; margin: .8rem 0; }
-table { border-collapse: collapse; width: 100%; font-size: .92rem; }
+table { border-collapse: collapse; width: 100%; font-size: .92em; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .8rem .35rem 0; }
-th { color: var(--faint); font-weight: 600; border-bottom: 1px solid var(--faint); }
+th {
+  color: var(--faint); font-weight: 600; border-bottom: 1px solid var(--faint);
+  overflow-wrap: normal;
+}
 td { border-bottom: 1px solid var(--rule); min-width: 4rem; white-space: pre-wrap; }
+td:first-child { min-width: 7rem; }
 @media (max-width: 32rem) {
   body { padding: 1.25rem .9rem 2rem; }
   h1 { font-size: 1.5rem; }
   dl { grid-template-columns: 1fr; row-gap: 0; }
   dd { margin-bottom: .6rem; }
-  table { font-size: .85rem; }
+  table { font-size: .85em; }
 }
 @media print {
   :root {
@@ -100,7 +104,7 @@ _CLASSES = {"In plain words": "plain", "Signature": "signature"}
 def page(facts: Facts, sections: tuple[Section, ...]) -> str:
     """The whole document."""
     title = "Privacy statement"
-    if not facts.guarantee.proven or facts.guarantee.seeded:
+    if not facts.promised:
         title += ": NOT PRIVATE"
     alarms = "".join(f'<p class="alarm" role="alert">{escape(w)}</p>\n' for w in facts.warnings)
     body = "".join(map(_section, sections))

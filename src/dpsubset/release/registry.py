@@ -54,7 +54,7 @@ def registry_yaml(release: Release, facts: Facts) -> str:
 
 def registry_record(release: Release, facts: Facts) -> dict[str, Any]:
     """The same as plain values."""
-    promised = facts.guarantee.proven and not facts.guarantee.seeded
+    promised = facts.promised
     data_set = facts.line("data_set").value
     title = f"Variable selection from {data_set or 'a data set that was not named'}"
     title = visible(title) if promised else f"NOT PRIVATE: {visible(title)}"
@@ -173,7 +173,10 @@ def _implementation(release: Release, facts: Facts, promised: bool) -> dict[str,
         else "Names of the drawn variables; a model from released numbers alone.",
         "justification": f"{known}: {', '.join(facts.proofs)}. Audits: {', '.join(facts.audits)}.",
         "utility": _text(utility_lines(release)),
-        "additional_information": f"Release: {_said(facts, 'release_id')}.",
+        "additional_information": (
+            f"Release: {_said(facts, 'release_id')}. Version of the data set: "
+            f"{_said(facts, 'version')}."
+        ),
     }
 
 

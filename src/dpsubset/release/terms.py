@@ -130,12 +130,13 @@ def _fit_noise_lines(release: Release) -> list[str]:
 
 def preparation_lines(release: Release, bounds_from: str | None) -> list[str]:
     """What was done to the table before anything was drawn, and on whose word."""
-    schema, more = release.schema, bool(declared_also(release.schema))
+    schema, seeded = release.schema, release.guarantee.seeded
+    more = bool(declared_also(schema))
+    holds = "Without a seed, the guarantee would hold" if seeded else "The guarantee holds"
     source = f" Their source, as the caller says: {said(bounds_from)}." if bounds_from else ""
     return [
-        f"Bounds{' and all else in the table below' * more} were given by the caller. The "
-        f"guarantee holds if they were not derived from these data. Values outside are clipped."
-        f"{source}",
+        f"Bounds{' and all else in the table below' * more} were given by the caller. {holds} if "
+        f"they were not derived from these data. Values outside are clipped.{source}",
         *_paid_lines(schema),
         f"Missing and unreadable cells count as the {schema.bad_cells} of their bounds"
         + (", unless the table below says otherwise." if more else "."),

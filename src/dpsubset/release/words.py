@@ -143,7 +143,7 @@ def _earlier(release: Release) -> list[str]:
 def plain_lines(release: Release, facts: Facts) -> list[str]:
     """What the guarantee means for a person, without a formula."""
     g = facts.guarantee
-    if g.seeded or not g.proven:
+    if not facts.promised:
         why = (
             "it was made with a fixed seed" if g.seeded else "its mechanism is not known to protect"
         )
@@ -196,6 +196,8 @@ def _believed(belief: Belief, release: Release) -> str:
 def _record(facts: Facts) -> list[tuple[str, str | None]]:
     found: list[tuple[str, str | None]] = []
     for line in facts.record:
+        if line.key == "approver" and not facts.promised:
+            continue  # nobody is asked to approve
         if line.value is None:
             found.append((line.title, None))
             continue
@@ -322,7 +324,7 @@ def _provenance(release: Release, facts: Facts) -> list[str]:
 
 
 def _signature(facts: Facts) -> tuple[Block, ...]:
-    if not facts.guarantee.proven or facts.guarantee.seeded:
+    if not facts.promised:
         return ("Not to be signed: this release is NOT PRIVATE.",)
     approver = facts.line("approver").value
     signed: tuple[str, str | None] = ("Signature", None)

@@ -306,13 +306,14 @@ def test_several_rows_a_unit(releases: dict[str, dps.Release]) -> None:
 
 
 def test_bounds_that_were_paid_for(tmp_path: Path) -> None:
-    wide = schema()
-    made = dps.suggest_bounds(frame(), wide, epsilon=1)
-    release = select(declared=made.schema)
-    sources = {b["name"]: b["source"] for b in json.loads(release.statement(form="json"))["bounds"]}
-    paid = {column for each in made.schema.paid for column in each.columns}
-    assert paid
-    assert all("released before for epsilon" in sources[column] for column in paid)
+    dps.suggest_bounds(frame(), schema(), epsilon=1, columns=["age"]).write(tmp_path / "b.yaml")
+    release = select(declared=dps.Schema.read(tmp_path / "b.yaml"))
+    bounds = json.loads(release.statement(form="json"))["bounds"]
+    sources = {each["name"]: each["source"] for each in bounds}
+    assert sources == {
+        "age": "according to the schema, released before for epsilon = 1 under replace-one",
+        **dict.fromkeys(["bmi", "dose", "cost"], "given by the caller"),
+    }
 
 
 def test_an_assumption_goes_with_the_figure(releases: dict[str, dps.Release]) -> None:

@@ -51,7 +51,8 @@ faults-sample: .venv/.dev
 # The page of a statement in Chromium, which is installed if that can be done; skipped without it.
 browser: .venv/.dev
 	command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null \
-		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core; } >/dev/null
+		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core; } >/dev/null \
+		|| echo "Chromium could not be installed"
 	$(BIN)/pytest -m browser -rs
 
 bench: .venv/.dev

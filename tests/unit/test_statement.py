@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from datetime import datetime
 from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
@@ -22,6 +23,7 @@ from typer.testing import CliRunner
 import dpsubset as dps
 from dpsubset.cli import app
 from dpsubset.privacy.guarantee import Cost, Guarantee
+from dpsubset.public import dates
 from dpsubset.release.belief import percent, sure
 from dpsubset.release.files import digest, opened
 from dpsubset.release.marked import as_html, as_markdown, as_plain, name, said
@@ -256,6 +258,27 @@ def test_rows_are_in_no_form_where_they_are_private() -> None:
         assert "1234" not in text.replace(release.schema.fingerprint(), "")
     assert release.rows is None
     assert select(frame(1234)).rows == 1234
+
+
+def test_the_date_is_that_of_asking_not_of_having_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A date after the table was read would tell, now and then, how long that took."""
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> Any:
+            return cls(2099, 1, 1, tzinfo=tz)
+
+    plain = select()
+    for make in (
+        lambda **more: select(**more),
+        lambda **more: dps.fit(frame(), schema(), k=1, epsilon=1, **more),
+        lambda **more: dps.fit_released(plain, frame(), epsilon=1, **more),
+    ):
+        with monkeypatch.context() as changed:
+            release = make(progress=lambda _: changed.setattr(dates, "datetime", Later))
+            assert dates.today() == "2099-01-01"
+        assert release.date is not None
+        assert "2099" not in release.statement()
 
 
 def test_the_ledger_fills_in_what_it_knows(releases: dict[str, dps.Release]) -> None:

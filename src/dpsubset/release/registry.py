@@ -70,7 +70,8 @@ def registry_record(release: Release, facts: Facts) -> dict[str, Any]:
             "tier": 3 if promised else 1,
         },
     }
-    slug = re.sub(r"[^a-z0-9]+", "-", f"{title}-{date}".lower()).strip("-")
+    words = f"{title}-{date}-{_said(facts, 'release_id')[:8]}"
+    slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
     return {"url_slug": slug, "deployment": found}
 
 

@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test statistical faults faults-sample lint bench recovery real peers clean
+.PHONY: demo test statistical faults faults-sample browser lint bench recovery real peers clean
 
 .venv/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpsubset needs Python 3.11 or newer: make PYTHON=python3.x ...")'
@@ -32,7 +32,7 @@ lint: .venv/.dev
 test: lint
 	$(BIN)/dpsubset warmup --loss least-squares --loss hinge >/dev/null & \
 	$(BIN)/dpsubset warmup --loss logistic --loss huber >/dev/null; wait
-	$(BIN)/pytest -m "not statistical and not faults" -n 2
+	$(BIN)/pytest -m "not statistical and not faults and not browser" -n 2
 
 statistical: .venv/.dev
 	$(BIN)/pytest -m statistical -n 2
@@ -47,6 +47,13 @@ faults: .venv/.dev
 faults-sample: .venv/.dev
 	$(BIN)/python tools/postgres.py $(BIN)/pytest -m faults
 	$(BIN)/python tools/postgres.py $(BIN)/pytest tests/unit/test_ledger.py -k postgresql
+
+# The page of a statement in Chromium, which is installed if that can be done; skipped without it.
+browser: .venv/.dev
+	command -v chromium >/dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null \
+		|| { apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium fonts-dejavu-core; } >/dev/null \
+		|| echo "Chromium could not be installed"
+	$(BIN)/pytest -m browser -rs
 
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks

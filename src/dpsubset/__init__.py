@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .public.response_scale import ResponseScale
     from .public.schema import Bounds, Schema
     from .refitting import fit_released
+    from .release.about import About
     from .release.bounds import SuggestedBounds
     from .release.estimate import Estimate
     from .release.model import Model
@@ -44,6 +45,7 @@ __version__ = "0.1.0"
 
 # Imported when first used: numba and scikit-learn would make `dpsubset --help` slow.
 _HOMES = {
+    "About": "release.about",
     "ArgumentError": "errors",
     "Bounds": "public.schema",
     "BudgetExceeded": "errors",
@@ -91,6 +93,7 @@ _HOMES = {
 
 __all__ = [
     "MECHANISMS",
+    "About",
     "ArgumentError",
     "Bounds",
     "BudgetExceeded",

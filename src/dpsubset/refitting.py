@@ -6,7 +6,7 @@ cost together is stated, under the neighbours of the earlier one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -29,12 +29,14 @@ from .models.entries import Entries, of_support
 from .models.rule import FitRule
 from .privacy.guarantee import PUBLIC_N, Guarantee
 from .privacy.random import Randomness, SeededSource, SystemSource
+from .public.dates import today
 from .public.design import Design
 from .public.plan import SELECTION, exact_delta, exact_epsilon
 from .public.schema import Bounds, Schema
 from .public.stated import settle_schema, takes
 from .release.files import digest
 from .release.fitted import check_units
+from .release.notices import versions
 from .release.reading import OTHER_SCHEMA
 from .release.release import Release
 from .selection import Price
@@ -56,6 +58,7 @@ class RefitPlan:
     rule: FitRule
     noise: Noise
     seed: int | None
+    date: str = field(default_factory=today, compare=False)
 
     def on_support(self, n: int | None) -> OnSupport:
         """For a table of n rows, where their number is public."""
@@ -217,6 +220,9 @@ def fit_released(
                 model=model_on(step, fitted, str(guarantee)),
                 fit=fitted,
                 earlier=digest(earlier.to_dict()),
+                rows=earlier.rows if fitted.n is None else fitted.n,
+                date=planned.date,
+                versions=versions(),
                 receipt=None,
                 diagnostics=None,
             )

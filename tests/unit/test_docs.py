@@ -36,8 +36,8 @@ def text(page: str) -> str:
 
 
 def exists(path: str) -> bool:
-    """From the root, from the package, or in some folder of it or of the tests."""
-    if (ROOT / path).exists() or (PACKAGE / path).exists():
+    """From the root, from the package or where it lies, or in some folder of it or of the tests."""
+    if any((folder / path).exists() for folder in (ROOT, PACKAGE, PACKAGE.parent)):
         return True
     folders = (PACKAGE, ROOT / "tests")
     return any(next(folder.rglob(path.rstrip("/")), None) is not None for folder in folders)

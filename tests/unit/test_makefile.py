@@ -42,7 +42,7 @@ def test_the_demo_installs_no_tools(clone: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["lint", "test", "statistical", "faults", "faults-sample", "bench"]
+    "target", ["lint", "test", "statistical", "faults", "faults-sample", "browser", "bench"]
 )
 def test_the_rest_installs_all_of_them(clone: Path, target: str) -> None:
     lines = planned(clone, target)

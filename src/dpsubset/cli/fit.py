@@ -13,6 +13,7 @@ import typer
 
 from ..errors import ArgumentError
 from .options import (
+    AboutFile,
     Asked,
     DryRun,
     File,
@@ -90,6 +91,7 @@ def fit_command(
         Path | None, typer.Option(help="Write the model here, as JSON, for 'dpsubset predict'.")
     ] = None,
     statement: Statement = None,
+    about: AboutFile = None,
     force: Force = False,
     dry_run: DryRun = False,
     quiet: Quiet = False,
@@ -106,10 +108,10 @@ def fit_command(
         arguments["epsilon"] = number(epsilon, "epsilon")
         part = {"share": share, "width": width}
         chosen = {name: number(text, name) for name, text in part.items() if text is not None}
-        check_apart(file, schema, on, out, model, statement)
+        check_apart(file, schema, on, about, out, model, statement)
         _check_what_goes_together(on, k, asked, share)
         book = ledger_of(ledger, no_ledger, purpose)
-        files = Files.reserve(stack, force, out, statement, model)
+        files = Files.reserve(stack, force, about, out, statement, model)
 
         from ..fitting import event_of_fit, fit, price_fit
         from ..models.rule import FitRule

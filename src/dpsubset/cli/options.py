@@ -37,7 +37,20 @@ Neighbours = Annotated[
 Out = Annotated[Path | None, typer.Option(help="Write the release here, as JSON.")]
 Statement = Annotated[
     Path | None,
-    typer.Option(help="Write the privacy statement here, as Markdown; else it is printed."),
+    typer.Option(
+        help="Write the privacy statement here: .html is a page to read or print, .json for "
+        "machines, .yaml a draft for OpenDP's deployments registry, any other name Markdown. If "
+        "not given, it is printed."
+    ),
+]
+AboutFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--about",
+        help="YAML file for the statement: data_set, version, curator, operator, approver, "
+        "purpose, recipient, bounds_from. What it leaves out is left to fill in by hand.",
+        show_default=False,
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
 DryRun = Annotated[

@@ -15,6 +15,7 @@ from ..release.files import written
 from ..text import visible
 from . import signals
 from .options import (
+    AboutFile,
     Asked,
     DryRun,
     File,
@@ -34,6 +35,7 @@ from .warmup import telling_of_compilation
 if TYPE_CHECKING:
     from ..ledger.event import Event
     from ..ledger.ledger import Ledger
+    from ..release.about import About
     from ..release.release import Release
     from ..selection import Price
     from .outputs import Output
@@ -63,6 +65,7 @@ def select_command(
     ] = True,
     out: Out = None,
     statement: Statement = None,
+    about: AboutFile = None,
     force: Force = False,
     dry_run: DryRun = False,
     quiet: Quiet = False,
@@ -89,9 +92,9 @@ def select_command(
     with guarded(), ExitStack() as stack:
         arguments = {"k": k, "intercept": intercept, **asked.arguments()}
         arguments["epsilon"] = number(epsilon, "epsilon")
-        check_apart(file, schema, out, statement)
+        check_apart(file, schema, about, out, statement)
         book = ledger_of(ledger, no_ledger, purpose)
-        files = Files.reserve(stack, force, out, statement)
+        files = Files.reserve(stack, force, about, out, statement)
 
         from ..selection import event_of_select, price, select
 
@@ -121,18 +124,24 @@ class Files:
     release: Output | None
     statement: Output | None
     model: Output | None = None
+    about: About | None = None
 
     @classmethod
     def reserve(
         cls,
         stack: ExitStack,
         force: bool,
+        about: Path | None,
         out: Path | None,
         statement: Path | None,
         model: Path | None = None,
     ) -> Files:
         """Of the names that were given."""
-        return cls(*(reserve(path, force, stack) for path in (out, statement, model)))
+        from ..release.about import About
+
+        told = None if about is None else About.load(about)
+        first, second, third = (reserve(path, force, stack) for path in (out, statement, model))
+        return cls(first, second, third, told)
 
     def publish(self, release: Release, quiet: bool) -> None:
         """Write and print a release that has been paid for: files come first, and what cannot be
@@ -140,10 +149,10 @@ class Files:
         """
         with signals.held():
             unwritten = write(self.release, release.to_json() + "\n")
-            lost = [*unwritten, *write(self.statement, release.statement())]
+            lost = [*unwritten, *self._state(release)]
             if release.model is not None:
                 lost += write(self.model, release.model.to_json() + "\n")
-        unprinted = show(release, self.release, self.statement, quiet)
+        unprinted = show(release, self, quiet)
         if unprinted and (self.release is None or unwritten):
             # The last resort: public, and ASCII, for a terminal. If this fails too, the exit code
             # says so.
@@ -152,6 +161,15 @@ class Files:
             lost.insert(0, f"standard output: {unprinted}")
         if lost:
             fail(f"the release was made, but not all of it was written: {'; '.join(lost)}", 1)
+
+    def _state(self, release: Release) -> list[str]:
+        """Write the statement if asked to; returns what went wrong."""
+        if self.statement is None:
+            return []
+        from ..release.statement import form_of
+
+        form = form_of(self.statement.path)
+        return write(self.statement, release.statement(self.about, form=form))
 
 
 def reserve(path: Path | None, force: bool, stack: ExitStack) -> Output | None:
@@ -173,7 +191,7 @@ def write(output: Output | None, text: str) -> list[str]:
     return []
 
 
-def show(release: Release, out: Output | None, statement: Output | None, quiet: bool) -> str | None:
+def show(release: Release, files: Files, quiet: bool) -> str | None:
     """Print the release; returns what went wrong."""
     if release.guarantee.seeded:
         trouble(sys.stderr, red("NOT PRIVATE: this draw was made with a fixed seed.\n"))
@@ -181,9 +199,9 @@ def show(release: Release, out: Output | None, statement: Output | None, quiet: 
         return trouble(sys.stdout, "\n".join(map(visible, release.features)) + "\n")
     lines = [
         str(release),
-        *([visible(f"Release: {out.path}")] if out else []),
-        visible(f"Privacy statement: {statement.path if statement else 'below'}"),
-        *([] if statement else ["", release.statement().rstrip("\n")]),
+        *([visible(f"Release: {files.release.path}")] if files.release else []),
+        visible(f"Privacy statement: {files.statement.path if files.statement else 'below'}"),
+        *([] if files.statement else ["", release.statement(files.about).rstrip("\n")]),
     ]
     return trouble(sys.stdout, "\n".join(lines) + "\n")
 

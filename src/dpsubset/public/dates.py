@@ -20,6 +20,11 @@ _DAY = timedelta(days=1)
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.,]+(Z|[+-][0-9:]+)?)?")
 
 
+def today() -> str:
+    """The day that it is now, in UTC."""
+    return datetime.now(UTC).date().isoformat()
+
+
 def days(value: Any) -> float | None:
     """Of a date, a date-time or their ISO 8601 text; None for anything else."""
     if isinstance(value, str):

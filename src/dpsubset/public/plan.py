@@ -7,7 +7,7 @@ Plan, n   -> Guarantee     the price, known before anything is drawn
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -23,6 +23,7 @@ from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..privacy.sensitivity import Sensitivity
 from ..table.moments import Moments
 from ..table.sealed import SealedTable
+from .dates import today
 from .response_scale import Asked, ResponseScale, settle, usual_scale
 from .schema import Schema
 from .stated import ProblemArguments, Stated, state
@@ -63,6 +64,9 @@ class Plan:
     by_rows : bool
         Whether the number of rows decides on that scale: then nothing is promised to tables that
         differ in it.
+    date : str
+        The day on which it was made, in UTC. No value has been read by then, so that no release
+        says how long anything took.
     """
 
     stated: Stated
@@ -72,6 +76,7 @@ class Plan:
     epsilon: Fraction
     asked: Asked = None
     by_rows: bool = False
+    date: str = field(default_factory=today, compare=False)
 
     @property
     def randomness(self) -> Randomness:

@@ -82,8 +82,17 @@ def _release(facts: Mapping[str, Any], schema: Schema) -> Release:
         randomness=facts["randomness"],
         scale=scale,
         earlier=facts.get("earlier"),
+        rows=said.get("rows"),
+        date=facts.get("date"),
+        versions=_versions(facts[_OF_THE_PROGRAM]),
         receipt=KeptReceipt(facts["ledger"]) if "ledger" in facts else None,
     )
+
+
+def _versions(said: Mapping[str, Any]) -> dict[str, str]:
+    if not all(isinstance(text, str) for text in (*said, *said.values())):
+        raise TypeError("versions are texts")
+    return dict(said)
 
 
 def _scale(said: Mapping[str, Any], schema: Schema) -> ReleasedScale:

@@ -1,7 +1,8 @@
 """Release: what may leave, for machines and for people.
 
 Holds what was released, a support and perhaps a scale of the response, and public facts; nothing
-else: no objective value, no row count, no timing. Everything here may be published.
+else: no objective value, no row count unless it is public, no time but the day on which it was
+asked for. Everything here may be published.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from ..public.problem import Neighbours, Problem
 from ..public.provenance import KEY
 from ..public.schema import Schema
 from ..text import visible
+from .about import About
 from .files import loaded, written
 from .fitted import ReleasedFit
 from .model import Model
+from .notices import versions, warnings
 from .scale import ReleasedScale
-from .statement import statement, versions, warnings
+from .statement import Form, statement
 
 FORMAT = "dpsubset release 1"
 
@@ -54,6 +57,12 @@ class Release:
         What was fitted on the support, where that was asked for.
     fit : ReleasedFit, optional
         The noisy sums that the model was made of.
+    rows : int, optional
+        The number of rows, where the neighbours make it public.
+    date : str, optional
+        The day on which it was asked for, in UTC: taken before a value was read.
+    versions : dict
+        What it was made with.
     receipt : Receipt, optional
         Its entry in a ledger, whose id is the release's, and what was spent before.
     diagnostics : dict, optional
@@ -75,6 +84,9 @@ class Release:
     model: Model | None = None
     fit: ReleasedFit | None = field(default=None, repr=False)
     earlier: str | None = None
+    rows: int | None = None
+    date: str | None = field(default=None, compare=False)
+    versions: Mapping[str, str] = field(default_factory=versions, repr=False, compare=False)
     receipt: Receipt | KeptReceipt | None = None
     diagnostics: dict[str, int] | None = field(default=None, repr=False, compare=False)
 
@@ -83,6 +95,7 @@ class Release:
         g, problem, s = self.guarantee, self.problem, self.sensitivity
         return {
             "format": FORMAT,
+            **({} if self.date is None else {"date": self.date}),
             **({"warning": " ".join(warnings(g))} if warnings(g) else {}),
             "features": list(self.features),
             "support": None if self.support is None else list(self.support),
@@ -122,6 +135,7 @@ class Release:
                 "ridge": problem.ridge,
                 "intercept": float(problem.layout.level) or None,
                 "columns": problem.columns,
+                **({} if self.rows is None else {"rows": self.rows}),
                 "sensitivity": s.rule,
                 "range": float_up(s.range),
                 "tau": float_up(s.tau),
@@ -129,7 +143,7 @@ class Release:
             "schema_sha256": self.schema.fingerprint(),
             **({KEY: [each.entry() for each in self.schema.paid]} if self.schema.paid else {}),
             **({} if self.receipt is None else {"ledger": self.receipt.to_dict()}),
-            "versions": versions(),
+            "versions": dict(self.versions),
         }
 
     def to_json(self) -> str:
@@ -152,9 +166,17 @@ class Release:
         """Read a release file."""
         return cls.from_json(loaded(path, "release"), schema)
 
-    def statement(self) -> str:
-        """The privacy statement, in Markdown, for the person who signs."""
-        return statement(self)
+    def statement(self, about: About | None = None, *, form: Form = "markdown") -> str:
+        """The privacy statement, for the person who signs.
+
+        Parameters
+        ----------
+        about : About, optional
+            What only the caller knows: data set, persons, purpose. The rest is left to fill in.
+        form : {"markdown", "html", "json", "yaml"}
+            "html" is one page to read or print, "yaml" a draft for OpenDP's deployments registry.
+        """
+        return statement(self, about, form)
 
     def __str__(self) -> str:
         """What was released and what it cost, in a few lines."""

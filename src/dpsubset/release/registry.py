@@ -1,7 +1,7 @@
 """The statement as a record for the Differential Privacy Deployments Registry of OpenDP, in YAML.
 
 `registry_schema.json` has the registry's field names, types, fixed choices and what it requires, as
-of its schema in November 2026. A record is a draft: who sends it in has to read it first, and fill
+of commit 057e5d81 of its data. A record is a draft: who sends it in has to read it first, and fill
 in what was not declared here. A release that is not private names no guarantee.
 """
 

@@ -308,13 +308,13 @@ def test_draws_agree_with_the_closed_form(
         scored = recipe.scored
         supports = [scored.support(i) for i in range(len(scored))]
         counts: Counter[tuple[int, ...]] = Counter()
-        drawn = 0
         for _ in range(DRAWS // FRESH):
             engine = Engine(recipe.whole(), recipe.problem, unit, float(eta), tuning=tuning)
             sampler = mechanism.race(engine, eta)
             counts.update(sampler.draw(rng) for _ in range(FRESH))
-        assert drawn > DRAWS, recipe
         assert g_test(counts, supports, mechanism.probabilities(scored, eta)) >= LEVEL, recipe
         for by in (-ERROR, ERROR):
             wrong = mechanism.probabilities(scored, eta * (1 + by))
             assert g_test(counts, supports, wrong) < LEVEL, (recipe, by)
+    # Not always: other masses may be the smaller ones.
+    assert drawn > 2 * DRAWS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +13,14 @@ from conformance.loss_recipes import digest_of
 from conformance.recipes import CONSTRAINTS
 from dpsubset.losses import LOSSES, scorer
 from dpsubset.losses.base import ABOVE
-from dpsubset.losses.row_kernels import merge
+from dpsubset.losses.hinge import Hinge
+from dpsubset.losses.huber import Huber
+from dpsubset.losses.logistic import Logistic
+from dpsubset.losses.row_kernels import certify, merge
 from dpsubset.losses.rows import FromRecords
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
-from dpsubset.search.best import best_in_bucket, best_supports
+from dpsubset.search.best import _AT_A_TIME, best_in_bucket, best_supports
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports, list_supports
 from dpsubset.search.region import Region
@@ -127,6 +131,36 @@ def test_searches_among_categories_equal_enumeration(loss: str, constraint: str)
         for mistakes in range(4):
             bucket = (e for e in ranking if len(set(e[1]) - {0, 4, 8}) == mistakes)
             assert best_in_bucket(engine, (0, 4, 8), mistakes) == next(bucket)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_long_lists_are_scored_to_their_end(loss: str) -> None:
+    """Longer than what is scored at a time, so that cutoffs fall in between."""
+    rng = np.random.default_rng(3)
+    for rare in (0.05, 0.3):
+        digest = digest_of(dummies(rng, 150, 15, rare))
+        problem = Problem.state(15, 4, loss=loss, reach=2)
+        unit = Sensitivity.of(problem).unit
+        scored = enumerate_supports(digest, problem, unit)
+        assert len(scored) > 2 * _AT_A_TIME
+        ranking = sorted((int(scored.scores[i]), scored.support(i)) for i in range(len(scored)))
+        for count in (1, 40, 400, 900):
+            engine = Engine(digest, problem, unit, 0.01, tuning=Tuning(short=2, last_pick=0))
+            assert best_supports(engine, count) == ranking[:count], (rare, count)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("loss", [Hinge(), Logistic(), Huber(0.25)], ids=lambda loss: loss.name)
+def test_what_rounding_may_have_done_is_counted_by_records(loss: Any, constraint: str) -> None:
+    """At b = 0 the slopes of mirrored rows cancel, so that nothing but rounding is allowed for."""
+    coefficients = Problem.state(3, 3, loss="hinge", constraint=constraint, reach=0.5).coefficients
+    z = np.random.default_rng(0).uniform(-1, 1, (4, 3))
+    z, counts = np.vstack([z, -z]), np.tile([3.0, 500.0, 40.0, 1000.0], 2)
+    o = np.ones(8) if loss.is_kinked() else np.zeros(8)
+    which = np.repeat(np.arange(8), counts.astype(int))
+    merged = certify(loss, coefficients, z, o, counts, 0.0, np.zeros(3))
+    each = certify(loss, coefficients, z[which], o[which], np.ones(len(which)), 0.0, np.zeros(3))
+    assert merged == pytest.approx(each, rel=1e-9, abs=0)
 
 
 def categories(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -150,7 +150,9 @@ def test_long_lists_are_scored_to_their_end(loss: str) -> None:
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
-@pytest.mark.parametrize("loss", [Hinge(), Logistic(), Huber(0.25)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize(
+    "loss", [Hinge(), Logistic(), Huber(0.25)], ids=lambda loss: type(loss).__name__
+)
 def test_what_rounding_may_have_done_is_counted_by_records(loss: Any, constraint: str) -> None:
     """At b = 0 the slopes of mirrored rows cancel, so that nothing but rounding is allowed for."""
     coefficients = Problem.state(3, 3, loss="hinge", constraint=constraint, reach=0.5).coefficients

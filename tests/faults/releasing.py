@@ -6,7 +6,6 @@ their lives are those of a release: debit, reading, drawing, note, file.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -27,6 +26,8 @@ from dpsubset.errors import BudgetExceeded, LedgerError
 from dpsubset.ledger.canonical import released_digest
 from dpsubset.ledger.ledger import Ledger
 from dpsubset.ledger.receipt import Receipt
+from dpsubset.release.files import opened
+from dpsubset.release.release import FORMAT
 
 #: All kills with DPSUBSET_FAULTS=full, a sample otherwise.
 FULL = os.environ.get("DPSUBSET_FAULTS") == "full"
@@ -124,7 +125,8 @@ class Herd:
         assert not lost, f"debits that were on disk are gone: {lost}"
         paid = set()
         for path in files:
-            facts = json.loads(path.read_text(encoding="utf-8"))  # whole, or not there
+            # Whole, or not there.
+            facts = opened(path.read_bytes(), FORMAT, "release")
             entry = history.entries[facts["ledger"]["release_id"]]
             assert entry.state == "released"
             assert entry.release == released_digest(facts)

@@ -94,8 +94,9 @@ class FitPlan:
         selection = self.selection
         stated, setting = selection.stated, selection.setting
         scale_rule = None if selection.scale is None else selection.scale.rule
+        n = setting.n if setting.problem.n_is_public else None
         return OnSupport(
-            stated.schema, stated.design, setting.problem.neighbours, setting.n, scale_rule,
+            stated.schema, stated.design, setting.problem.neighbours, n, scale_rule,
             self.rule, self.noise, self.rule.share,
         )  # fmt: skip
 

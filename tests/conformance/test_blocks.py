@@ -89,6 +89,7 @@ each_constraint = pytest.mark.parametrize("constraint", CONSTRAINTS)
 each_design = pytest.mark.parametrize("design", DESIGNS)
 
 
+@pytest.mark.filterwarnings("error")  # one would tell of the data
 @each_constraint
 @each_design
 def test_no_bound_is_above_a_score(design: str, constraint: str) -> None:

@@ -157,3 +157,16 @@ def test_objects_that_live_for_a_moment() -> None:
     )  # fmt: skip
     for value in held:
         assert shown(value) == []
+
+
+def test_a_seeded_release_states_no_cost() -> None:
+    """Whoever reads on below the warning must not find a price."""
+    import dpsubset as dps
+
+    x = np.random.default_rng(0).uniform(-1, 1, (20, 3))
+    asked: dict[str, Any] = {"y": x[:, 0], "bounds": dps.Bounds(x=1, y=1), "k": 1, "epsilon": 1}
+    seeded, private = (dps.select(x, seed=seed, **asked) for seed in (1, None))
+    for shown in (str(seeded), seeded._repr_html_()):
+        assert "NOT PRIVATE" in shown
+        assert "Cost:" not in shown
+    assert "Cost:" in str(private)

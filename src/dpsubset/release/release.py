@@ -213,7 +213,7 @@ def _summary(release: Release) -> tuple[str, list[str], list[str]]:
         list(release.features),
         [
             f"Guarantee: {g}; unit of privacy: {schema.protected}",
-            *([f"Cost: {', '.join(costs)}"] if costs else []),
+            *([f"Cost: {', '.join(costs)}"] if costs and g.private else []),
             *([f"Released first: {release.scale}"] if release.scale else []),
             *([f"Ledger: {release.receipt}"] if release.receipt else []),
             *(str(release.model).splitlines() if release.model else []),

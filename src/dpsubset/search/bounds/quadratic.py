@@ -313,15 +313,17 @@ class LeastSquaresBounder(QuadraticBounder):
         cells = self._cells(region)
         if (cells[np.concatenate(blocks.columns)] == kernels.OUT).all():
             return
-        tried = []
-        for start in starts:
-            made = Blocked(blocks, cells, self.constraint, self.c, start, mu, nu)
-            made.ascend(self.eta, region.picks[0])
-            tried.append(made)
-        made = min(tried, key=lambda made: made.phi)
-        penalty = self._scorer.penalty * self._scorer.unit_float * region.size
-        made.certify(self.yy, penalty, 2 * self._largest, problem.most_columns,
-                     self._scorer.unit_float)  # fmt: skip
+        # What overflows is of no use, and a warning would tell of the data.
+        with np.errstate(all="ignore"):
+            tried = []
+            for start in starts:
+                made = Blocked(blocks, cells, self.constraint, self.c, start, mu, nu)
+                made.ascend(self.eta, region.picks[0])
+                tried.append(made)
+            made = min(tried, key=lambda made: made.phi)
+            penalty = self._scorer.penalty * self._scorer.unit_float * region.size
+            made.certify(self.yy, penalty, 2 * self._largest, problem.most_columns,
+                         self._scorer.unit_float)  # fmt: skip
         bound.blocks = made
 
     def _find_blocks(self, bound: Bounded) -> Blocks | None:
@@ -335,7 +337,8 @@ class LeastSquaresBounder(QuadraticBounder):
         hot = np.argsort(np.where(bound.region.status >= kernels.FREE, -g, np.inf), kind="stable")
         gram = digest.product_rows() / self._scale
         apart = self._members(bound.region)
-        return Blocks.find(gram, problem.ridge, hot, apart, self.tuning.blocks_least)
+        with np.errstate(all="ignore"):
+            return Blocks.find(gram, problem.ridge, hot, apart, self.tuning.blocks_least)
 
 
 def _nudge(digest: Array, ridge: float) -> float:

@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test statistical faults faults-sample browser lint bench recovery real peers clean
+.PHONY: demo test statistical faults faults-sample browser lint bench experiments recovery real peers clean
 
 .venv/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpsubset needs Python 3.11 or newer: make PYTHON=python3.x ...")'
@@ -58,6 +58,10 @@ browser: .venv/.dev
 bench: .venv/.dev
 	$(BIN)/python -m benchmarks
 
+# Quick versions of the papers' experiments and ours, and docs/experiments from them.
+experiments: .venv/.dev
+	$(BIN)/python -m experiments --quick
+
 recovery: .venv/.dev
 	$(BIN)/python -m benchmarks.recovery
 	$(BIN)/python -m benchmarks.recovery_losses
@@ -74,4 +78,4 @@ peers:
 	.venv-peers/bin/python -m pip install --quiet -e '.[peers]'
 
 clean:
-	rm -rf .venv .venv-peers build dist demo-output bench-output
+	rm -rf .venv .venv-peers build dist demo-output bench-output experiments-output

@@ -61,11 +61,25 @@ def curve(
 
 
 def finish(panels: Iterable[Axes] | Sequence[Axes], x: str, y: str, *, share: bool = False) -> None:
-    """Labels and grid; y from 0 to 1 if it is a share."""
+    """Labels and grid; y from 0 to 1 if it is a share. Numbers of a logarithmic axis in full."""
     for index, panel in enumerate(panels):
+        if panel.get_xscale() == "log":
+            _in_full(panel)
         panel.set_xlabel(x)
         if index == 0:
             panel.set_ylabel(y)
         panel.grid(alpha=0.3)
         if share:
             panel.set_ylim(-0.03, 1.03)
+
+
+def _in_full(panel: Axes) -> None:
+    """1,000 and 3,000 in place of powers of ten, unless the ticks were chosen already."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullLocator
+
+    if isinstance(panel.xaxis.get_major_locator(), FixedLocator):
+        return
+    low, high = panel.get_xlim()
+    panel.xaxis.set_major_locator(LogLocator(subs=(1.0, 3.0) if high > 8 * low else (1, 2, 3, 5)))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))

@@ -33,6 +33,9 @@ Floats = NDArray[np.float64]
 TERMS = 24
 _AT_ONCE, _ENOUGH = 3, 2e-4
 
+#: What float64 can hold, and the logarithm of that.
+_TINY, _HUGE = 1e-300, 700.0
+
 #: u = exp(-t): supports without number make the product fall at a u that is tiny.
 _PANELS, _NODES, _FARTHEST = 8, 12, 48.0
 
@@ -60,9 +63,7 @@ def permute_and_flip(p: int, k: int, a: float) -> float:
     return float(weights @ np.exp(logs.sum(axis=0) - t))
 
 
-def drawn(
-    true: Floats, other: Floats, curve: Floats, flips: bool, terms: int = TERMS
-) -> Floats:
+def drawn(true: Floats, other: Floats, curve: Floats, flips: bool, terms: int = TERMS) -> Floats:
     """The probability that T is drawn, for each of several tables.
 
     Parameters
@@ -88,14 +89,13 @@ def drawn(
         return found * _polynomials(np.exp(m * (other - high[:, None])), len(swaps))
 
     if not flips:
-        with np.errstate(over="ignore"):
-            one = sums(np.ones((1, 1, 1)))[0]
-            return np.asarray(1.0 / (1.0 + (one * np.exp(ahead)).sum(axis=1)))
+        logs = np.log(np.maximum(sums(np.ones((1, 1, 1)))[0], _TINY)) + ahead
+        return np.asarray(1.0 / (1.0 + np.exp(np.minimum(logs, _HUGE)).sum(axis=1)))
     behind = np.maximum(_best(true, other, curve), 0.0)
 
     def log_sums(m: Floats) -> Floats:
         # Relative to the best support, so that no odds pass 1.
-        return np.log(np.maximum(sums(m), 1e-300)) + m * (ahead - behind[:, None])
+        return np.asarray(np.log(np.maximum(sums(m), _TINY)) + m * (ahead - behind[:, None]))
 
     return _flipped(log_sums, behind, terms)
 
@@ -123,15 +123,14 @@ def drawn_by_swaps(odds: Floats, counts: Floats, flips: bool, terms: int = TERMS
         high = odds.max(axis=1)
         logs = np.log(np.exp(m * (odds - high[:, None])) @ counts) + m[..., 0] * high
         top = logs.max(axis=1, keepdims=True)
-        sums = np.maximum(_polynomials(np.exp(logs - top), most), 1e-300)
+        sums = np.maximum(_polynomials(np.exp(logs - top), most), _TINY)
         j = np.arange(1, most + 1)
         found = np.log(sums) + j * top - factorials - m[:, :, 0] * behind
         return np.asarray(found[:, None, :])
 
     if not flips:
-        with np.errstate(over="ignore"):
-            one = log_sums(np.ones((1, 1, 1)))[0, 0] + behind
-            return float(1.0 / (1.0 + np.exp(one).sum()))
+        logs = log_sums(np.ones((1, 1, 1)))[0, 0] + behind
+        return float(1.0 / (1.0 + np.exp(np.minimum(logs, _HUGE)).sum()))
     return float(_flipped(log_sums, behind, terms)[0])
 
 
@@ -145,7 +144,7 @@ def _flipped(log_sums: Callable[[Floats], Floats], behind: Floats, terms: int) -
     exponent, before = np.zeros((len(behind), len(t))), np.inf
     for first in range(1, terms + 1, _AT_ONCE):
         m = np.arange(first, min(first + _AT_ONCE, terms + 1), dtype=np.float64)
-        weights = np.exp(np.minimum(log_sums(m[:, None, None]), 700.0)).sum(axis=2) / m[:, None]
+        weights = np.exp(np.minimum(log_sums(m[:, None, None]), _HUGE)).sum(axis=2) / m[:, None]
         exponent += weights.T @ np.exp(-m[:, None] * t)
         found = np.exp(-behind) * (np.exp(-exponent - t) @ steps)
         if before - found.mean() < _ENOUGH:

@@ -1,8 +1,9 @@
-"""Expectation: what a plan answers, with all that it assumes. Public: it is about made-up tables."""
+"""Expectation: what a plan answers, with all that it assumes. It is about made-up tables."""
 
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -11,6 +12,8 @@ from .population import Population
 
 #: Of intervals.
 LEVEL = 0.95
+#: Where a probability comes from a formula, and not from draws, it may be off by this much or so.
+_ROOM = 0.02
 
 CAVEAT = "About made-up tables, not about yours: nothing was read, and nothing is spent."
 
@@ -140,6 +143,12 @@ class Expectation:
         run = f"{self.mechanism}, {self.loss}, {self.constraint}, {self.neighbours}"
         lines = [self.headline, f"For: {asked}", f"Run: {run}", f"Assumed: {made_up}"]
         return "\n".join([*lines, f"How: {self.estimate.how}", CAVEAT])
+
+
+def widened(mean: float, interval: tuple[float, float], by: float = 0.0) -> tuple[float, float]:
+    """An interval with room for what formulas leave out: two percent in the middle of the scale."""
+    room = by + 2 * _ROOM * math.sqrt(mean * (1 - mean))
+    return max(0.0, interval[0] - room), min(1.0, interval[1] + room)
 
 
 def shown(share: float) -> str:

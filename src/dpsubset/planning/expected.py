@@ -1,9 +1,9 @@
 """One answer for one n and one epsilon: by the closed form where there is one, or by simulation.
 
 The closed form is exact for given gaps, and gaps are drawn from their normal limits. What it leaves
-out are correlations that columns have by chance, and what is not normal in few rows. Its interval is
-what is found if all gaps are `_GAP_ERROR` smaller or larger, widened by the error of the average
-over drawn gaps and by `_FLOOR`; experiments with simulated tables bear these out.
+out are correlations that columns have by chance, and what is not normal in few rows. Its interval
+is what is found if all gaps are `_GAP_ERROR` smaller or larger, with room for the error of the
+average and for the rest; tests compare it with simulations.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..errors import ArgumentError
 from ..mechanisms.permute_and_flip import PermuteAndFlip
 from ..public.plan import Plan
 from .closed import Floats, drawn
-from .expectation import Estimate, Expectation
+from .expectation import Estimate, Expectation, widened
 from .gains import made_up_gains
 from .question import Question
 from .simulated import Effort, Progress, simulated
@@ -25,7 +25,7 @@ Method = Literal["auto", "closed", "simulated"]
 
 #: Tables that gaps are drawn for.
 TABLES = 384
-_GAP_ERROR, _FLOOR = 0.05, 0.02
+_GAP_ERROR = 0.05
 
 #: Numbers that are held at once: tables times columns.
 _MOST_CELLS = 2**23
@@ -82,12 +82,12 @@ def closed(question: Question, planned: Plan, n: int) -> Estimate:
     true, other, curve, flips, gap = _weighed(question, planned, n)
     shares = drawn(true, other, curve, flips)
     mean, tables = float(shares.mean()), len(shares)
-    error = 2 * float(shares.std()) / math.sqrt(tables) + 2 * _FLOOR * math.sqrt(mean * (1 - mean))
+    error = 2 * float(shares.std()) / math.sqrt(tables)
     low, high = (
         float(drawn((1 + change) * true, other, curve, flips).mean())
         for change in (-_GAP_ERROR, _GAP_ERROR)
     )
-    return Estimate(mean, (max(0.0, low - error), min(1.0, high + error)), tables, 0, gap)
+    return Estimate(mean, widened(mean, (low, high), error), tables, 0, gap)
 
 
 def _weighed(

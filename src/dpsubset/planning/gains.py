@@ -30,7 +30,7 @@ from .scales import counted, drawn_scales
 Floats = NDArray[np.float64]
 
 #: Terms of the Hermite series, and points that integrals over a Gaussian are taken at.
-_TERMS, _POINTS, _FARTHEST = 24, 2001, 8.0
+_TERMS, _POINTS, _FARTHEST = 24, 1201, 8.0
 
 
 @dataclass(frozen=True)

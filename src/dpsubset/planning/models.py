@@ -95,7 +95,8 @@ class Model(ABC):
     @cached_property
     def rest(self) -> Floats:
         """What the best model leaves of the response, squared, by population."""
-        return np.maximum(self.spread + self.offset**2 - self._parts.sum(axis=1), 0.0)
+        left = self.spread + self.offset**2 - self._parts.sum(axis=1)
+        return np.asarray(np.maximum(left, 0.0))
 
     @property
     def beside(self) -> Floats:
@@ -181,7 +182,9 @@ class BallModel(Model):
         c, mean = self.c.mean(axis=1)[:, None], self.mean[:, None]
         m = np.arange(self.k + 1)
         own = m * (2 * b * c - b**2 * (self.v + self.ridge))
-        return np.asarray(own + 2 * first * self.level * mean - first**2 * (self.level**2 + self.ridge))
+        return np.asarray(
+            own + 2 * first * self.level * mean - first**2 * (self.level**2 + self.ridge)
+        )
 
     @cached_property
     def b(self) -> Floats:
@@ -217,11 +220,7 @@ class BallModel(Model):
         return np.asarray(products**2 / (self.v + self.ridge + self._lambdas[:, -1:]))
 
 
-def model_of(
-    problem: Problem, n: int, c: Floats, v: float, mean: Floats, spread: Floats
-) -> Model:
+def model_of(problem: Problem, n: int, c: Floats, v: float, mean: Floats, spread: Floats) -> Model:
     """The best model of a problem on n rows of a population."""
     kind = {"box": BoxModel, "ball": BallModel}[problem.constraint]
-    return kind(
-        c, v, problem.ridge / n, mean, spread, float(problem.layout.level), problem.radius
-    )
+    return kind(c, v, problem.ridge / n, mean, spread, float(problem.layout.level), problem.radius)

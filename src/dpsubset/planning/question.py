@@ -39,7 +39,9 @@ class Question:
     rows_per_unit: int = 1
 
     @classmethod
-    def of(cls, population: Population, rows_per_unit: int, selection: Mapping[str, Any]) -> Question:
+    def of(
+        cls, population: Population, rows_per_unit: int, selection: Mapping[str, Any]
+    ) -> Question:
         """With labels where the loss is for them, and what was left out left out."""
         given = {name: value for name, value in selection.items() if value is not None}
         loss = given.get("loss")

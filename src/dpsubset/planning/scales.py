@@ -24,7 +24,7 @@ from .population import Population
 Floats = NDArray[np.float64]
 
 #: Of how many made-up responses scales are drawn: they differ little, unless rows are few.
-_RESPONSES = 16
+_RESPONSES = 6
 
 
 def sampler(planned: Plan, cells: NDArray[np.int64]) -> ScaleSampler:

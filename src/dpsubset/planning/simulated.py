@@ -1,8 +1,8 @@
 """Plans by simulation: made-up tables, and draws of the mechanism itself from each, or its odds.
 
-The mean over tables of the share of draws that name the true support. Its interval is Wilson's, with
-as many trials as the variation between tables leaves: with T tables and d draws of each, m their
-mean and s^2 the variance of the tables' shares, that is
+The mean over tables of the share of draws that name the true support. Its interval is Wilson's,
+with as many trials as the variation between tables leaves: with T tables and d draws of each, m
+their mean and s^2 the variance of the tables' shares, that is
 
     T m (1 - m) / s^2,   between T, where draws from one table tell nothing new, and T d
 
@@ -26,7 +26,7 @@ from ..mechanisms import Data
 from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..public.plan import Plan
 from ..search.engine import Limits
-from .expectation import LEVEL, Estimate
+from .expectation import LEVEL, Estimate, widened
 from .population import Population
 from .question import Question
 from .swapped import Swapped
@@ -40,6 +40,8 @@ DRAWS = 10
 _MOST = 400
 #: After how many tables the number of all is decided on, by the time that these took.
 _LOOKS = (1, 2, 4, 8, 16)
+#: Seconds that a table may be searched, however little time is left: a first one compiles, perhaps.
+_PATIENCE = 5.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def simulated(
     bits, seeds = Randomness(source), np.random.SeedSequence(effort.seed)
     start = time.perf_counter()
     swapped = Swapped.of(question, planned, n, epsilon)
-    count, shares = effort.tables or _MOST, list[float]()
+    count, shares, first = effort.tables or _MOST, list[float](), 0.0
     while len(shares) < count:
         rng = np.random.default_rng(seeds.spawn(1)[0])
         if swapped is not None:
@@ -83,17 +85,28 @@ def simulated(
         else:
             left = start + effort.seconds - time.perf_counter()
             # Whoever asks for a number of tables waits for them.
-            limit = math.inf if effort.tables else max(left, 1.0)
+            limit = math.inf if effort.tables else max(left, _PATIENCE)
             shares.append(_share(planned, population, n, rng, bits, limit))
+        first = first or time.perf_counter()
         if effort.tables is None and len(shares) in _LOOKS:
             # Decided by the first ones, and not by how long later ones take: what is hard to search
             # is hard to get right.
-            each = (time.perf_counter() - start) / len(shares)
-            count = min(_MOST, max(len(shares), math.floor(effort.seconds / each)))
+            count = len(shares) + _more(len(shares), start, first, effort.seconds)
         if progress is not None:
             progress(len(shares) / count)
     mean, interval = _interval(np.array(shares))
+    if swapped is not None:
+        interval = widened(mean, interval)
     return Estimate(mean, interval, len(shares), 0 if swapped else DRAWS, simulated=True)
+
+
+def _more(done: int, start: float, first: float, seconds: float) -> int:
+    """How many more tables there is time for; the first one has compiled and imported things."""
+    now = time.perf_counter()
+    if done == 1:
+        return 1 if first - start < seconds else 0
+    each = (now - first) / (done - 1)
+    return max(0, min(_MOST - done, math.floor((start + seconds - now) / each)))
 
 
 def _share(
@@ -108,7 +121,7 @@ def _share(
         return sum(sampler.draw(bits) == population.truth for _ in range(DRAWS)) / DRAWS
     except SearchLimitError:
         raise ArgumentError(
-            f"a made-up table took longer to search than the {seconds:.1f} seconds that were left: "
+            f"a made-up table took longer to search than {seconds:.1f} seconds: "
             "give more seconds, or a number of tables, which is waited for"
         ) from None
 

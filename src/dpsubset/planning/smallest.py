@@ -1,8 +1,8 @@
 """The smallest epsilon, or the smallest n, for a wished probability.
 
 *By the closed form*: upwards by factors of 4 until the probability is reached, then halvings of the
-last step on a logarithmic scale, to one part in a hundred. Upwards, because the probability may fall
-for a while as the table grows: at some n * epsilon another scale of the response is released.
+last step on a logarithmic scale, to one part in a hundred. Upwards, because the probability may
+fall for a while as the table grows: at some n * epsilon another scale of the response is released.
 
 *By simulation*: the same from where the closed form would have it for independent columns, up or
 down by factors of 2, with a few tables for each step, and most of them for the answer. What is
@@ -65,6 +65,13 @@ def smallest(
     )
 
 
+def rows_for(question: Question, epsilon: Any, wished: float) -> int | None:
+    """The smallest n by the closed form alone, to two digits; None if there is none."""
+    low, high = _ENDS["n"]
+    found = _first(lambda n: likely(question, math.ceil(n), epsilon) >= wished, low, high, 1.1)
+    return None if found is None else int(_written(found, 2))
+
+
 def _first(
     reaches: Callable[[float], bool], low: float, high: float, precision: float = _PRECISION
 ) -> float | None:
@@ -121,9 +128,9 @@ def _by_draws(
     return above
 
 
-def _written(value: float) -> Fraction:
+def _written(value: float, digits: int = 3) -> Fraction:
     """To three digits, upwards: an epsilon that somebody may type in."""
-    return Fraction(Context(prec=3, rounding=ROUND_CEILING).create_decimal(Decimal(value)))
+    return Fraction(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(Decimal(value)))
 
 
 def _part(progress: Progress | None, done: float, share: float) -> Progress | None:

@@ -3,11 +3,11 @@
 Where a mechanism needs records, all cells are made up. Where sums are enough, most of a wide table
 need not exist: columns far from those that matter are independent of them, or nearly so, and sums
 of their products with anything follow laws that can be drawn from. With A the near columns, the
-intercept and the response, A'A = R'R, and Sigma the covariance of the d far columns,
+intercept and the response, a of them in all, A'A = R'R, and Sigma the covariance of the far ones F,
 
-    F'A = Z R,   F'F = Z Z' + W,   Z normal with covariance Sigma,  W Wishart (n - columns of A, Sigma)
+    F'A = Z R,   F'F = Z Z' + W,   Z normal with covariance Sigma,   W Wishart (n - a, Sigma)
 
-which is exact for Gaussian columns. Clipped ones have sums that are close to normal in the same way.
+which is exact for Gaussian columns. Clipped ones have sums that are close to normal likewise.
 """
 
 from __future__ import annotations

@@ -70,10 +70,10 @@ def by_closed_form(question: Question, planned: Plan, method: Method, effort: Ef
     return method == "auto" and reason is None and effort.tables is None
 
 
-def likely(question: Question, n: int, epsilon: Any) -> float:
+def likely(question: Question, n: int, epsilon: Any, tables: int = TABLES) -> float:
     """The probability alone, by the closed form."""
     planned = question.planned(n, epsilon)
-    true, other, curve, flips, _ = _weighed(question, planned, n)
+    true, other, curve, flips, _ = _weighed(question, planned, n, tables)
     return float(drawn(true, other, curve, flips).mean())
 
 
@@ -91,11 +91,11 @@ def closed(question: Question, planned: Plan, n: int) -> Estimate:
 
 
 def _weighed(
-    question: Question, planned: Plan, n: int
+    question: Question, planned: Plan, n: int, most: int = TABLES
 ) -> tuple[Floats, Floats, Floats, bool, float]:
     """Gains of made-up tables times eta, which mechanism weighs them, and the gap."""
     population = question.population
-    tables = max(16, min(TABLES, _MOST_CELLS // population.p))
+    tables = max(16, min(most, _MOST_CELLS // population.p))
     gains = made_up_gains(planned, population, n, tables, seed=0)
     eta, flips = float(question.eta(planned)), isinstance(planned.mechanism, PermuteAndFlip)
     return eta * gains.true, eta * gains.other, eta * gains.curve, flips, eta * gains.gap

@@ -32,6 +32,8 @@ _ENDS: dict[Unknown, tuple[float, float]] = {"n": (16, 2**28), "epsilon": (0.001
 _MOST_ROWS = 2**21
 
 _STEP, _PRECISION = 4.0, 1.01
+#: Tables whose gaps are drawn for a rough answer.
+_FEW = 96
 #: Of a simulation: most steps of the search, what the answer takes of the time, and which quotient
 #: of two values is near enough, given how few tables a step has.
 _PROBES, _LAST, _NEAR = 8, 0.35, 1.15
@@ -66,9 +68,11 @@ def smallest(
 
 
 def rows_for(question: Question, epsilon: Any, wished: float) -> int | None:
-    """The smallest n by the closed form alone, to two digits; None if there is none."""
+    """Roughly the smallest n, by the closed form alone, to two digits; None if there is none."""
     low, high = _ENDS["n"]
-    found = _first(lambda n: likely(question, math.ceil(n), epsilon) >= wished, low, high, 1.1)
+    found = _first(
+        lambda n: likely(question, math.ceil(n), epsilon, _FEW) >= wished, low, high, 1.1
+    )
     return None if found is None else int(_written(found, 2))
 
 
@@ -93,7 +97,7 @@ def _by_draws(
 ) -> float | None:  # fmt: skip
     """From a guess, up or down until the probability is crossed, then halvings."""
     simple = question.simplified
-    guess = _first(lambda value: likely(simple, *at(value)) >= wished, *ends, _STEP / 2)
+    guess = _first(lambda value: likely(simple, *at(value), _FEW) >= wished, *ends, _STEP / 2)
     value = math.sqrt(ends[0] * ends[1]) if guess is None else guess
     below, above = 0.0, math.inf
     share = (1 - _LAST) / _PROBES

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ArgumentError
-from .options import Asked, Force, asks
+from .options import Asked, Force, Intercept, asks
 from .shared import guarded, number, say, working
 from .warmup import telling_of_compilation
 
@@ -63,13 +63,7 @@ def plan_command(
         int, typer.Option(help="How many rows the guarantee is for, as in a schema.")
     ] = 1,
     asked: Asked,
-    intercept: Annotated[
-        bool,
-        typer.Option(
-            "--intercept/--no-intercept",
-            help="Whether every model has one, beside the k variables.",
-        ),
-    ] = True,
+    intercept: Intercept = True,
     method: Annotated[
         str,
         typer.Option(help="auto (the closed form where there is one), closed or simulated."),

@@ -20,6 +20,7 @@ from .options import (
     DryRun,
     File,
     Force,
+    Intercept,
     LedgerOption,
     NoLedgerOption,
     Out,
@@ -56,13 +57,7 @@ def select_command(
         ),
     ],
     asked: Asked,
-    intercept: Annotated[
-        bool,
-        typer.Option(
-            "--intercept/--no-intercept",
-            help="Whether every model has one, beside the k variables.",
-        ),
-    ] = True,
+    intercept: Intercept = True,
     out: Out = None,
     statement: Statement = None,
     about: AboutFile = None,

@@ -34,7 +34,7 @@ SETTINGS: list[tuple[int, int, int, float, float, float, dict[str, Any]]] = [
     (1039, 19, 5, 4.5, 3.18, 0.6,
      {"mechanism": "choose-size", "constraint": "ball", "neighbours": "add-remove",
       "response_scale": "declared"}),
-    (999, 10, 3, 2.0, 1.57, 0.0,
+    (999, 10, 3, 0.7, 1.57, 0.0,
      {"mechanism": "peeling", "response_scale": "declared", "intercept": False}),
     (322, 26, 1, 0.48, 5.97, 0.0,
      {"mechanism": "exponential", "loss": "huber", "response_scale": "declared"}),

@@ -104,9 +104,10 @@ def _more(done: int, start: float, first: float, seconds: float) -> int:
     """How many more tables there is time for; the first one has compiled and imported things."""
     now = time.perf_counter()
     if done == 1:
-        return 1 if first - start < seconds else 0
+        return 1 if first - start < max(seconds, _PATIENCE) else 0
     each = (now - first) / (done - 1)
-    return max(0, min(_MOST - done, math.floor((start + seconds - now) / each)))
+    end = max(start + seconds, first + seconds / 3)
+    return max(0, min(_MOST - done, math.floor((end - now) / each)))
 
 
 def _share(

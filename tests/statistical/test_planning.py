@@ -10,8 +10,9 @@ import pytest
 import dpsubset as dps
 from dpsubset.planning.population import Population
 
-#: Drawn once at random: n, p, k, epsilon, snr, rho and what is asked of the selection. Epsilon is
-#: where something is to be seen.
+#: n, p, k, epsilon, snr, rho and what is asked of the selection. Most were drawn once at random, and
+#: epsilon was set by the planner so that something is to be seen; peeling and the last four were
+#: written by hand, for what the draw had left out or what takes too long to search.
 SETTINGS: list[tuple[int, int, int, float, float, float, dict[str, Any]]] = [
     (587, 27, 2, 0.57, 5.73, 0.0, {"neighbours": "add-remove", "response_scale": "declared"}),
     (559, 24, 5, 4.5, 3.59, 0.0, {"constraint": "ball"}),

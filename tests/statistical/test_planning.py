@@ -10,7 +10,7 @@ import pytest
 import dpsubset as dps
 from dpsubset.planning.population import Population
 
-#: n, p, k, epsilon, snr, rho and what is asked of the selection. Most were drawn once at random, and
+#: n, p, k, epsilon, snr, rho and what is asked. Most were drawn once at random, and
 #: epsilon was set by the planner so that something is to be seen; peeling and the last four were
 #: written by hand, for what the draw had left out or what takes too long to search.
 SETTINGS: list[tuple[int, int, int, float, float, float, dict[str, Any]]] = [

@@ -26,6 +26,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 import dpsubset as dps
@@ -38,6 +39,8 @@ EPSILON, S, LOW_D = 0.5, 20, 50
 RATE = 0.15
 #: Rounds of gradient steps and Frank-Wolfe steps of the competitors.
 STEPS = 10
+#: Within which private levels are searched for; means and responses are known to lie there.
+WIDE = 50.0
 
 Floats = NDArray[np.float64]
 
@@ -129,6 +132,23 @@ def make(problem: str, n: int, d: int, seed: int, epsilon: float = EPSILON) -> T
         x = (rng.random((n, d)) < RATE).astype(float)
         y = x @ truth + rng.normal(0, 0.5, n)
     return Table(x, y, truth, *usual_levels(problem, n), epsilon, delta_of(n))
+
+
+def private_levels(
+    data: Floats, epsilon: float, rule: dps.ScaleRule | None = None
+) -> tuple[float, float]:
+    """Two private quantiles of all entries together, within public bounds that are far too wide.
+
+    A record has d entries of n d, and moves as many ranks as one entry of n would.
+    """
+    each = 1 if data.ndim == 1 else data.shape[1]
+    schema = dps.Schema.from_bounds({"other": (0, 1)}, ("value", -WIDE, WIDE), rows_per_unit=each)
+    frame = pd.DataFrame({"other": np.zeros(data.size), "value": data.ravel()})
+    found = dps.suggest_bounds(frame, schema, epsilon=epsilon, columns=["value"], rule=rule)
+    (column,) = found.columns
+    assert column.lo is not None
+    assert column.hi is not None
+    return float(column.lo), float(column.hi)
 
 
 Estimator = Callable[[Table, np.random.Generator], Floats]

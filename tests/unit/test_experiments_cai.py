@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
+
 import numpy as np
 import pytest
-from experiments import cai, cai_comparisons
+from experiments import cai, cai_comparisons, cai_sparsity
+
+import dpsubset as dps
+from dpsubset.privacy.guarantee import Cost
 
 
 def test_every_method_of_every_problem_gives_numbers():
@@ -62,3 +68,71 @@ def test_tables_are_as_published(problem: str):
     else:
         assert table.x.mean() == pytest.approx(0.15, abs=0.005)
         assert (table.y - table.x @ table.truth).std() == pytest.approx(0.5, abs=0.03)
+
+
+@pytest.mark.parametrize("n", [100, 2000])
+def test_cross_validation_is_paid_for(n: int):
+    """All that a row takes part in, added up by the package; not so if fits are for nothing."""
+    delta = cai.delta_of(n)
+    rng = np.random.default_rng(0)
+    x = (rng.random((50, 50)) < 0.15).astype(float)
+
+    def total(budgets: cai_sparsity.Budgets) -> Cost:
+        last = _fitted(x, cai.S, *budgets.last)
+        fits = [_fitted(x, 2 * cai.S, *budgets.fit)] * (cai_sparsity.FOLDS - 1)
+        return sum([*fits, last, Cost(Fraction(budgets.choice), ranged=True)])
+
+    cost = total(cai_sparsity.Budgets.concentrated(0.5, delta))
+    assert cost.delta == Fraction(str(delta))  # as it is written
+    assert 0.49 < cost.epsilon <= 0.5
+    assert total(cai_sparsity.Budgets.unpaid(0.5, delta)).epsilon > 0.7
+    added = cai_sparsity.Budgets.added(0.5, delta)
+    assert 4 * added.fit[0] + added.choice + added.last[0] == pytest.approx(0.5)
+    assert 4 * added.fit[1] + added.last[1] <= delta
+
+
+def _fitted(x: np.ndarray, s: int, epsilon: float, delta: float) -> Cost:
+    """What one of the two kinds of fits costs; they cost the same."""
+    means = dps.sparse_mean(x, (-5, 5), s=s, epsilon=epsilon, delta=delta).guarantee
+    fits = dps.sparse_regression(
+        x, y=x[:, 0], bounds=dps.Bounds(x=1, y=10), k=s, epsilon=epsilon, delta=delta,
+        intercept=False, radius=0.1, iterations=2, step=3,
+    ).guarantee  # fmt: skip
+    found = [guarantee.costs["replace-one"] for guarantee in (means, fits)]
+    assert found[0].rho == pytest.approx(found[1].rho)
+    return max(found, key=lambda cost: cost.rho)
+
+
+@pytest.mark.parametrize("problem", cai.SPARSE)
+def test_a_row_moves_held_out_errors_no_further_than_is_paid_for(problem: str):
+    """Extreme rows in place of others, against the spread that the draw is scaled by."""
+    rng = np.random.default_rng(0)
+    table = cai.make(problem, 40, 60, seed=0)
+    fitted = rng.normal(0, 1, 60)
+    candidates = [cai.largest(fitted, s) for s in cai_sparsity.GRID]
+    most = cai_sparsity.most(problem, table, candidates)
+    fold = np.arange(8)
+    farthest = 0.0
+    before = cai_sparsity.held_out(problem, table, candidates, fold)
+    for side in (-1, 1):
+        x, y = table.x.copy(), table.y.copy()
+        x[0] = side * np.sign(fitted) * 100 if problem == "sparse mean" else rng.random(60) < 0.5
+        y[0] = side * 100
+        after = cai_sparsity.held_out(problem, replace(table, x=x, y=y), candidates, fold)
+        moved = after - before
+        farthest = max(farthest, moved.max() - moved.min())
+    assert farthest <= most
+    if problem == "sparse mean":
+        # A row from one extreme to the other moves them by all of it.
+        extreme = replace(table, x=np.tile(100 * np.sign(fitted), (40, 1)))
+        other = replace(table, x=np.vstack([-extreme.x[:1], extreme.x[1:]]))
+        pair = [cai_sparsity.held_out(problem, t, candidates, fold) for t in (extreme, other)]
+        moved = pair[1] - pair[0]
+        assert moved.max() - moved.min() == pytest.approx(most)
+
+
+def test_cross_validation_finds_the_number_without_noise():
+    table = cai.make("sparse mean", 1000, 100, seed=0, epsilon=1e4)
+    budgets = cai_sparsity.Budgets.added(table.epsilon, table.delta)
+    rng = np.random.default_rng(0)
+    assert cai_sparsity.cross_validated("sparse mean", table, "published", budgets, rng) == cai.S

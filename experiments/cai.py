@@ -174,10 +174,10 @@ def our_regression(t: Table, rng: np.random.Generator) -> Floats:
     ).array  # fmt: skip
 
 
-def _fit(t: Table, mechanism: str, **more: Any) -> Floats:
-    """All columns, so that next to nothing is left for a selection."""
+def fitted(t: Table, mechanism: str, least: float = 0, **more: Any) -> Floats:
+    """All columns, from ``least`` to 1, so that next to nothing is left for a selection."""
     rule = dps.FitRule(share=Fraction(999, 1000), mechanism=mechanism)
-    columns = {f"x{j}": (0, 1) for j in range(t.d)}
+    columns = {f"x{j}": (least, 1) for j in range(t.d)}
     schema = dps.Schema.from_bounds(columns, ("y", t.low, t.high))
     release = dps.fit(
         t.x, schema, y=t.y, k=t.d, epsilon=t.epsilon, rule=rule, response_scale="declared", **more
@@ -187,15 +187,15 @@ def _fit(t: Table, mechanism: str, **more: Any) -> Floats:
 
 
 def noisy_moments(t: Table, rng: np.random.Generator) -> Floats:
-    return _fit(t, "noisy-moments", delta=t.delta)
+    return fitted(t, "noisy-moments", delta=t.delta)
 
 
 def objective_perturbation(t: Table, rng: np.random.Generator) -> Floats:
-    return _fit(t, "objective-perturbation")
+    return fitted(t, "objective-perturbation")
 
 
 def gaussian_ols(t: Table, rng: np.random.Generator) -> Floats:
-    return _fit(t, "gaussian-ols", delta=t.delta, allow_unproven=True)
+    return fitted(t, "gaussian-ols", delta=t.delta, allow_unproven=True)
 
 
 # As published
@@ -258,10 +258,12 @@ def gradient_regression(t: Table, rng: np.random.Generator) -> Floats:
     return gradient_steps(t, t.bound * math.sqrt(RATE * t.d), 0.7, rng)
 
 
-def gradient_steps(t: Table, most: float, size: float, rng: np.random.Generator) -> Floats:
+def gradient_steps(
+    t: Table, most: float, size: float, rng: np.random.Generator, steps: int = STEPS
+) -> Floats:
     b, y = np.zeros(t.d), t.clipped(t.y)
-    scale = 2 * most / t.n * math.sqrt(STEPS / (2 * t.rho))
-    for _ in range(STEPS):
+    scale = 2 * most / t.n * math.sqrt(steps / (2 * t.rho))
+    for _ in range(steps):
         slopes = t.x * (t.x @ b - y)[:, None]
         sizes = np.linalg.norm(slopes, axis=1)
         slope = (slopes * np.minimum(1, most / np.maximum(sizes, 1e-12))[:, None]).mean(axis=0)
@@ -269,14 +271,18 @@ def gradient_steps(t: Table, most: float, size: float, rng: np.random.Generator)
     return b
 
 
+def radius_of(t: Table) -> float:
+    """Of the l1 ball: that of the truth's s largest entries, which is told to Frank-Wolfe."""
+    return float(np.abs(largest(t.truth, t.s)).sum())
+
+
 def frank_wolfe_mean(t: Table, rng: np.random.Generator) -> Floats:
-    """Over the l1 ball of the truth's radius."""
-    average, radius = t.clipped(t.x).mean(axis=0), float(np.abs(t.truth).sum())
+    average, radius = t.clipped(t.x).mean(axis=0), radius_of(t)
     return _frank_wolfe(lambda b: b - average, t.d, radius, t.span / t.n, t.rho, rng)
 
 
 def frank_wolfe_regression(t: Table, rng: np.random.Generator) -> Floats:
-    y, radius = t.clipped(t.y), float(np.abs(t.truth).sum())
+    y, radius = t.clipped(t.y), radius_of(t)
 
     def gradient(b: Floats) -> Floats:
         return np.asarray(t.x.T @ (t.clipped(t.x @ b) - y) / t.n)

@@ -196,7 +196,7 @@ EXPERIMENT = Experiment(
         "and `noisy-moments` assume nothing. Gradient descent has 100 steps of a size that suits "
         "it, where three columns say nearly the same; with 300 it is better at the largest size, "
         "also than objective perturbation, and far worse at the smallest ones. 20,000 rows are "
-        "nearly all of them, so that the last point without noise is lower than sampling would have it."
+        "nearly all of them: the last point without noise is lower than sampling would have it."
     ),
     trials=trials,
     measure=measure,

@@ -232,40 +232,6 @@ def test_settings_of_the_papers_in_scaled_units():
     np.testing.assert_array_equal(labels(np.array([-0.1, 0.0, 3.0])), [-0.5, 0.5, 0.5])
 
 
-def test_means_write_their_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    from benchmarks import means
-
-    assert means.main(["--rows", "80", "--repeats", "1", "--out", str(tmp_path)]) == 0
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "means.csv").read_text())))
-    assert {row["problem"] for row in rows} == set(means.PROBLEMS)
-    assert len(rows) == sum(len(methods) for _, _, methods in means.PROBLEMS.values())
-    assert all(np.isfinite(float(row["error"])) for row in rows)
-    assert "not private" in capsys.readouterr().out
-    assert (tmp_path / "means.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_competitors_of_means_come_to_the_truth_without_noise(monkeypatch: pytest.MonkeyPatch):
-    """At an enormous epsilon, on many rows: else a comparison would flatter ours."""
-    from benchmarks import means
-
-    monkeypatch.setattr(means, "EPSILON", 1e5)
-    monkeypatch.setattr(means, "LOW_D", 20)
-    rng = np.random.default_rng(0)
-    for problem, names in {
-        "mean": ("ours", "published", "noisy gradient"),
-        "regression": ("noisy-moments", "objective-perturbation", "published", "gaussian-ols",
-                       "noisy gradient"),
-    }.items():  # fmt: skip
-        make, _, methods = means.PROBLEMS[problem]
-        table = make(4000, rng)
-        plain = methods["not private"](table, rng)
-        for name in names:
-            error = float(np.linalg.norm(methods[name](table, rng) - plain))
-            # What is clipped, or left after ten gradient steps; the truth is sqrt(20) away from 0.
-            least = 0.5 if (problem, name) == ("regression", "noisy gradient") else 0.1
-            assert error < least, f"{problem}, {name}: {error}"
-
-
 def test_prediction_writes_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     from benchmarks import prediction
     from benchmarks.data import Shape

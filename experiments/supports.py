@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from dpsubset.mechanisms import mechanism
 
 from .experiment import Line, Lines
 from .figures import mean, values
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Support = tuple[int, ...]
 
@@ -57,3 +60,12 @@ def largest_fall(lines: Lines, x: str = "n", y: str = "recovery") -> float:
     """How far a mean falls from one x to the next, at most."""
     means = [found for at in values(lines, x) if (found := mean(lines, y, **{x: at})) == found]
     return max((a - b for a, b in itertools.pairwise(means)), default=0.0)
+
+
+def log_axis(panel: Axes, ticks: Sequence[float]) -> None:
+    """A logarithmic x axis with a few plain numbers, those that fall within what is drawn."""
+    panel.set_xscale("log")
+    low, high = panel.get_xlim()
+    shown = [tick for tick in ticks if low <= tick <= high]
+    panel.set_xticks(shown, [f"{tick:,.0f}" if tick >= 10 else f"{tick:g}" for tick in shown])
+    panel.minorticks_off()

@@ -73,7 +73,7 @@ TITLES = {
     "radius": "radius r",
 }  # fmt: skip
 TICKS = {"R": (1, 10, 100, 1000, 10_000), "clip": (0.1, 0.2, 0.5, 1, 2),
-         "ridge": (0, 100, 500, 2000, 8000), "radius": (0.05, 0.1, 0.25, 0.5, 1.1, 3)}  # fmt: skip
+         "ridge": (0, 100, 1000, 8000), "radius": (0.05, 0.1, 0.25, 0.5, 1.1, 3)}  # fmt: skip
 
 
 def draw(lines: Lines, figure: Figure) -> None:
@@ -92,6 +92,7 @@ def draw(lines: Lines, figure: Figure) -> None:
         panel.axvline(usual[part], color="black", linestyle=":", linewidth=1)
         if part == "ridge":
             panel.set_xscale("symlog", linthresh=100)
+            panel.set_xlim(-15, 11_000)
             panel.set_xticks(TICKS[part], [f"{tick:,}" for tick in TICKS[part]])
             panel.minorticks_off()
         else:

@@ -50,7 +50,7 @@ GIVEN: dict[str, dict[str, Any]] = {
 }
 #: Neighbours that are correlated, and weights that fall to a half.
 UNEQUAL: dict[str, Any] = {"rho": 0.6, "least": 0.5}
-UNEQUAL_ROWS = 3000
+UNEQUAL_ROWS = 6000
 #: Seconds for one mechanism on one table.
 LIMIT = 120
 
@@ -186,6 +186,7 @@ def draw(lines: Lines, figure: Figure) -> None:
         finish(row, "rows n", "share, or F1", share=True)
         for panel in row:
             log_axis(panel, (500, 1000, 2000, 5000, 10_000))
+    log_axis(panels[2, 1], (500, 750, 1000, 1500, 3000))
     log_axis(panels[2, 0], (0.125, 0.25, 0.5, 1, 2, 4))
     panels[2, 0].set_xlabel("epsilon")
     handles: dict[str, Any] = {}
@@ -325,9 +326,9 @@ def defaults_sooner(lines: Lines) -> Verdict:
 
 
 def one_by_one(lines: Lines) -> Verdict:
-    """The exact draw against peeling where variables are correlated and count unequally."""
+    """Our defaults against peeling where variables are correlated and count unequally."""
     here = where(lines, setting="unequal")
-    a, b = (mean(here, "recovery", method=method) for method in (RACE, "peeling"))
+    a, b = (mean(here, "recovery", method=method) for method in (DEFAULTS, "peeling"))
     return Verdict(a > b + 0.3, f"{a:.2f} against {b:.2f}")
 
 
@@ -360,7 +361,8 @@ EXPERIMENT = Experiment(
         "The box of reach 1 at the bottom needs a third of the rows of the ball, since its "
         "sensitivity is smaller. Variables here are nearly uncorrelated, which is what peeling "
         "needs; for the last claim they are correlated at 0.6, with weights that fall to a half, "
-        "in the box at n = 3,000."
+        "at n = 6,000. There the box of reach 1 fails too, since another "
+        "support is the best within it; at reach 1.25 the true one is."
     ),
     trials=trials,
     measure=measure,
@@ -383,8 +385,8 @@ EXPERIMENT = Experiment(
         Claim("Ours: the defaults need at most two thirds of the rows of the published setting.",
               defaults_sooner),
         Claim("Ours: what makes Mistakes private costs recovery.", anchor_costs),
-        Claim("Ours: peeling, which looks at variables one by one, falls behind the exact draw "
-              "where they are correlated and count unequally.", one_by_one),
+        Claim("Ours: where variables are correlated and count unequally, the defaults find the set "
+              "and peeling, which looks at variables one by one, does not.", one_by_one),
     ),
     full="about 20 minutes on 2 cores",
     size=(12.0, 11.0),

@@ -359,9 +359,9 @@ EXPERIMENT = Experiment(
         "Top-R (49,977 supports) and the private anchor, whose searches did not end in a minute, "
         "and start the lists at n = 4,000: below it no support stands out and they take minutes. "
         "The box of reach 1 at the bottom needs about a third of the rows of the ball: its "
-        "sensitivity is smaller, and it has no ridge. Variables here are nearly uncorrelated, which is what peeling "
-        "needs; for the last claim they are correlated at 0.6, with weights that fall to a half, "
-        "at n = 6,000. There the box of reach 1 fails too, since another "
+        "sensitivity is smaller, and it has no ridge. Variables here are nearly uncorrelated, "
+        "which is what peeling needs. For the last claim they are correlated at 0.6, with weights "
+        "that fall to a half, at n = 6,000. There the box of reach 1 fails too, since another "
         "support is the best within it; at reach 1.25 the true one is."
     ),
     trials=trials,

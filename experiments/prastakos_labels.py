@@ -12,7 +12,7 @@ from benchmarks.data import BOUNDS, PAPERS_BALL, PUBLISHED, Shape, labels
 from .experiment import Claim, Experiment, Line, Lines, Trial, Verdict
 from .figures import COLOURS, CYCLE, curve, finish, mean, values, where
 from .running import command
-from .supports import enough, largest_fall, log_axis, simulated
+from .supports import enough, largest_fall, legend, log_axis, simulated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -168,12 +168,7 @@ def draw(lines: Lines, figure: Figure) -> None:
             log_axis(panel, (300, 500, 700, 1000, 1500, 3000, 6000))
     log_axis(panels[1, 3], REACHES)
     panels[1, 3].set_xlabel("reach")
-    handles: dict[str, Any] = {}
-    for panel in (panels[0, 0], panels[1, 2]):
-        found, names = panel.get_legend_handles_labels()
-        handles.update(zip(names, found, strict=True))
-    figure.legend(handles.values(), handles, loc="outside lower center", ncols=5, fontsize=8,
-                  frameon=False)  # fmt: skip
+    legend(figure, (panels[0, 0], panels[1, 2]), 5)
 
 
 def _ball(lines: Lines, method: str, p: int, loss: str = "hinge") -> list[Line]:

@@ -12,7 +12,7 @@ from benchmarks.data import BOUNDS, SETTINGS, WIDE, Shape
 from .experiment import Claim, Experiment, Line, Lines, Trial, Verdict
 from .figures import COLOURS, curve, finish, mean, values, where
 from .running import command
-from .supports import enough, largest_fall, log_axis, simulated
+from .supports import enough, largest_fall, legend, log_axis, simulated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -189,12 +189,7 @@ def draw(lines: Lines, figure: Figure) -> None:
     log_axis(panels[2, 1], (500, 750, 1000, 1500, 3000))
     log_axis(panels[2, 0], (0.125, 0.25, 0.5, 1, 2, 4))
     panels[2, 0].set_xlabel("epsilon")
-    handles: dict[str, Any] = {}
-    for panel in (panels[0, 0], panels[2, 2]):
-        found, names = panel.get_legend_handles_labels()
-        handles.update(zip(names, found, strict=True))
-    figure.legend(handles.values(), handles, loc="outside lower center", ncols=4, fontsize=8,
-                  frameon=False)  # fmt: skip
+    legend(figure, (panels[0, 0], panels[2, 2]), 4)
 
 
 def _curves(panel: Any, lines: Lines, names: list[str], x: str, y: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from .figures import mean, values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 Support = tuple[int, ...]
 
@@ -69,3 +70,13 @@ def log_axis(panel: Axes, ticks: Sequence[float]) -> None:
     shown = [tick for tick in ticks if low <= tick <= high]
     panel.set_xticks(shown, [f"{tick:,.0f}" if tick >= 10 else f"{tick:g}" for tick in shown])
     panel.minorticks_off()
+
+
+def legend(figure: Figure, panels: Iterable[Axes], columns: int) -> None:
+    """One legend below the figure, with the curves of several panels."""
+    handles: dict[str, Any] = {}
+    for panel in panels:
+        found, names = panel.get_legend_handles_labels()
+        handles.update(zip(names, found, strict=True))
+    figure.legend(handles.values(), handles, loc="outside lower center", ncols=columns, fontsize=8,
+                  frameon=False)  # fmt: skip

@@ -36,7 +36,7 @@ EPSILONS, SWEPT_ROWS, SWEPT_REPEATS = (0.125, 0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 4
 
 #: Some of all, for a quick look.
 QUICK_ROWS = {
-    SMALL: (750, 1500, 3000, 5000, 8000),
+    SMALL: (1500, 3000, 5000, 8000),
     MIDDLE: (3000, 5000, 10_000),
     LARGE: (3000, 5000),
 }

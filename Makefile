@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test statistical faults faults-sample browser lint bench experiments recovery real peers clean
+.PHONY: demo test statistical faults faults-sample browser lint bench experiments real peers clean
 
 .venv/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpsubset needs Python 3.11 or newer: make PYTHON=python3.x ...")'
@@ -61,10 +61,6 @@ bench: .venv/.dev
 # Quick versions of the papers' experiments and ours, and docs/experiments from them.
 experiments: .venv/.dev
 	$(BIN)/python -m experiments --quick
-
-recovery: .venv/.dev
-	$(BIN)/python -m benchmarks.recovery
-	$(BIN)/python -m benchmarks.recovery_losses
 
 # A third of the tables is for a last look alone: `python -m benchmarks.real --split report`.
 real: .venv/.dev

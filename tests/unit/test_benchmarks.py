@@ -156,20 +156,6 @@ def test_defaults_are_timed_beside_the_papers_setting():
     assert all(row.ratio and not row.failed for row in rows)
 
 
-def test_recovery_is_measured_with_all_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from dataclasses import replace
-
-    from benchmarks import recovery
-
-    few = {name: replace(choice, rows=(6000,)) for name, choice in recovery.CHOICES.items()}
-    monkeypatch.setattr(recovery, "CHOICES", few)
-    asked = ["--only", "permute", "--seeds", "1", "--draws", "5", "--out", str(tmp_path)]
-    assert recovery.main([*asked, "--choice", "all defaults"]) == 0
-    (line,) = csv.DictReader(io.StringIO((tmp_path / "recovery.csv").read_text()))
-    # The probability is above 0.999 with so many rows.
-    assert (line["setting"], line["probability"]) == ("all defaults", "1.0")
-
-
 def test_weights_of_features_may_fall():
     from benchmarks.data import Shape
 
@@ -192,32 +178,6 @@ def test_peak_memory_is_taken_for_any_loss():
     assert draw.verdict == "met"
 
 
-def test_recovery_of_losses_is_written_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from benchmarks import recovery_losses
-    from benchmarks.data import PAPERS_BALL, Shape
-
-    def few(seeds: range, draws: int):
-        for loss in recovery_losses.LOSSES:
-            for setting, arguments in (("reach 1", {"reach": 1.0}), ("papers' ball", PAPERS_BALL)):
-                yield recovery_losses.Point(
-                    "curves", loss, setting, Shape(3000, 12), arguments, seeds=seeds, draws=draws
-                )
-
-    monkeypatch.setattr(recovery_losses, "PARTS", {"curves": few})
-    folder = str(tmp_path)
-    assert recovery_losses.main(["--seeds", "2", "--draws", "20", "--out", folder]) == 0
-    lines = recovery_losses.read(tmp_path / "recovery-losses.csv")
-    assert len(lines) == 6
-    # The probability is above 0.999 for every loss on such a table.
-    assert min(line["lowest"] for line in lines) > 0.5
-    # Once more with this part alone: its lines are replaced, not doubled.
-    again = ["--only", "curves", "--seeds", "1", "--draws", "5", "--out", folder]
-    assert recovery_losses.main(again) == 0
-    assert len(recovery_losses.read(tmp_path / "recovery-losses.csv")) == 6
-    if (picture := tmp_path / "recovery-losses.png").exists():
-        assert picture.read_bytes().startswith(b"\x89PNG")
-
-
 def test_settings_of_the_papers_in_scaled_units():
     """1.1 |b| and 50 |b|^2 on variables clipped at 0.5 are what the scaled problem has."""
     from benchmarks.data import PAPERS_BALL, labels
@@ -230,21 +190,3 @@ def test_settings_of_the_papers_in_scaled_units():
         1.1 / np.linalg.norm(b)
     )
     np.testing.assert_array_equal(labels(np.array([-0.1, 0.0, 3.0])), [-0.5, 0.5, 0.5])
-
-
-def test_prediction_writes_its_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    from benchmarks import prediction
-    from benchmarks.data import Shape
-
-    monkeypatch.setattr(prediction, "SHAPE", Shape(300, 12, k=2))
-    monkeypatch.setattr(prediction, "NEW_ROWS", 200)
-    monkeypatch.setattr(prediction, "QUICK_ROWS", (300,))
-    assert prediction.main(["--quick", "--repeats", "1", "--out", str(tmp_path)]) == 0
-    rows = list(csv.DictReader(io.StringIO((tmp_path / "prediction.csv").read_text())))
-    assert [row["method"] for row in rows] == list(prediction.METHODS)
-    by_name = {row["method"]: row for row in rows}
-    assert float(by_name["not private"]["gap"]) == 0
-    # Nothing is below least squares on the best support, but for what clipping does.
-    assert all(float(row["gap"]) > -0.05 for row in rows)
-    assert 0.1 < float(by_name["not private"]["test_error"]) < 0.35
-    assert (tmp_path / "prediction.png").read_bytes().startswith(b"\x89PNG")

@@ -149,7 +149,7 @@ def _share(x: Floats, y: Floats) -> float:
 def overlaps(supports: Sequence[Support]) -> list[int]:
     """How many of the supports have 0, 1, ... s of the true variables."""
     shared = [len(set(support) & set(TRUTH)) for support in supports]
-    return np.bincount(shared, minlength=S + 1).tolist()
+    return [shared.count(many) for many in range(S + 1)]
 
 
 def not_there(steps: int, p: int = P, s: int = S) -> float:

@@ -9,6 +9,7 @@ two have the same scores to the last bit.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +40,23 @@ NOISE = 0.1
 #: In steps: they ran about 50 p.
 LENGTH = 50 * P
 
+#: Exact draws from a table, and seconds they may take together.
+DRAWS, SECONDS = 40, 60.0
+#: Fewer where draws take longer: strong or weak, K, epsilon.
+FEW = {
+    ("strong", 3.5, 5.0): 5, ("weak", 2.0, 5.0): 5,
+    ("weak", 2.0, 3.0): 20, ("weak", 2.0, 10.0): 20,
+}  # fmt: skip
+#: One where that takes about as long as it may.
+HARD = set(itertools.product(("weak",), (3.0, 3.5), (5.0, 10.0)))
+
 Support = tuple[int, ...]
+
+
+def planned(signal: str, K: float, epsilon: float) -> int:
+    """How many exact draws are made from a table in a cell."""
+    place = (signal, K, epsilon)
+    return 1 if place in HARD else FEW.get(place, DRAWS)
 
 
 def strength(signal: str) -> float:
@@ -91,7 +108,7 @@ class Cell:
         return table.read(stated.problem), setting
 
     def draws(
-        self, mechanism: Mechanism, count: int, seconds: float = math.inf
+        self, mechanism: Mechanism, count: int, seconds: float = SECONDS
     ) -> list[Support] | None:
         """Independent draws that share work; None if they took longer."""
         digest, setting = self.read

@@ -12,6 +12,7 @@ from .experiment import Lines, Verdict
 from .figures import mean, values, where
 from .roy import (
     EPSILONS,
+    HARD,
     LENGTH,
     RADII,
     SIGNALS,
@@ -26,8 +27,6 @@ EXACT, CHAIN, FLIP, DEFAULTS = "exponential", "metropolis", "permute-and-flip", 
 WIDER = "exponential, r of the model"
 #: Chains on a table.
 CHAINS = 10
-#: Where an exact draw takes about a minute: strong or weak, K, epsilon.
-HARD = set(itertools.product(("weak",), (3.0, 3.5), (5.0, 10.0)))
 #: Mean F-scores of their Table 2, at K = 2.
 PRINTED = {
     "strong": (0.025, 0.15, 1.00, 1.00, 1.00),

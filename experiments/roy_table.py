@@ -17,8 +17,22 @@ from dpsubset.mechanisms.permute_and_flip import PermuteAndFlip
 from . import roy_claims as claims
 from .experiment import Claim, Experiment, Line, Lines, Trial
 from .figures import COLOURS, CYCLE, curve, finish, where
-from .roy import EPSILONS, LENGTH, RADII, SIGNALS, Cell, P, S, Support, allowed, make, overlaps
-from .roy_claims import CHAIN, CHAINS, COUNTS, DEFAULTS, EXACT, FLIP, HARD, PRINTED, WIDER, compared
+from .roy import (
+    EPSILONS,
+    HARD,
+    LENGTH,
+    RADII,
+    SIGNALS,
+    Cell,
+    P,
+    S,
+    Support,
+    allowed,
+    make,
+    overlaps,
+    planned,
+)
+from .roy_claims import CHAIN, CHAINS, COUNTS, DEFAULTS, EXACT, FLIP, PRINTED, WIDER, compared
 from .running import command
 
 if TYPE_CHECKING:
@@ -27,13 +41,6 @@ if TYPE_CHECKING:
 TABLES = 10
 #: When chains are looked at, in steps.
 LOOKS = tuple(P * many for many in (1, 2, 5, 10, 20, 50))
-#: Exact draws from a table, and seconds they may take together.
-DRAWS, SECONDS = 40, 60.0
-#: Fewer where draws take longer: strong or weak, K, epsilon.
-FEW = {
-    ("strong", 3.5, 5.0): 5, ("weak", 2.0, 5.0): 5,
-    ("weak", 2.0, 3.0): 20, ("weak", 2.0, 10.0): 20,
-}  # fmt: skip
 DEFAULT_DRAWS = 5
 #: Much wider than either response, for those who do not know its scale.
 WIDE = dps.Bounds(x=1, y=5)
@@ -66,7 +73,7 @@ def _quick(signal: str, K: float, epsilon: float) -> set[str]:
     methods = set()
     if K == 2 or epsilon in {0.5: (1.0, 3.0, 5.0, 10.0), 3.0: (), 3.5: (3.0, 5.0)}[K]:
         methods.add(CHAIN)
-    if (K == 2 and FEW.get((signal, K, epsilon), DRAWS) > 5) or (K == 0.5 and epsilon >= 3):
+    if (K == 2 and planned(signal, K, epsilon) > 5) or (K == 0.5 and epsilon >= 3):
         methods.add(EXACT)
     if K == 2 and signal == "strong":
         methods |= {1.0: {FLIP}, 3.0: {FLIP, WIDER}, 5.0: {FLIP}}.get(epsilon, set())
@@ -98,10 +105,9 @@ def measure(trial: Trial) -> Line | list[Line]:
 
 def exact(cell: Cell, mechanism: Mechanism) -> Line:
     """Exact draws, or that they did not end."""
-    place = (cell.signal, cell.K, cell.epsilon)
-    draws = 1 if place in HARD else FEW.get(place, DRAWS)
+    draws = planned(cell.signal, cell.K, cell.epsilon)
     start = time.perf_counter()
-    drawn = cell.draws(mechanism, draws, SECONDS)
+    drawn = cell.draws(mechanism, draws)
     spent = round(time.perf_counter() - start, 2)
     if drawn is None:
         return {"ended": False, "draws": draws, "seconds": spent}
@@ -266,7 +272,8 @@ EXPERIMENT = Experiment(
             "Ours: after p steps it is far from its law wherever that is at the truth.", claims.far
         ),
         Claim(
-            "Ours: at epsilon 10, K = 2, strong signal, 50 p steps leave Lemma 4 a delta above 0.05.",
+            "Ours: at epsilon 10, K = 2, strong signal, 50 p steps leave Lemma 4 a delta above "
+            "0.05.",
             claims.by_counting,
         ),
         Claim(

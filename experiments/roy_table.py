@@ -149,7 +149,8 @@ STYLES: dict[str, dict[str, Any]] = {
 
 def draw(lines: Lines, figure: Figure) -> None:
     """F-scores against epsilon, a panel for each signal and K; below, how far the chain is off."""
-    above, below = np.ravel(figure.subfigures(2, 1, height_ratios=(1.55, 1)))
+    parts: Any = figure.subfigures(2, 1, height_ratios=(1.55, 1))
+    above, below = parts
     panels = above.subplots(2, len(RADII), sharex=True, sharey=True)
     for row, signal in zip(panels, SIGNALS, strict=True):
         for panel, K in zip(row, RADII, strict=True):

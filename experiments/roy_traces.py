@@ -180,7 +180,7 @@ def _apart(lines: Lines, steps: int, **cell: Any) -> float | None:
     error = math.hypot(
         float(found.std(ddof=1)) / math.sqrt(CHAINS), law["sd"] / math.sqrt(law["draws"]), 1e-3
     )
-    return abs(float(found.mean()) - law["mean"]) / error
+    return float(abs(found.mean() - law["mean"]) / error)
 
 
 def there(lines: Lines) -> Verdict:

@@ -45,7 +45,7 @@ DRAWS, SECONDS = 40, 60.0
 #: Fewer where draws take longer: strong or weak, K, epsilon.
 FEW = {
     ("strong", 3.5, 5.0): 5, ("weak", 2.0, 5.0): 5,
-    ("weak", 2.0, 3.0): 20, ("weak", 2.0, 10.0): 20,
+    ("weak", 2.0, 3.0): 10, ("weak", 2.0, 10.0): 10,
 }  # fmt: skip
 #: One where that takes about as long as it may.
 HARD = set(itertools.product(("weak",), (3.0, 3.5), (5.0, 10.0)))

@@ -289,7 +289,7 @@ EXPERIMENT = Experiment(
             claims.ended,
         ),
     ),
-    full="about 40 minutes on 2 cores",
+    full="about 30 minutes on 2 cores",
     size=(12.0, 9.0),
 )
 

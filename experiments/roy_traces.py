@@ -242,7 +242,7 @@ EXPERIMENT = Experiment(
         Claim("Ours: after 50 p steps chains explain on average what exact draws do.", there),
         Claim("Ours: they do so from 25 p steps on.", soon),
     ),
-    full="about 6 minutes on 2 cores",
+    full="about 5 minutes on 2 cores",
     size=(10.0, 13.0),
 )  # fmt: skip
 

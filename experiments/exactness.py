@@ -152,7 +152,7 @@ def fewer(lines: Lines) -> Verdict:
         for exact in EXACT
     }
     text = "; ".join(f"{min(r):.2f} to {max(r):.2f} times those of {e}" for e, r in found.items())
-    # The weights of exponential are nearly those of top-r where s is 3: a tie is chance.
+    # Where s is 3 top-r comes within a place of the grid of exponential: a tie is chance.
     holds = min(found["permute-and-flip"]) > 1 and min(found["exponential"]) > 0.97
     return Verdict(holds, f"rows of the others: {text}")
 

@@ -27,7 +27,13 @@ from typing import Any
 from dpsubset.cli.warmup import _NOTE as COMPILING
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("docs/walkthrough.md", "docs/command-line.md", "docs/ledger.md", "docs/papers.md")
+PAGES = (
+    "docs/walkthrough.md",
+    "docs/command-line.md",
+    "docs/ledger.md",
+    "docs/papers.md",
+    "docs/planning.md",
+)
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*\n)((?:(?!\$ ).*\n)*)", re.MULTILINE)

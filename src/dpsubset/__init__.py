@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .mechanisms import MECHANISMS, Mechanism
     from .models.rule import FitRule
     from .optimum import best_in_bucket, best_subset, top_supports
+    from .planning import Expectation, Population, plan
     from .predictors import PrivateSubsetClassifier, PrivateSubsetRegressor
     from .privacy.guarantee import Guarantee
     from .privacy.scale import ScaleRule
@@ -52,6 +53,7 @@ _HOMES = {
     "DpsubsetError": "errors",
     "FitRule": "models.rule",
     "Estimate": "release.estimate",
+    "Expectation": "planning",
     "Guarantee": "privacy.guarantee",
     "Ledger": "ledger.ledger",
     "LedgerError": "errors",
@@ -59,6 +61,7 @@ _HOMES = {
     "Mechanism": "mechanisms",
     "Model": "release.model",
     "Moments": "table.moments",
+    "Population": "planning",
     "Price": "selection",
     "PrivateSubsetClassifier": "predictors",
     "PrivateSubsetRegressor": "predictors",
@@ -76,6 +79,7 @@ _HOMES = {
     "fit": "fitting",
     "fit_released": "refitting",
     "mixing_steps": "research.chains",
+    "plan": "planning",
     "price": "selection",
     "price_fit": "fitting",
     "cost_of_privacy": "research.cost",
@@ -99,6 +103,7 @@ __all__ = [
     "BudgetExceeded",
     "DpsubsetError",
     "Estimate",
+    "Expectation",
     "FitRule",
     "Guarantee",
     "Ledger",
@@ -106,6 +111,7 @@ __all__ = [
     "Mechanism",
     "Model",
     "Moments",
+    "Population",
     "Price",
     "PrivateSubsetClassifier",
     "PrivateSubsetRegressor",
@@ -125,6 +131,7 @@ __all__ = [
     "fit_released",
     "ledger_cost",
     "mixing_steps",
+    "plan",
     "price",
     "price_fit",
     "private_mean",

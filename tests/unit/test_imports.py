@@ -163,6 +163,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     | MODEL
     | ENGINE
     | {"table.sources", "public.stated", "table.sealed", "public.plan", "mechanisms", "audit"},
+    # What to expect of releases from made-up tables: it knows mechanisms, and nothing of a table.
+    "planning": BASE | MODEL | ENGINE | SCALE | {"public.stated", "public.plan", "mechanisms"},
     "proofs": set(),
 }
 TOP = set(MAY_IMPORT)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ArgumentError
-from .shared import guarded, number
+from .shared import guarded, number, working
 
 if TYPE_CHECKING:
     from ..audit.cases import Recipe, Report
@@ -93,7 +93,7 @@ def audit_command(
         parts = len(chosen) + len(steps)
         reports: list[Report] = []
         left_out: dict[str, str] = {}
-        with _progress_bar() as progress:
+        with working("Auditing") as progress:
             for i, (one, recipe) in enumerate(chosen):
                 limit["progress"] = _part(progress, i, parts)
                 try:
@@ -176,17 +176,3 @@ def _part(
     progress: Callable[[float], None] | None, i: int, count: int
 ) -> Callable[[float], None] | None:
     return None if progress is None else lambda share: progress((i + share) / count)
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Callable[[float], None] | None]:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    with Progress(console=console, transient=True) as bar:
-        task = bar.add_task("Auditing", total=1.0)
-        yield lambda share: bar.update(task, completed=share)

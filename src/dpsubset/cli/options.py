@@ -34,6 +34,12 @@ Neighbours = Annotated[
         help="replace-one (the number of rows is public) or add-remove (private).",
     ),
 ]
+Intercept = Annotated[
+    bool,
+    typer.Option(
+        "--intercept/--no-intercept", help="Whether every model has one, beside the k variables."
+    ),
+]
 Out = Annotated[Path | None, typer.Option(help="Write the release here, as JSON.")]
 Statement = Annotated[
     Path | None,

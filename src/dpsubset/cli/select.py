@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from .options import (
     DryRun,
     File,
     Force,
+    Intercept,
     LedgerOption,
     NoLedgerOption,
     Out,
@@ -56,13 +57,7 @@ def select_command(
         ),
     ],
     asked: Asked,
-    intercept: Annotated[
-        bool,
-        typer.Option(
-            "--intercept/--no-intercept",
-            help="Whether every model has one, beside the k variables.",
-        ),
-    ] = True,
+    intercept: Intercept = True,
     out: Out = None,
     statement: Statement = None,
     about: AboutFile = None,
@@ -99,10 +94,13 @@ def select_command(
         from ..selection import event_of_select, price, select
 
         if dry_run:
+            from ..planning.outlook import outlook
+
             tell(
                 price(file, schema, **arguments),
                 book,
                 lambda: event_of_select(file, schema, **arguments),
+                outlook(file, schema, **arguments),
             )
             return
         with telling_of_compilation(quiet), progress_bar(quiet) as progress:
@@ -110,9 +108,14 @@ def select_command(
         files.publish(release, quiet)
 
 
-def tell(price: Price, ledger: Ledger | Literal[False], event: Callable[[], Event]) -> None:
-    """Print what something would cost, and whether there is room for it."""
-    typer.echo("\n".join(map(visible, str(price).splitlines())))
+def tell(
+    price: Price,
+    ledger: Ledger | Literal[False],
+    event: Callable[[], Event],
+    outlook: Iterable[str] = (),
+) -> None:
+    """Print what something would cost, whether there is room for it, and what to expect of it."""
+    typer.echo("\n".join(map(visible, [*str(price).splitlines(), *outlook])))
     show_room(ledger, event)
     typer.echo("Nothing was read but the header, and nothing is spent.")
 

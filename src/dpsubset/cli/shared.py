@@ -108,6 +108,21 @@ def show_room(ledger: Ledger | Literal[False], event: Callable[[], Event]) -> No
 
 
 @contextmanager
+def working(what: str) -> Iterator[Callable[[float], None] | None]:
+    """A bar on the terminal for what reads no table."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task(what, total=1.0)
+        yield lambda share: bar.update(task, completed=share)
+
+
+@contextmanager
 def guarded() -> Iterator[None]:
     """End with one line and an exit code.
 

@@ -68,7 +68,7 @@ def extent(experiment: Experiment, lines: Lines) -> str:
     results = Results.of(lines)
     done = len(trials) - len(results.missing(trials))
     minutes = sum(line.get("trial_seconds") or 0.0 for line in lines) / 60
-    spent = f"{minutes:.1f} processor minutes"
+    spent = f"{minutes:.1f} minutes of one process"
     if done == len(trials):
         return f"Full run, {done} trials, {spent}; a full run takes {experiment.full}."
     return (

@@ -49,7 +49,8 @@ def run(
     results = Results(path)
     results.keep(experiment.trials(False))
     trials = experiment.trials(quick)
-    missing = results.missing(trials)
+    # Repetitions last: a run that is interrupted has some of everything.
+    missing = sorted(results.missing(trials), key=lambda trial: trial.get("seed", 0))
     bar = Progress(
         TextColumn(experiment.name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
         console=console,

@@ -228,7 +228,7 @@ EXPERIMENT = Experiment(
         Claim("Ours: permute-and-flip, exponential, Mistakes, Top-R: nowhere is one below the next "
               "by more than noise.", order),
     ),
-    full="about 4 minutes on 2 cores",
+    full="about 2 minutes on 2 cores",
     size=(12.5, 6.4),
 )  # fmt: skip
 

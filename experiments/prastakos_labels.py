@@ -301,7 +301,7 @@ EXPERIMENT = Experiment(
         Claim("Ours: where signals are weak and correlations strong, the logistic loss does better "
               "than the hinge.", weak_signals),
     ),
-    full="about 25 minutes on 2 cores",
+    full="about 15 minutes on 2 cores",
     size=(13.5, 7.0),
 )  # fmt: skip
 

@@ -200,7 +200,7 @@ EXPERIMENT = Experiment(
               "Noisy sums cost more than objective perturbation once the support is right; they "
               "pay for intervals and R2, which the other fit does not give."),
     ),
-    full="about 3 minutes on 2 cores",
+    full="about 2 minutes on 2 cores",
     size=(10.0, 4.4),
 )  # fmt: skip
 

@@ -89,7 +89,7 @@ def draw(lines: Lines, figure: Figure) -> None:
     for panel in panels.flat:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=4,
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=5,
                   fontsize=9, frameon=False)  # fmt: skip
 
 
@@ -102,14 +102,17 @@ def _panel(panel: Axes, lines: Lines) -> None:
     for line in where(lines, what=LAW):
         panel.axhline(line["truth"], color="black", linestyle=":", linewidth=0.9,
                       label="the true support")  # fmt: skip
-        if line["ended"]:
-            blue = COLOURS["permute-and-flip"]
+        blue = COLOURS["permute-and-flip"]
+        if not line["ended"]:
+            panel.text(0.97, 0.05, "no exact draw in 60 s", fontsize=6.5, ha="right",
+                       transform=panel.transAxes)  # fmt: skip
+        elif line["draws"] == 1:
+            panel.axhline(line["mean"], color=blue, linewidth=1.1, linestyle="--",
+                          label="one exact draw")  # fmt: skip
+        else:
             panel.axhspan(line["low"], line["high"], color=blue, alpha=0.25, linewidth=0,
                           label="exact draws, 5 to 95 %")  # fmt: skip
             panel.axhline(line["mean"], color=blue, linewidth=1.1, label="exact draws, mean")
-        else:
-            panel.text(0.04, 0.9, "no exact draw in 60 s", fontsize=6.5, va="top",
-                       transform=panel.transAxes)  # fmt: skip
     if not lines:
         panel.text(0.5, 0.5, "not run", fontsize=7, ha="center", transform=panel.transAxes)
     panel.set_xscale("log")

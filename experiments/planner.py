@@ -229,9 +229,9 @@ EXPERIMENT = Experiment(
         "scale, drawn at random, each with epsilon where the answer is neither 0 nor 1. Across: "
         "the share of releases that were the truth, 20 draws (5 with a private scale) from each of "
         "100 tables made row by row (20 in a quick run), with two standard errors over tables. "
-        "Upwards: the plan, with its interval. A closed form's interval is not one of statistics: it is what gaps do that "
-        "are 5 % smaller or larger. Plans by simulation had 60 made-up tables each here, more or "
-        "fewer than there is time for by default."
+        "Upwards: the plan, with its interval. A closed form's interval is not one of statistics: "
+        "it is what gaps do that are 5 % smaller or larger. Plans by simulation had 60 made-up "
+        "tables each here, more or fewer than there is time for by default."
     ),
     trials=trials,
     measure=measure,
@@ -240,7 +240,7 @@ EXPERIMENT = Experiment(
         Claim("Plans agree with direct simulations within the stated intervals.", agree),
         Claim("At p = 1000 a plan takes less than 10 seconds.", quick_enough),
     ),
-    full="about 10 minutes on 2 cores",
+    full="about 3 minutes on 2 cores",
     size=(6.0, 5.6),
 )
 

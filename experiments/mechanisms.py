@@ -224,7 +224,7 @@ EXPERIMENT = Experiment(
               "where the reach is small.", sharp),
         Claim("Add-remove neighbours need about half the rows of replace-one in the mean.", half),
     ),
-    full="about 15 minutes on 2 cores",
+    full="about 10 minutes on 2 cores",
     size=(13.0, 4.4),
 )  # fmt: skip
 

@@ -49,6 +49,8 @@ WHOLE = {
     "all columns, noisy moments": dps.FitRule(share=Fraction(9, 10)),
     PERTURBED: dps.FitRule(share=Fraction(9, 10), mechanism="objective-perturbation"),
 }
+#: 312 columns, more than a fit takes.
+TOO_WIDE = ("ames",)
 DEFAULT = "permute-and-flip"
 #: What is released without noise, for comparison.
 CEILINGS = (("utility", DEFAULT), ("model", DEFAULT), ("model", PERTURBED))
@@ -62,13 +64,17 @@ def trials(quick: bool) -> list[Trial]:
         ways = [("utility", way) for way in (*MECHANISMS, *INSTEAD)]
         ways += [] if name in LABELLED else [("utility", way) for way in WITH_SCALE]
         ways += [("model", way) for way in (*MODELS, *WHOLE)]
+        ceilings = list(CEILINGS)
+        if name in TOO_WIDE:
+            ways = [(what, way) for what, way in ways if way not in WHOLE]
+            ceilings.remove(("model", PERTURBED))
         if quick and name in LABELLED:
             ways.remove(("utility", "papers"))  # the hinge on records: up to a minute
         found += [
             {"table": name, "what": what, "way": way, "epsilon": epsilon}
             for (what, way), epsilon in itertools.product(ways, epsilons)
         ]
-        found += [{"table": name, "what": what, "way": way, "epsilon": 0} for what, way in CEILINGS]
+        found += [{"table": name, "what": what, "way": way, "epsilon": 0} for what, way in ceilings]
     return found
 
 
@@ -148,7 +154,8 @@ def draw(lines: Lines, figure: Figure) -> None:
         for way in ways:
             at = [epsilon for epsilon in values(where(here, way=way), "epsilon") if epsilon]
             panel.plot(at, [mean(here, "value", way=way, epsilon=e) for e in at], marker="o",
-                       markersize=3.5, label=way, **STYLES[way])  # fmt: skip
+                       markersize=3.5, label=way, zorder=3 if way == DEFAULT else 2,
+                       **STYLES[way])  # fmt: skip
         for way, dash in ((DEFAULT, ":"), (PERTURBED, "-.")):
             if (what, way) in CEILINGS:
                 ceiling = mean(here, "value", way=way, epsilon=0)
@@ -252,9 +259,9 @@ EXPERIMENT = Experiment(
         "squares, everything in epsilon; one that is worse than the mean counts 0. More than 1 is "
         "possible: models of all columns have more to explain by, and on cps91 the missing cells "
         "of `union` tell who does not work, which the judge, who puts them at the mean, cannot "
-        "use. Black lines have no noise. The peers' ridges were tuned on these tables, and so were "
-        "our defaults. Who wants predictions alone should not select: objective perturbation on "
-        "all columns explains more."
+        "use. Black lines have no noise. `ames` has too many columns for a model of all. The "
+        "peers' ridges were tuned on these tables, and so were our defaults. Who wants predictions "
+        "alone should not select: objective perturbation on all columns explains more."
     ),
     trials=trials,
     measure=measure,
@@ -269,7 +276,7 @@ EXPERIMENT = Experiment(
         Claim("For predictions alone a private model of all columns is better than one of three "
               "selected.", whole),
     ),
-    full="about an hour on 2 cores",
+    full="about 30 minutes on 2 cores",
     size=(12.0, 8.0),
 )  # fmt: skip
 

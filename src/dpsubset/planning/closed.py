@@ -33,6 +33,9 @@ Floats = NDArray[np.float64]
 TERMS = 24
 _AT_ONCE, _ENOUGH = 3, 2e-4
 
+#: What gaps may be off by, in either direction: what a formula of gaps leaves out.
+GAP_ERROR = 0.05
+
 #: What float64 can hold, and the logarithm of that.
 _TINY, _HUGE = 1e-300, 700.0
 

@@ -2,7 +2,7 @@
 
 The closed form is exact for given gaps, and gaps are drawn from their normal limits. What it leaves
 out are correlations that columns have by chance, and what is not normal in few rows. Its interval
-is what is found if all gaps are `_GAP_ERROR` smaller or larger, with room for the error of the
+is what is found if all gaps are `GAP_ERROR` smaller or larger, with room for the error of the
 average and for the rest; tests compare it with simulations.
 """
 
@@ -15,7 +15,7 @@ from ..arguments import choice
 from ..errors import ArgumentError
 from ..mechanisms.permute_and_flip import PermuteAndFlip
 from ..public.plan import Plan
-from .closed import Floats, drawn
+from .closed import GAP_ERROR, Floats, drawn
 from .expectation import Estimate, Expectation, widened
 from .gains import made_up_gains
 from .question import Question
@@ -25,7 +25,6 @@ Method = Literal["auto", "closed", "simulated"]
 
 #: Tables that gaps are drawn for.
 TABLES = 384
-_GAP_ERROR = 0.05
 
 #: Numbers that are held at once: tables times columns.
 _MOST_CELLS = 2**23
@@ -85,7 +84,7 @@ def closed(question: Question, planned: Plan, n: int) -> Estimate:
     error = 2 * float(shares.std()) / math.sqrt(tables)
     low, high = (
         float(drawn((1 + change) * true, other, curve, flips).mean())
-        for change in (-_GAP_ERROR, _GAP_ERROR)
+        for change in (-GAP_ERROR, GAP_ERROR)
     )
     return Estimate(mean, widened(mean, (low, high), error), tables, 0, gap)
 

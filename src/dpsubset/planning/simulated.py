@@ -78,10 +78,13 @@ def simulated(
     start = time.perf_counter()
     swapped = Swapped.of(question, planned, n, epsilon)
     count, shares, first = effort.tables or _MOST, list[float](), 0.0
+    below, above = 0.0, 0.0
     while len(shares) < count:
         rng = np.random.default_rng(seeds.spawn(1)[0])
         if swapped is not None:
-            shares.append(swapped.share(n, rng, bits))
+            likely, low, high = swapped.shares(n, rng, bits)
+            shares.append(likely)
+            below, above = below + likely - low, above + high - likely
         else:
             left = start + effort.seconds - time.perf_counter()
             # Whoever asks for a number of tables waits for them.
@@ -96,7 +99,8 @@ def simulated(
             progress(len(shares) / count)
     mean, interval = _interval(np.array(shares))
     if swapped is not None:
-        interval = widened(mean, interval)
+        lowest, highest = interval[0] - below / len(shares), interval[1] + above / len(shares)
+        interval = widened(mean, (max(0.0, lowest), min(1.0, highest)))
     return Estimate(mean, interval, len(shares), 0 if swapped else DRAWS, simulated=True)
 
 

@@ -17,7 +17,7 @@ from ..losses import scorer
 from ..mechanisms.permute_and_flip import PermuteAndFlip
 from ..privacy.random import Randomness
 from ..public.plan import Plan
-from .closed import drawn_by_swaps
+from .closed import GAP_ERROR, drawn_by_swaps
 from .population import Population
 from .question import Question
 from .tables import made_up, near_columns
@@ -58,8 +58,14 @@ class Swapped:
         far = population.p - near
         return cls(stands_for, small, question.eta(planned), near, far)
 
-    def share(self, n: int, rng: np.random.Generator, bits: Randomness) -> float:
-        """The probability that T is drawn from a table."""
+    def shares(
+        self, n: int, rng: np.random.Generator, bits: Randomness
+    ) -> tuple[float, float, float]:
+        """The probability that T is drawn from a table, and with smaller and larger gaps.
+
+        Two swaps cost more or less than one and the other where columns are correlated: gaps that
+        are off by `GAP_ERROR` stand for that.
+        """
         digest = made_up(self.planned, self.population, n, rng, bits)
         setting, truth = self.planned.setting, self.population.truth
         others = [v for v in range(self.population.p) if v not in truth]
@@ -70,4 +76,8 @@ class Swapped:
         odds = float(self.eta * setting.sensitivity.unit) * (scores[0] - scores[1:])
         counts = np.array([1.0 if v < self.near else self.far / _FAR for v in others])
         flips = isinstance(self.planned.mechanism, PermuteAndFlip)
-        return drawn_by_swaps(odds.reshape(len(truth), -1), counts, flips)
+        likely, low, high = (
+            drawn_by_swaps((1 + change) * odds.reshape(len(truth), -1), counts, flips)
+            for change in (0.0, -GAP_ERROR, GAP_ERROR)
+        )
+        return likely, low, high

@@ -1,4 +1,4 @@
-"""What enumeration would cost: the end of Section 3 of Behdin, Prastakos and Mazumder 2023."""
+"""What enumeration would cost: the end of Section 3 of Behdin, Prastakos and Mazumder 2024."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def cheaper(lines: Lines) -> Verdict:
 EXPERIMENT = Experiment(
     name="behdin_enumeration",
     title="What listing all supports would cost",
-    source="Behdin, Prastakos and Mazumder 2023, end of Section 3",
+    source="Behdin, Prastakos and Mazumder 2024, end of Section 3",
     published=(
         "For p = 250 and s = 7 there are about 10^13 supports. At a microsecond and 16 bits each, "
         "the exponential mechanism by enumeration would take 128 days and 22 terabytes."

@@ -160,7 +160,7 @@ EXPERIMENT = Experiment(
     ),
     caption=(
         "Their three settings, with b = 1, r = 1.1, no ridge, no intercept and the declared scale, "
-        "and their sensitivity (Lemma 2) beside the sharp one, which is 15 to 19 % smaller here. Full "
+        "and their sensitivity (Lemma 2) beside the sharp one, which is 15 to 19 % smaller. Full "
         "lines p = 100, dashes p = 250. Ten tables for each point and 200 draws from each, so the "
         "figure has less noise than one draw a table would give. They do not print their grid of "
         "n; ours is where the curves rise. The signal-to-noise ratio is that of the population, "

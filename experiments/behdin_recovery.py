@@ -203,7 +203,7 @@ EXPERIMENT = Experiment(
         Claim("A larger p makes recovery harder.", larger_p),
         Claim("The effect of p is larger when s is larger, in rows.", larger_s),
         Claim(
-            "The same in factors of n.",
+            "The effect of p is larger when s is larger, as a factor of n.",
             larger_s_in_factors,
             "The rows that are needed go with the logarithm of C(p, s), which grows 1.26-fold from "
             "p = 100 to 250 at s = 5, and 1.28-fold at s = 7: as factors these cannot be told "

@@ -212,7 +212,7 @@ EXPERIMENT = Experiment(
         Claim("Clipping at private 2.5 % and 97.5 % quantiles is comparable to known levels, in "
               "low dimension at n = 20,000: at most twice the error.", driven_low),
         Claim(
-            "The same in all four problems, at the largest n of each.",
+            "Clipping there is comparable in all four problems, at the largest n of each.",
             driven,
             reason=(
                 "A fifth of epsilon finds a quantile to within some 130 records: 40, two times two "

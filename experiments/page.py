@@ -33,7 +33,8 @@ INTRODUCTION = (
     "published in words and what came out here. Claims are checked by code against the files of "
     "results; those that do not hold are listed with the reason. Nothing here was released from "
     "anybody's data: tables are made up, or public. `make experiments` runs quick versions of all "
-    "of it and renews this page; `python -m experiments.NAME` runs one in full."
+    "of it and renews this page; `python -m experiments.NAME` runs one in full. Captions tell of "
+    "the full runs; below each table is how much of it has been run."
 )
 
 
@@ -214,10 +215,13 @@ figure { margin: 1rem 0; }
 img { max-width: 100%; height: auto; display: block; }
 figcaption { margin-top: .6rem; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem; margin: 1rem 0; }
+th { white-space: nowrap; }
 th, td { text-align: left; vertical-align: top; padding: .35rem .6rem;
-  border-bottom: 1px solid var(--line); overflow-wrap: anywhere; }
+  border-bottom: 1px solid var(--line); overflow-wrap: break-word; }
+td.yes, td.no { white-space: nowrap; overflow-wrap: normal; }
+td:first-child { width: 34%; }
 td.yes { color: #1a7f37; } td.no { color: #cf4a22; font-weight: bold; }
 small, .source, .run { color: var(--soft); }
 code { font-size: .92em; overflow-wrap: anywhere; }
-nav ol { padding-left: 1.4rem; }
+nav ol { padding-left: 2rem; }
 """

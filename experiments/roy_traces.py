@@ -231,7 +231,7 @@ EXPERIMENT = Experiment(
     claims=(
         Claim("Strong signal, K = 2, epsilon of at least 3: all chains find a good model.", two),
         Claim(
-            "So they do for larger K.",
+            "Strong signal, K above 2, epsilon of at least 3: all chains find a good model.",
             larger,
             reason=(
                 "Not at epsilon 3. The chains are where they should be: exact draws explain as "

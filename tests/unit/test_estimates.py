@@ -198,7 +198,7 @@ def contrary(d: int, k: int) -> list[tuple[list[int], list[int]]]:
     return [(top, moved), (far, lower), ([-v for v in far], [-v for v in lower])]
 
 
-@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("k", [1, pytest.param(2, marks=pytest.mark.statistical)])
 def test_no_neighbours_contradict_peeling(k: int) -> None:
     peel = Peel.of(EPSILON, Fraction(0), k)
     pairs = [*neighbours_of("replace-one", 3, 1), *contrary(6, k)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from ..privacy.guarantee import Guarantee
@@ -34,10 +35,13 @@ def warnings(g: Guarantee) -> list[str]:
 
 def versions() -> dict[str, str]:
     """Of what a release was made with."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            found[package] = "not installed as a package"
-    return found
+    return {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}}
+
+
+@cache
+def _version(package: str) -> str:
+    """Looked up once: it takes longer than a small selection."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed as a package"

@@ -188,7 +188,7 @@ EXPERIMENT = Experiment(
         "lines p = 100, dashes p = 250. Ten tables for each point and 200 draws from each, so the "
         "figure has less noise than one draw a table would give. They do not print their grid of "
         "n; ours is where the curves rise. The signal-to-noise ratio is that of the population, "
-        "theirs that of the sample. Exact draws over all C(p, s) supports need a third to a half "
+        "theirs that of the sample. Exact draws over all C(p, s) supports need a fifth to a third "
         "of the rows. *Our defaults* know no scale of y: bounds ten times its deviation, an "
         "intercept, and a tenth of epsilon for a private scale. Below epsilon n = 2,000 they go by "
         "the side of the median, above by two quantiles, which so wide bounds make unsure at "

@@ -200,8 +200,8 @@ EXPERIMENT = Experiment(
     source="Prastakos, Behdin and Mazumder 2025, the choices of their method",
     published=(
         "Their method has a length of the list R, bounds at which rows are clipped, a ridge lambda "
-        "and a radius r, and they ask what each does to recovery. A longer list comes nearer to "
-        "the exponential mechanism."
+        "and a radius r; the slides do not show what each does to recovery. The earlier paper says "
+        "that a longer list explores more, at the price of time."
     ),
     caption=(
         "p = 100, s = 5, a signal-to-noise ratio of 5, rho = 0.1, epsilon = 1, the published "

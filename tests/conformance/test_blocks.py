@@ -24,7 +24,8 @@ from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.search import block_envelope
 from dpsubset.search.block_envelope import BlockEnvelope
 from dpsubset.search.bounds.base import Bounded
-from dpsubset.search.bounds.blocks import CLASSES, Blocked, Blocks
+from dpsubset.search.bounds.blocked import CLASSES, Blocked
+from dpsubset.search.bounds.blocks import Blocks
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.engine import Engine
 from dpsubset.search.envelope import Scale

@@ -14,7 +14,7 @@ import numpy as np
 from ..kernels.arrays import Array
 from ..privacy.random import Randomness
 from . import envelope_kernels
-from .bounds.blocks import CLASSES, Blocked
+from .bounds.blocked import CLASSES, Blocked
 from .bounds.kernels import FREE
 from .envelope import WEIGHT_BITS, Scale, Subsets, Support
 from .region import Region
@@ -29,15 +29,15 @@ class BlockEnvelope:
     def __init__(self, bound: Blocked, region: Region, scale: Scale) -> None:
         m = self._m = max(region.picks)
         self._members = [int(j) for j in region.members]
-        # Weights are relative to the m-th largest, as those of a pool, or the largest of the rest.
-        alone = np.array([lifted(bound, c, 1) for c in range(len(bound.columns))])[bound.free]
-        middle = float(np.sort(alone)[-min(m, len(alone))]) if len(alone) else 0.0
+        # Weights are relative to the last of m good picks from different blocks, or to the largest
+        # of the rest: what is far below is rounded up to 1, and must be small beside good supports.
+        inside = [c for c in range(len(bound.columns)) if bound.free[c].any()]
+        best = sorted(
+            (float(lifted(bound, c, 1)[bound.free[c]].max()) for c in inside), reverse=True
+        )
+        middle = best[min(m, len(best)) - 1] if best else 0.0
         middle = max(middle, float(bound.rest_gains.max(initial=0.0)))
-        self._blocks = [
-            _Block(bound, c, middle, m, scale)
-            for c in range(len(bound.columns))
-            if bound.free[c].any()
-        ]
+        self._blocks = [_Block(bound, c, middle, m, scale) for c in inside]
         self._rest = np.zeros(len(bound.rest), dtype=np.int64)
         together = int(
             envelope_kernels.integer_weights(

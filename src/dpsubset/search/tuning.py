@@ -66,7 +66,7 @@ class Tuning:
     #: them it starts anew with blocks, where that makes its masses so many times smaller.
     blocks_after: int = 30
     blocks_least: int = 8
-    blocks_worth: int = 8
+    blocks_worth: int = 3
     #: Bits of the masses when a race starts; None for so many that their rounding does not show.
     first_bits: int | None = None
 

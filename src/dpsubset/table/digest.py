@@ -152,7 +152,14 @@ class Digest:
             self.slot[:] = -1
             used = 0
             missing = sorted({int(j) for j in features})
-        fresh = _products(self.records, missing)
+        if 2 * len(missing) < self.p:
+            fresh = _products(self.records, missing)
+        else:
+            # What is at hand has the other columns' part of it, and the rest is symmetric.
+            fresh = np.empty((len(missing), self.p), dtype=np.int64)
+            near = np.flatnonzero(self.slot >= 0)
+            fresh[:, near] = self.columns[self.slot[near]][:, missing].T
+            fresh[:, missing] = _square(self.records, missing)
         if used + len(missing) > len(self.columns):
             # Doubling: what is copied stays in proportion to what is there.
             grown = np.empty((max(2 * used, used + len(missing)), self.p), dtype=np.int64)
@@ -198,6 +205,16 @@ def _products(records: NDArray[np.int16], features: Sequence[int]) -> Ints:
             left = work[: len(block), : block.shape[1]]
             np.copyto(left, block)
             found[:, start : start + len(block)] += (left @ right).T.astype(np.int64)
+    return found
+
+
+def _square(records: NDArray[np.int16], features: Sequence[int]) -> Ints:
+    """X'X on these features, likewise exact: BLAS forms half of a product with itself."""
+    n = records.shape[1]
+    found = np.zeros((len(features), len(features)), dtype=np.int64)
+    for first in range(0, n, _BLOCK[1]):
+        part = records[features, first : first + _BLOCK[1]].astype(np.float64)
+        found += (part @ part.T).astype(np.int64)
     return found
 
 

@@ -24,7 +24,7 @@ from ...public.problem import Problem
 from ..region import Region
 from ..tuning import Tuning
 from . import kernels
-from .blocks import Blocked
+from .blocked import Blocked
 from .kernels import CARRIED, CARRIED_ERROR, MU, NU, U_ERROR
 
 _EVERYWHERE = np.empty(0, dtype=np.bool_)

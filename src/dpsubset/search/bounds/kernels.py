@@ -269,6 +269,23 @@ def survey(region: Picks, eta: float, work: Work) -> tuple[int, float]:
 
 
 @kernel
+def chances(
+    status: NDArray[np.int8], cells: NDArray[np.int8], members: Ints, picks: Ints, starts: Ints,
+    g: Array, eta: float,
+) -> Array:  # fmt: skip
+    """The inclusion probabilities of choices with these gains."""
+    work = workspace(Picks(status, cells, members, picks, starts))
+    found = 0
+    for pool in range(POOLS):
+        m = picks[pool]
+        if m:
+            count = largest(g, status, pool, 3 * m + 8, work.top[found:])
+            inclusion(g, status, pool, eta, m, work.top[found : found + count], work.pi)
+            found += count
+    return work.pi
+
+
+@kernel
 def _settled(
     constraint: Constraint, c: Array, u: Array, d: Array, mu: float, work: Work
 ) -> tuple[float, float]:

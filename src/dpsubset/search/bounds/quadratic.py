@@ -19,8 +19,9 @@ from ..tuning import Tuning
 from . import ascent, kernels
 from . import diagonal_kernels as diagonals
 from .base import Bounded, Bounder
-from .blas import smallest_eigenvalue
-from .blocks import Blocked, Blocks
+from .blas import one_thread, smallest_eigenvalue
+from .blocked import Blocked
+from .blocks import Blocks
 from .kernels import CARRIED, CARRIED_ERROR, DRIFT, MU, NU, U_ERROR
 
 _SCALE = float(STEPS) ** 2
@@ -36,6 +37,9 @@ _NEIGHBOURS = 8
 _FIRST_SWEEPS = (0.1, 0.2, 0.3, 0.5)
 _NEXT_SWEEPS = (0.15, 0.4)
 
+
+#: What a column of no block may gain by that, in the exponent; for the ball, in parts of its own.
+_COLD = 0.5
 
 #: How often the softening of gains is halved, at most, before a region is split.
 _SOFTENINGS = 24
@@ -53,7 +57,7 @@ class QuadraticBounder(Bounder):
         super().__init__(problem, scorer, tuning, c=c, yy=yy, largest=largest, eta=eta)
         self._digest, self._scale = digest, scale
         #: Whether there are few enough columns, all at hand, to look for better diagonals at all.
-        self._diagonals = digest.whole and problem.columns <= tuning.large
+        self._diagonals = digest.whole and problem.columns <= tuning.whole
         #: How many regions in a row had no use for a diagonal of their own supports.
         self._unfocused = 0
         self._cap = np.inf if self.constraint.is_joint() else self.constraint.radius
@@ -151,7 +155,7 @@ class QuadraticBounder(Bounder):
         p = self.problem.columns
         if self._crowds is None:
             self._crowds = self._find_crowds()
-        if not self.constraint.is_joint() or p > self._digest.n:
+        if not self.constraint.is_joint() or p > min(self._digest.n, self.tuning.large):
             return
         block = self._digest.product_rows() / self._scale
         nudge = _nudge(block, self.problem.ridge)
@@ -274,6 +278,7 @@ class QuadraticBounder(Bounder):
         self._most = self.tuning.movers
         if not self._digest.whole and self.problem.columns <= self.tuning.whole:
             self._digest.fetch(range(self.problem.columns))
+            self._diagonals = bool((self._digest.slot >= 0).all())
 
 
 class LeastSquaresBounder(QuadraticBounder):
@@ -298,47 +303,57 @@ class LeastSquaresBounder(QuadraticBounder):
 
     def block(self, bound: Bounded, parent: Bounded | None = None) -> None:
         """Give a bound its ``blocks``, if there are any: its parent's, if it has one."""
-        region, problem = bound.region, self.problem
-        if bound.fixed is not None or region.picks[1]:
-            return
-        blocks, starts = None, [bound.b]
-        if parent is None:
-            blocks = self._find_blocks(bound)
-        elif parent.blocks is not None:
-            blocks = parent.blocks.blocks
-            starts.append(parent.blocks.b)
-        mu, nu = float(bound.point[MU]), float(bound.point[NU])
-        if blocks is None or (self.constraint.is_joint() and not mu > 0.0):
-            return
-        cells = self._cells(region)
-        if (cells[np.concatenate(blocks.columns)] == kernels.OUT).all():
+        if bound.fixed is not None or bound.region.picks[1]:
             return
         # What overflows is of no use, and a warning would tell of the data.
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), one_thread():
+            blocks, starts = None, [bound.b]
+            if parent is None:
+                blocks = self._find_blocks(bound)
+            elif parent.blocks is not None:
+                blocks = parent.blocks.blocks
+                starts.append(parent.blocks.b)
+            if blocks is None or not self._has_use(blocks, bound):
+                return
+            mu, nu = float(bound.point[MU]), float(bound.point[NU])
             tried = []
             for start in starts:
-                made = Blocked(blocks, cells, self.constraint, self.c, start, mu, nu)
-                made.ascend(self.eta, region.picks[0])
+                made = Blocked(blocks, self._cells(bound.region), self.constraint, self.c, start,
+                               mu, nu)  # fmt: skip
+                made.ascend(self.eta, bound.region.picks[0])
                 tried.append(made)
             made = min(tried, key=lambda made: made.phi)
-            penalty = self._scorer.penalty * self._scorer.unit_float * region.size
-            made.certify(self.yy, penalty, 2 * self._largest, problem.most_columns,
-                         self._scorer.unit_float)  # fmt: skip
+            unit = self._scorer.unit_float
+            made.certify(self.yy, self._scorer.penalty * unit * bound.region.size,
+                         2 * self._largest, self.problem.most_columns, unit)  # fmt: skip
         bound.blocks = made
 
+    def _has_use(self, blocks: Blocks, bound: Bounded) -> bool:
+        """Whether a region has columns in blocks, and a multiplier that makes up for cold ones."""
+        if self.constraint.is_joint() and not blocks.softest() + float(bound.point[MU]) > 0.0:
+            return False
+        return bool(
+            (self._cells(bound.region)[np.concatenate(blocks.columns)] != kernels.OUT).any()
+        )
+
     def _find_blocks(self, bound: Bounded) -> Blocks | None:
-        """Columns that are alike among those that the bound finds worth picking."""
+        """Columns that are alike among those that are likely to be picked."""
         problem, digest = self.problem, self._digest
-        if problem.columns > self.tuning.large or problem.layout.grouped:
+        if problem.columns > self.tuning.whole or problem.layout.grouped:
             return None
         if self.constraint.is_softened() or (digest.slot < 0).any():
             return None
-        g = self.gains(bound)
-        hot = np.argsort(np.where(bound.region.status >= kernels.FREE, -g, np.inf), kind="stable")
+        apart, chances = self._members(bound.region), np.zeros(problem.columns)
+        chances[: problem.p] = kernels.chances(*self._picks(bound.region), self.gains(bound),
+                                               self.eta)  # fmt: skip
+        chances[apart] = 1.0
+        # As little as this hardly shows where a column of no block is picked.
+        if self.constraint.is_joint():
+            cold = _COLD * float(bound.point[MU])
+        else:
+            cold = _COLD / (self.eta * self._cap**2)
         gram = digest.product_rows() / self._scale
-        apart = self._members(bound.region)
-        with np.errstate(all="ignore"):
-            return Blocks.find(gram, problem.ridge, hot, apart, self.tuning.blocks_least)
+        return Blocks.find(gram, problem.ridge, chances, apart, cold, self.tuning.blocks_least)
 
 
 def _nudge(digest: Array, ridge: float) -> float:

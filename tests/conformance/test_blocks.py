@@ -23,6 +23,7 @@ from dpsubset.mechanisms import PLAIN, Setting
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.search import block_envelope
 from dpsubset.search.block_envelope import BlockEnvelope
+from dpsubset.search.bounds import blocks as blocks_module
 from dpsubset.search.bounds.base import Bounded
 from dpsubset.search.bounds.blocked import CLASSES, Blocked
 from dpsubset.search.bounds.blocks import Blocks
@@ -145,6 +146,38 @@ def test_matrices_that_are_too_large_are_noticed(monkeypatch: pytest.MonkeyPatch
         return found
 
     monkeypatch.setattr(Blocks, "find", classmethod(larger))
+    assert above() > 0
+
+
+def test_other_columns_without_what_they_gave_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their diagonal is negative, to leave more for the blocks: as if it were the ridge alone."""
+    monkeypatch.setattr(blocks_module, "_COVERED", 0.5)  # or all columns have their block
+    find = Blocks.find.__func__  # type: ignore[attr-defined]
+
+    def forgetful(cls: Any, gram: Any, ridge: float, *rest: Any) -> Blocks | None:
+        found: Blocks | None = find(cls, gram, ridge, *rest)
+        if found is not None:
+            assert found.beside < ridge
+            found.beside = ridge
+        return found
+
+    assert above(4) == 0
+    monkeypatch.setattr(Blocks, "find", classmethod(forgetful))
+    assert above(4) > 0
+
+
+def test_an_even_part_that_is_too_large_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """N and d together above M."""
+    find = Blocks.find.__func__  # type: ignore[attr-defined]
+
+    def stiffer(cls: Any, *given: Any) -> Blocks | None:
+        found: Blocks | None = find(cls, *given)
+        if found is not None:
+            found.evens = [even + 0.5 * matrix[0, 0] for even, matrix in
+                           zip(found.evens, found.matrices, strict=True)]  # fmt: skip
+        return found
+
+    monkeypatch.setattr(Blocks, "find", classmethod(stiffer))
     assert above() > 0
 
 

@@ -116,6 +116,23 @@ def test_frequencies_among_half_a_million_supports(name: str, lazy: bool) -> Non
 # -- columns on demand ------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("room", [4, 12, 100])
+def test_columns_on_demand_are_those_of_the_product(room: int) -> None:
+    """Whichever are asked for, few or most, once or again, with room for all or not."""
+    rng = np.random.default_rng(room)
+    for _ in range(40):
+        cells = rng.integers(-(2**15) + 1, 2**15, (13, 50)).astype(np.int16)
+        whole = cells[:-1].astype(np.int64) @ cells[:-1].T.astype(np.int64)
+        digest = Digest.of_cells(cells, "test")
+        digest.cache_bytes = room * digest.p * 8
+        for _ in range(5):
+            wanted = rng.choice(12, int(rng.integers(1, 13)), replace=False)
+            digest.fetch(wanted.tolist())
+            at_hand = np.flatnonzero(digest.slot >= 0)
+            assert set(wanted) <= set(at_hand)
+            np.testing.assert_array_equal(digest.product_rows(at_hand), whole[at_hand])
+
+
 @pytest.mark.parametrize(("p", "on_demand"), [(1000, False), (1600, True)])
 def test_many_columns_are_had_on_demand(p: int, on_demand: bool) -> None:
     x, y = np.ones((3, p)), np.ones(3)

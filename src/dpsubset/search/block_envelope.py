@@ -1,4 +1,4 @@
-"""Masses over a region by its block bound: see `bounds.blocks`, and `envelope` for what masses are.
+"""Masses over a region by its block bound: see `bounds.blocked`, and `envelope` for masses.
 
 In a block, q picks have the product of their weights of class q as their mass, where what the class
 adds as a constant is spread evenly over the picks. Sums over m picks are products of polynomials,
@@ -32,10 +32,10 @@ class BlockEnvelope:
         # Weights are relative to the last of m good picks from different blocks, or to the largest
         # of the rest: what is far below is rounded up to 1, and must be small beside good supports.
         inside = [c for c in range(len(bound.columns)) if bound.free[c].any()]
-        best = sorted(
+        alone = sorted(
             (float(lifted(bound, c, 1)[bound.free[c]].max()) for c in inside), reverse=True
         )
-        middle = best[min(m, len(best)) - 1] if best else 0.0
+        middle = alone[min(m, len(alone)) - 1] if alone else 0.0
         middle = max(middle, float(bound.rest_gains.max(initial=0.0)))
         self._blocks = [_Block(bound, c, middle, m, scale) for c in inside]
         self._rest = np.zeros(len(bound.rest), dtype=np.int64)

@@ -152,13 +152,13 @@ class Digest:
             self.slot[:] = -1
             used = 0
             missing = sorted({int(j) for j in features})
-        if 2 * len(missing) < self.p:
+        near = np.flatnonzero(self.slot >= 0)
+        if len(near) + len(missing) < self.p:
             fresh = _products(self.records, missing)
         else:
-            # What is at hand has the other columns' part of it, and the rest is symmetric.
+            # All columns then: what is at hand has its part of the others, the rest is symmetric.
             fresh = np.empty((len(missing), self.p), dtype=np.int64)
-            near = np.flatnonzero(self.slot >= 0)
-            fresh[:, near] = self.columns[self.slot[near]][:, missing].T
+            fresh[:, near] = self.columns[np.ix_(self.slot[near], np.array(missing))].T
             fresh[:, missing] = _square(self.records, missing)
         if used + len(missing) > len(self.columns):
             # Doubling: what is copied stays in proportion to what is there.

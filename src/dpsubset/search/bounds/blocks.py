@@ -10,14 +10,15 @@ near the matrix that maximises
     the sum over the blocks of <M_c, diag(weights)>,   weights the chances of being picked,
 
 as long as H - M is positive semidefinite: the centre of a barrier for that, which block after block
-comes to in closed form. Columns of no block are hardly ever picked. Theirs is a *negative* diagonal,
--cold. It makes each of them look better than it is, by as much as cold costs at the largest
-coefficient, and it leaves more of H for the blocks: what a block shares with a cold column, and what
-it could only lose to so many of them together, need not be kept for these.
+comes to in closed form. Columns of no block are hardly ever picked. Theirs is a negative diagonal,
+-cold: it makes each of them look better than it is, by as much as cold costs at the largest
+coefficient, and it leaves more of H for the blocks. What a block shares with cold columns, and what
+it could only lose to very many of them together, need not be kept for these.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -143,7 +144,7 @@ def _taken(gram: Array, columns: list[Ints], chances: Array, cold: float) -> lis
     size = np.maximum(diagonal, 1e-3 * diagonal.max()) / np.maximum(chances[every], _LEAST_CHANCE)
     size *= float(chances[every].sum()) / len(every)
     ends = np.cumsum([0, *map(len, columns)])
-    parts = [slice(*ends) for ends in zip(ends, ends[1:], strict=False)]
+    parts = [slice(*ends) for ends in itertools.pairwise(ends)]
     matrices = [np.zeros((len(block), len(block))) for block in columns]
     for barrier in np.geomspace(_FIRST_BARRIER, _LAST_BARRIER, _SWEEPS):
         for matrix, at in zip(matrices, parts, strict=True):

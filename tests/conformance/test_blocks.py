@@ -298,6 +298,17 @@ def test_regions_without_a_column_of_a_block_have_no_block_bound() -> None:
     assert child.blocks is None
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("eta", [5e-324, 1e-300, 1e300])
+def test_no_weight_of_the_scores_raises(eta: float) -> None:
+    """Not even one that times the square of the radius is 0."""
+    recipe = Collinear("near 0.1", "box", "tight", 0.0, "plain", 1)
+    walk = Walk(recipe, np.random.default_rng(0), eta, lazy=False, tuning=BLOCKS)
+    root = walk.bounder.root(Region.whole(recipe.problem))
+    walk.bounder.block(root)
+    assert root.blocks is None or excess(root, walk.scorer) <= 0
+
+
 def test_a_race_whose_root_is_too_loose_for_masses_keeps_its_leaves() -> None:
     """An epsilon beyond all use: masses of the whole problem would have more bits than memory."""
     recipe = near(3)

@@ -95,7 +95,9 @@ class Blocked:
             self.columns[i, : len(block)] = block
             self._used[i, : len(block)] = True
             self._n[i, : len(block), : len(block)] = bent
-            own[i, 0, : len(block)], even[i] = diagonal, softer
+            # Places that are not used have a d that others have: with 0 a gain might divide by it.
+            own[i], even[i] = softer, softer
+            own[i, 0, : len(block)] = diagonal
         status = cells[self.columns]
         self.free = self._used & (status == kernels.FREE)
         self._forced = self._used & (status == kernels.IN)
@@ -145,7 +147,7 @@ class Blocked:
         carried = float(self.b @ u) + extra(self._constraint, self._mu, self._nu)
         self.gains, self.consts, _ = self._gains(self._c - u, self._a)
         self.rest_gains, _ = self._alone_gains(self._c - u)
-        highest = max(float(self.gains.max()), float(self.rest_gains.max(initial=0.0)))
+        highest = float(np.maximum(self.gains.max(), self.rest_gains.max(initial=0.0)))
         self.swing = k * highest + float(np.abs(self.consts).max(axis=1).sum())
         self.base = yy + penalty - carried - float(self.consts[:, 0].sum())
         self.base -= self._margin(2 * yy + penalty + abs(carried), highest, size, k, unit)

@@ -351,7 +351,7 @@ class LeastSquaresBounder(QuadraticBounder):
         if self.constraint.is_joint():
             cold = _COLD * float(bound.point[MU])
         else:
-            cold = _COLD / (self.eta * self._cap**2)
+            cold = _COLD / max(self.eta * self._cap**2, 1e-300)
         gram = digest.product_rows() / self._scale
         return Blocks.find(gram, problem.ridge, chances, apart, cold, self.tuning.blocks_least)
 

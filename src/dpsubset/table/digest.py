@@ -152,7 +152,8 @@ class Digest:
             self.slot[:] = -1
             used = 0
             missing = sorted({int(j) for j in features})
-        if 2 * len(missing) < self.p:
+        together = np.count_nonzero(self.slot >= 0) + len(missing)
+        if 2 * len(missing) < self.p or together < self.p:
             fresh = _products(self.records, missing)
         else:
             # What is at hand has the other columns' part of it, and the rest is symmetric.

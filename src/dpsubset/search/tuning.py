@@ -45,6 +45,10 @@ class Tuning:
     wide_after_many: int = 40
     whole: int = 3000
 
+    #: A leaf of the ball with at most this many supports has each of them bounded by itself, which
+    #: takes milliseconds, where it would be split.
+    solvable: int = 1_000_000
+
     #: Up to this many features every region gets a diagonal of its own (ball, l1).
     small: int = 100
     #: Up to this many an eigenvalue of the whole Gram matrix is worth its time (ball, l1), and a

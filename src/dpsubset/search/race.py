@@ -150,7 +150,8 @@ class Race:
 
     def _solve(self, leaf: Bounded) -> bool:
         """Give a leaf masses by each of its supports; False if that does not make them smaller."""
-        if leaf.solved is not None:
+        most = self._engine.tuning.solvable_a_split * self._engine.splits
+        if leaf.solved is not None or leaf.region.count() > most:
             return False
         leaf.solved = self._engine.bounder.solve(leaf)
         if leaf.solved is None:

@@ -194,6 +194,8 @@ class Engine:
         bound = self.bounder.child(parent, region)
         if parent.blocks is not None:
             self.bounder.block(bound, parent)
+        if parent.solved is not None:
+            bound.solved = self.bounder.solve(bound)
         return bound
 
     def listed(self, region: Region) -> Listed:

@@ -33,8 +33,9 @@ from .chance import Between, Chance, Moment
 from .engine import Engine, Flat, Leaf, Listed, Support
 from .envelope import ClosedEnvelope, FlatEnvelope, OpenEnvelope, Scale
 from .region import Region
+from .solved_envelope import SolvedEnvelope
 
-_Envelope = OpenEnvelope | BlockEnvelope | ClosedEnvelope | FlatEnvelope
+_Envelope = OpenEnvelope | BlockEnvelope | SolvedEnvelope | ClosedEnvelope | FlatEnvelope
 
 #: A flat leaf whose bound lies this far below the reference, in the exponent, is narrowed down
 #: before the race: all weights would be small beside its mass.
@@ -142,7 +143,23 @@ class Race:
         """Propose until a support is accepted (None) or a leaf has wasted too many proposals."""
         if self._loose:
             return self._loose[-1]
-        return self._flip() if self._clocked else self._reject()
+        while True:
+            leaf = self._flip() if self._clocked else self._reject()
+            if leaf is None or not self._solve(leaf):
+                return leaf
+
+    def _solve(self, leaf: Bounded) -> bool:
+        """Give a leaf masses by each of its supports; False if that does not make them smaller."""
+        most = self._engine.tuning.solvable_a_split * self._engine.splits
+        if leaf.solved is not None or leaf.region.count() > most:
+            return False
+        leaf.solved = self._engine.bounder.solve(leaf)
+        if leaf.solved is None:
+            return False
+        leaf.waste = 0.0
+        place = self._at[id(leaf)]
+        self._put(leaf, place)
+        return isinstance(self._envelopes[place], SolvedEnvelope)
 
     def replace(self, leaf: Bounded, parts: Sequence[Leaf]) -> None:
         """Put the parts where the leaf was."""
@@ -197,18 +214,25 @@ class Race:
             self._leaves[place], self._envelopes[place] = leaf, envelope
         self._masses.set(place, envelope.total, envelope.peak)
 
-    def _open(self, leaf: Bounded) -> OpenEnvelope | BlockEnvelope:
-        """By its blocks, if it has any that are better, and unless their integers would be long."""
-        scale, blocks = self._scale, leaf.blocks
-        plain = OpenEnvelope(self._engine.bounder, leaf, scale)
+    def _open(self, leaf: Bounded) -> OpenEnvelope | BlockEnvelope | SolvedEnvelope:
+        """The smallest of what it has, where blocks must not have integers that would be long."""
+        scale, blocks, bounder = self._scale, leaf.blocks, self._engine.bounder
+        chosen: OpenEnvelope | BlockEnvelope | SolvedEnvelope
+        chosen = OpenEnvelope(bounder, leaf, scale)
         if blocks is not None:
             below = scale.eta * (blocks.swing + abs(scale.ref * scale.unit - blocks.base))
+            leaf.blocks = None
             if below <= _LONG_BITS * math.log(2):
                 envelope = BlockEnvelope(blocks, leaf.region, scale)
-                if envelope.total < plain.total:
-                    return envelope
-            leaf.blocks = None
-        return plain
+                if envelope.total < chosen.total:
+                    leaf.blocks, chosen = blocks, envelope
+        if leaf.solved is not None:
+            each = SolvedEnvelope(leaf.solved, leaf, scale, bounder.penalty(leaf.region))
+            if 0 < each.total < chosen.total:
+                leaf.blocks = None
+                return each
+            leaf.solved = None
+        return chosen
 
     def _is_loose(self, leaf: Bounded) -> bool:
         scale = self._scale

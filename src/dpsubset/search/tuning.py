@@ -45,6 +45,12 @@ class Tuning:
     wide_after_many: int = 40
     whole: int = 3000
 
+    #: A leaf of the ball with at most this many supports has each of them bounded by itself, which
+    #: takes milliseconds, where it would be split.
+    solvable: int = 1_000_000
+    #: And with at most so many for each split so far: that takes a part of the time spent already.
+    solvable_a_split: int = 5_000
+
     #: Up to this many features every region gets a diagonal of its own (ball, l1).
     small: int = 100
     #: Up to this many an eigenvalue of the whole Gram matrix is worth its time (ball, l1), and a

@@ -26,6 +26,7 @@ from ..tuning import Tuning
 from . import kernels
 from .blocked import Blocked
 from .kernels import CARRIED, CARRIED_ERROR, MU, NU, U_ERROR
+from .solved import Solved
 
 _EVERYWHERE = np.empty(0, dtype=np.bool_)
 _ONE_EACH: Ints = np.empty(0, dtype=np.int64)
@@ -50,7 +51,7 @@ class Bounded:
 
     __slots__ = (
         "b", "base", "blocks", "c", "core", "d", "fixed", "flat", "lead", "leaders", "point",
-        "region", "u", "waste", "yy",
+        "region", "solved", "u", "waste", "yy",
     )  # fmt: skip
 
     def __init__(
@@ -64,6 +65,7 @@ class Bounded:
         self.core: NDArray[np.bool_] = _EVERYWHERE
         self.fixed: Array | None = None  # gains from known scores, where one pick is left
         self.blocks: Blocked | None = None  # another bound, for races, where columns are alike
+        self.solved: Solved | None = None  # and one for each of its supports, where they are few
         self.base = self.flat = -np.inf
         self.leaders: list[int] = []
         self.lead = -1
@@ -137,6 +139,10 @@ class Bounder(ABC):
     def block(self, bound: Bounded, parent: Bounded | None = None) -> None:  # noqa: B027
         """Give a bound its ``blocks``, if there are any: its parent's, if it has one."""
 
+    def solve(self, bound: Bounded) -> Solved | None:
+        """Where a region has few supports, what can be said of each; None if that is nothing."""
+        return None
+
     @abstractmethod
     def strengthen(self, sweeps: bool) -> None:
         """Take more trouble for the regions to come: the search turns out to be a hard one.
@@ -147,6 +153,10 @@ class Bounder(ABC):
     @abstractmethod
     def _improve(self, bound: Bounded, rounds: int) -> None:
         """A better dual point for the region."""
+
+    def penalty(self, region: Region) -> float:
+        """What the score adds for the size of a region's supports."""
+        return float(self._scorer.penalty * self._scorer.unit_float * region.size)
 
     def gains(self, bound: Bounded) -> Array:
         """g_j of every choice of the region."""
@@ -175,7 +185,7 @@ class Bounder(ABC):
 
     def _settle(self, bound: Bounded, rounds: int) -> Bounded:
         region = bound.region
-        penalty = self._scorer.penalty * self._scorer.unit_float * region.size
+        penalty = self.penalty(region)
         if bound.fixed is None and sum(region.picks) == 1 and self._can_close(region):
             self._score_last_pick(bound)
         if bound.fixed is not None:

@@ -23,6 +23,8 @@ from .blas import one_thread, smallest_eigenvalue
 from .blocked import Blocked
 from .blocks import Blocks
 from .kernels import CARRIED, CARRIED_ERROR, DRIFT, MU, NU, U_ERROR
+from .solved import Solved
+from .solved_kernels import MOST
 
 _SCALE = float(STEPS) ** 2
 
@@ -327,6 +329,23 @@ class LeastSquaresBounder(QuadraticBounder):
             made.certify(self.yy, self._scorer.penalty * unit * bound.region.size,
                          2 * self._largest, self.problem.most_columns, unit)  # fmt: skip
         bound.blocks = made
+
+    def solve(self, bound: Bounded) -> Solved | None:
+        """Where a region has few supports, what can be said of each; None if that is nothing.
+
+        Of the ball: it is the one constraint that a multiplier does away with.
+        """
+        region, digest = bound.region, self._digest
+        if not self.constraint.is_joint() or self.constraint.is_softened():
+            return None
+        if bound.fixed is not None or region.picks[1] or self.problem.layout.grouped:
+            return None
+        if region.count() > min(self.tuning.solvable, MOST) or (digest.slot < 0).any():
+            return None
+        guess = self.problem.layout.of_support(np.array(bound.guess()))
+        return Solved(digest.products, self._scale, self.problem.ridge, self.c,
+                      self._members(region), region.pool(0), region.picks[0],
+                      self.constraint.radius, self._largest, guess)  # fmt: skip
 
     def _has_use(self, blocks: Blocks, bound: Bounded) -> bool:
         """Whether a region has columns in blocks, and a multiplier that makes up for cold ones."""

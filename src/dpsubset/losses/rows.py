@@ -23,6 +23,7 @@ from ..table.digest import Digest
 from ..table.door import STEPS
 from ..table.moments import Moments
 from .base import ABOVE, RowLoss
+from .beyond_kernels import beyond
 from .certified_rows import Sum, minimum
 from .row_kernels import score_all
 from .scores import CertifiedScorer
@@ -46,6 +47,8 @@ class FromRecords(CertifiedScorer):
         super().__init__(problem, unit, penalty)
         self.records, self.response = data.records, data.response
         self.row_loss = row_loss
+        #: Coefficients that columns had: where `beyond` starts.
+        self._guess = np.zeros(problem.columns)
 
     def _score(
         self, columns: NDArray[np.int64], cutoff: int, scores: NDArray[np.int64]
@@ -54,21 +57,31 @@ class FromRecords(CertifiedScorer):
         zero, rest = self._at_zero
         # f~ is above the cutoff where f is above it by a unit. Another is for rounding.
         bar = np.inf if cutoff >= ABOVE else (cutoff - zero + 2 - rest) * self.unit_float
-        certified: NDArray[np.bool_] = score_all(
-            self.records,
-            self.response,
-            columns,
-            self.row_loss,
-            problem.coefficients,
-            problem.ridge,
-            float(STEPS),
-            self.unit_float,
-            zero,
-            rest,
-            bar,
-            scores,
-        )
+        if np.isfinite(bar):
+            # Most are far above, which lines that are good for others often tell at once.
+            above = self._above(columns, bar)
+            scores[above], left = ABOVE, ~above
+        else:
+            left = np.ones(len(columns), dtype=np.bool_)
+        found, certified = np.empty(np.count_nonzero(left), dtype=np.int64), ~left
+        certified[left] = score_all(
+            self.records, self.response, columns[left], self.row_loss, problem.coefficients,
+            problem.ridge, float(STEPS), self.unit_float, zero, rest, bar, found,
+        )  # fmt: skip
+        scores[left] = found
         return certified
+
+    def _above(self, columns: NDArray[np.int64], bar: float) -> NDArray[np.bool_]:
+        """Which of the models have f - F(0) above the bar, as far as `beyond` can tell."""
+        problem, loss = self._problem, self.row_loss
+        widest, _ = loss.smoothing(problem.reach)
+        above: NDArray[np.bool_] = beyond(
+            self.records, self.response, columns, loss, problem.coefficients, problem.ridge,
+            float(STEPS), loss.conjugates(), (0.1 * widest, 0.5 * widest),
+            len(self.response) * loss.largest(), float(loss.at_zero(self.response)), bar,
+            self._guess,
+        )  # fmt: skip
+        return above
 
     @cached_property
     def _at_zero(self) -> tuple[int, float]:

@@ -45,12 +45,13 @@ from numpy.typing import NDArray
 
 from ..constraints.base import shrink, solve
 from ..losses import scorer
+from ..losses.beyond_kernels import half_slope, slopes
 from ..losses.row_kernels import descend, gather
 from ..losses.rows import FromRecords
 from ..public.problem import Problem
 from ..search.bounds.blas import smallest_eigenvalue
 from ..search.bounds.kernels import FREE
-from ..search.bounds.row_kernels import gradient, half_slope, slopes
+from ..search.bounds.row_kernels import gradient
 from ..table.digest import Digest
 from ..table.door import STEPS
 from .certify import power_of_two

@@ -18,6 +18,7 @@ import numpy as np
 
 from ...kernels.arrays import Array, Ints
 from ...losses.base import SLOPES, steepest
+from ...losses.beyond_kernels import half_slope, slopes
 from ...losses.rows import FromRecords
 from ...public.problem import Problem
 from ...table.digest import Digest
@@ -71,9 +72,9 @@ class CurvedBounder(QuadraticBounder):
     def _lines(self, region: Region, t: Array) -> tuple[Array, float, float]:
         """c and yy from slopes at predictions t, and the sum of the lines there."""
         source, q, c = self._from, np.empty(len(t), dtype=np.int16), np.empty(self.problem.columns)
-        yy = row_kernels.slopes(t, source.response, source.row_loss, float(STEPS), 0.0,
+        yy = slopes(t, source.response, source.row_loss, float(STEPS), 0.0,
                                 self._omega, self._table, q)  # fmt: skip
         loss = source.row_loss
-        half = row_kernels.half_slope(loss, float(STEPS))
+        half = half_slope(loss, float(STEPS))
         row_kernels.gradient(source.records, self._cells(region), q, -half, c)
         return c, yy, yy + steepest(loss) * float(q @ t) / SLOPES

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from ...constraints.base import Constraint
 from ...kernels.arrays import Array, Cells, Ints, put
 from ...kernels.compiled import kernel
-from ...losses.base import SLOPES, RowLoss, conjugate, conjugate_sum, smooth, steepest
+from ...losses.base import RowLoss, smooth
+from ...losses.beyond_kernels import half_slope, product, slopes
 from .ascent import coordinates, movers
 from .kernels import (
     CARRIED,
@@ -43,42 +44,6 @@ from .kernels import (
 _NARROWER = 0.25
 #: Most products that second derivatives are summed from.
 _MOST_PRODUCTS = 1_000_000
-
-
-@kernel
-def slopes(
-    t: Array, response: Cells, loss: RowLoss, scale: float, width: float, omega: float,
-    table: Ints, q: Cells,
-) -> float:  # fmt: skip
-    """Slopes at predictions t, in place; returns const. A kink is rounded off to this width.
-
-    Of a label's loss less the parabola omega t^2 / 2, which ``table`` must know of.
-    """
-    total, square = np.int64(0), np.int64(0)
-    unit = steepest(loss)
-    for i in range(t.shape[0]):
-        y = np.int64(response[i])
-        if loss.labels:
-            margin = -t[i] if y < 0 else t[i]
-            _, slope, _ = smooth(loss, width, 0.0, margin)
-            slope = omega * margin - slope
-            least = 0
-        else:
-            _, slope, _ = smooth(loss, width, y / scale, t[i])
-            least = -SLOPES
-        share = np.int64(np.rint(slope / unit * SLOPES)) if np.isfinite(slope) else np.int64(0)
-        share = min(max(share, np.int64(least)), np.int64(SLOPES))
-        q[i] = -share if loss.labels and y >= 0 else share
-        first, second = conjugate(loss, share, y, table)
-        total += first
-        square += second
-    return conjugate_sum(loss, total, square, scale)
-
-
-@kernel
-def half_slope(loss: RowLoss, scale: float) -> float:
-    """Half of a slope's unit, per unit of a quantised cell."""
-    return 0.5 / (scale * SLOPES) * steepest(loss)
 
 
 @kernel
@@ -103,11 +68,7 @@ def gradient(
         if cells[j] == OUT:
             u[j] = 0.0
             continue
-        column = records[j]
-        total = np.int64(0)
-        for i in range(q.shape[0]):
-            total += np.int64(np.int32(q[i]) * np.int32(column[i]))
-        u[j] = total * factor
+        u[j] = product(q, records[j]) * factor
 
 
 @kernel

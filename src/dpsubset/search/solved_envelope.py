@@ -12,7 +12,7 @@ import math
 from ..privacy.random import Randomness
 from .bounds.base import Bounded
 from .bounds.solved import Solved
-from .bounds.solved_kernels import BITS, weight
+from .bounds.solved_kernels import BITS
 from .envelope import Scale, Support
 
 #: Most sums that are remembered, beside those by the first pick.
@@ -37,8 +37,8 @@ class SolvedEnvelope:
         # With room for the rounding of sums that cancel: see proofs/bounds.md.
         self._factor = scale.at_least(log2 + scale.bits * 2.0**-48)
         self.total = self._factor * self._sums[-1]
-        #: No support of the region has a larger 2**bits * q.
-        self.peak = self._factor * int(weight(solved.highest, scale.eta, solved.top))
+        #: No support of the region has a larger 2**bits * q, or a larger mass.
+        self.peak = self._factor * solved.heaviest
 
     def draw(self, rng: Randomness) -> tuple[Support, int]:
         """A support in proportion to its mass, and its mass."""

@@ -343,9 +343,11 @@ class LeastSquaresBounder(QuadraticBounder):
         if region.count() > min(self.tuning.solvable, MOST) or (digest.slot < 0).any():
             return None
         guess = self.problem.layout.of_support(np.array(bound.guess()))
-        return Solved(digest.products, self._scale, self.problem.ridge, self.c,
-                      self._members(region), region.pool(0), region.picks[0],
-                      self.constraint.radius, self._largest, guess)  # fmt: skip
+        # What overflows is of no use, and a warning would tell of the data.
+        with np.errstate(all="ignore"):
+            return Solved(digest.products, self._scale, self.problem.ridge, self.c,
+                          self._members(region), region.pool(0), region.picks[0],
+                          self.constraint.radius, self._largest, guess)  # fmt: skip
 
     def _has_use(self, blocks: Blocks, bound: Bounded) -> bool:
         """Whether a region has columns in blocks, and a multiplier that makes up for cold ones."""

@@ -41,6 +41,8 @@ class Solved:
         What no pick carries: f~(S) * unit >= base - gain(S).
     top, highest : float
         What weights are relative to, and the largest gain.
+    heaviest : int
+        The largest weight.
     """
 
     def __init__(
@@ -61,22 +63,25 @@ class Solved:
                                  self._left, self._toward)
         )  # fmt: skip
         self._good = max(whole - self._gained, 0.0)  # the gain of a good support
-        self.base, self.top, self.highest = -np.inf, self._good, 0.0
+        self.base, self.top, self.highest, self.heaviest = -np.inf, self._good, 0.0, 0
 
     def _multiplier(self, support: Ints, ridge: float) -> tuple[float, float]:
         """Near the best mu of a support, and c'(H + mu)^-1 c: proposals, any will do."""
-        block = self._x.columns[self._x.slot[support]][:, support] / self._scale
-        values, vectors = np.linalg.eigh(block)
+        block = self._x.columns[np.ix_(self._x.slot[support], support)] / self._scale
+        mu = _LEAST_MU * self._largest
+        try:
+            values, vectors = np.linalg.eigh(block)
+        except np.linalg.LinAlgError:  # not an error that a user may see
+            return mu, 0.0
         values = np.maximum(values, 0.0) + ridge
         square = (vectors.T @ self._c[support]) ** 2
-        mu = _LEAST_MU * self._largest
         for _ in range(_STEPS):
             size = float(np.sum(square / (values + mu) ** 2)) ** 0.5
             if size <= self._radius * (1.0 + _NEAR):
                 break
             # Newton on 1/|b(mu)| - 1/radius: from the left it never overshoots.
-            slope = float(np.sum(square / (values + mu) ** 3))
-            mu += (size / self._radius - 1.0) * size * size / slope
+            slope = np.sum(square / (values + mu) ** 3)
+            mu += float((size / self._radius - 1.0) * size * size / slope)
         return mu, float(np.sum(square / (values + mu)))
 
     def weigh(self, eta: float, yy: float, penalty: float, unit: float) -> Ints | None:
@@ -88,7 +93,7 @@ class Solved:
             return None
         self.top = self._good + _AHEAD / eta
         while True:
-            sums, self.highest = self._sums((), eta)
+            sums, self.highest, self.heaviest = self._sums((), eta)
             if not (self.highest >= 0.0 and eta * max(self.highest, self.top) <= _STEEP):
                 return None
             if eta * (self.highest - self.top) <= solved_kernels.OVER / 2:
@@ -101,13 +106,13 @@ class Solved:
         """The same of supports with these first picks, by the one that follows."""
         return self._sums(picks, eta)[0]
 
-    def _sums(self, picks: tuple[int, ...], eta: float) -> tuple[Ints, float]:
+    def _sums(self, picks: tuple[int, ...], eta: float) -> tuple[Ints, float, int]:
         out = np.empty(len(self.free), dtype=np.int64)
-        highest = solved_kernels.sums(
+        highest, heaviest = solved_kernels.sums(
             self._x, self._scale, self.free, len(self._members), self._rows, self._left,
             self._toward, np.array(picks, dtype=np.int64), self.m, eta, self.top, out,
         )  # fmt: skip
-        return out, float(highest)
+        return out, float(highest), int(heaviest)
 
     def _base(self, yy: float, penalty: float, unit: float) -> float:
         """Lowered by everything that rounding can have done: see proofs/bounds.md."""

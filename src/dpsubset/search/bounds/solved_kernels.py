@@ -104,11 +104,11 @@ def weight(gain: float, eta: float, top: float) -> np.int64:
 def sums(
     x: Products, scale: float, free: Ints, members: int, rows: Array, left: Array, toward: Array,
     prefix: Ints, m: int, eta: float, top: float, out: Ints,
-) -> float:  # fmt: skip
-    """Weights of the supports with these first picks, by their next one; the largest gain.
+) -> tuple[float, np.int64]:  # fmt: skip
+    """Weights of supports with these first picks, by their next one; the largest gain and weight.
 
     `weight`s are summed up into ``out``; they are of no use if a gain is more than OVER / eta above
-    top. -1 is returned where rounding leaves no factor R. ``rows`` has those of the members, and
+    top. The gain is -1 where rounding leaves no factor R. ``rows`` has those of the members, and
     room for m - 1 more.
     """
     n, given = free.shape[0], prefix.shape[0]
@@ -121,13 +121,13 @@ def sums(
         more = _pick(x, scale, free, rows, members + depth, i, lefts[depth], towards[depth],
                      lefts[depth + 1], towards[depth + 1])  # fmt: skip
         if more < 0.0:
-            return -1.0
+            return -1.0, np.int64(0)
         gained[depth + 1] = gained[depth] + more
         at[depth] = i
         depth += 1
     for j in range(n):
         out[j] = 0
-    highest, most = 0.0, top + OVER / eta
+    highest, heaviest, most = 0.0, np.int64(0), top + OVER / eta
     at[depth] = at[depth - 1] + 1 if depth else 0
     while depth >= given:
         i = at[depth]
@@ -135,10 +135,11 @@ def sums(
             lefts_here, towards_here, total = lefts[depth], towards[depth], np.int64(0)
             for j in range(i, n):
                 if not lefts_here[j] > 0.0:
-                    return -1.0
+                    return -1.0, np.int64(0)
                 gain = gained[depth] + towards_here[j] * towards_here[j] / lefts_here[j]
                 highest = max(highest, gain)
-                here = weight(gain, eta, top) if gain <= most else 0
+                here = weight(gain, eta, top) if gain <= most else np.int64(0)
+                heaviest = max(heaviest, here)
                 total += here
                 if depth == given:
                     out[j] = here
@@ -156,8 +157,8 @@ def sums(
         more = _pick(x, scale, free, rows, members + depth, i, lefts[depth], towards[depth],
                      lefts[depth + 1], towards[depth + 1])  # fmt: skip
         if more < 0.0:
-            return -1.0
+            return -1.0, np.int64(0)
         gained[depth + 1] = gained[depth] + more
         depth += 1
         at[depth] = i + 1
-    return highest
+    return highest, heaviest

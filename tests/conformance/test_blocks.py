@@ -17,9 +17,9 @@ import pytest
 
 from conformance.collinear import NOISES, Collinear, collinear
 from conformance.regions import Walk
-from conformance.test_collinear import DRAWS, ERROR, FRESH, telling
+from conformance.test_collinear import DRAWS, agree
 from dpsubset.losses.least_squares import Scorer
-from dpsubset.mechanisms import PLAIN, Setting
+from dpsubset.mechanisms import PLAIN
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.search import block_envelope
 from dpsubset.search.block_envelope import BlockEnvelope
@@ -32,7 +32,6 @@ from dpsubset.search.engine import Engine
 from dpsubset.search.envelope import Scale
 from dpsubset.search.region import Region
 from dpsubset.search.tuning import Tuning
-from statistical.gtest import LEVEL, g_test
 
 DESIGNS = (*NOISES, "AR 0.99", "trends", "polynomials", "linkage")
 CONSTRAINTS = ("box", "ball")
@@ -336,8 +335,6 @@ DRAWN = (("near 0.1", "plain", 0), ("AR 0.99", "intercept", 21), ("trends", "pla
 def test_draws_agree_with_the_closed_form(
     constraint: str, name: str, tuning: Tuning, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Levels and power are as in tests/statistical: each test of the two kinds fails below 1e-9."""
-    mechanism, rng = PLAIN[name](), Randomness(SystemSource())
     drawn = 0
     draw = BlockEnvelope.draw
 
@@ -348,19 +345,6 @@ def test_draws_agree_with_the_closed_form(
 
     monkeypatch.setattr(BlockEnvelope, "draw", counted)
     for design, layout, seed in DRAWN:
-        recipe = Collinear(design, constraint, "wide", 0.0, layout, 200_000 + seed)
-        setting = Setting.of(recipe.problem, telling(recipe, name))
-        eta, unit = mechanism.eta(setting), setting.sensitivity.unit
-        scored = recipe.scored
-        supports = [scored.support(i) for i in range(len(scored))]
-        counts: Counter[tuple[int, ...]] = Counter()
-        for _ in range(DRAWS // FRESH):
-            engine = Engine(recipe.whole(), recipe.problem, unit, float(eta), tuning=tuning)
-            sampler = mechanism.race(engine, eta)
-            counts.update(sampler.draw(rng) for _ in range(FRESH))
-        assert g_test(counts, supports, mechanism.probabilities(scored, eta)) >= LEVEL, recipe
-        for by in (-ERROR, ERROR):
-            wrong = mechanism.probabilities(scored, eta * (1 + by))
-            assert g_test(counts, supports, wrong) < LEVEL, (recipe, by)
+        agree(Collinear(design, constraint, "wide", 0.0, layout, 200_000 + seed), name, tuning)
     # Not always: other masses may be the smaller ones.
     assert drawn > DRAWS // 2

@@ -183,32 +183,40 @@ def telling(recipe: Collinear, name: str) -> Fraction:
     raise AssertionError(f"no epsilon tells: {recipe}")
 
 
+def agree(recipe: Collinear, name: str, tuning: Tuning, *, lazy: bool = False) -> int:
+    """Draws against the closed form, and against twins with another eta; splits they took.
+
+    Levels and power are as in tests/statistical: each test of the two kinds fails below 1e-9.
+    """
+    mechanism, rng = PLAIN[name](), Randomness(SystemSource())
+    setting = Setting.of(recipe.problem, telling(recipe, name))
+    eta, unit = mechanism.eta(setting), setting.sensitivity.unit
+    scored = recipe.scored
+    supports = [scored.support(i) for i in range(len(scored))]
+    counts: Counter[tuple[int, ...]] = Counter()
+    splits = 0
+    data = recipe.lazy() if lazy else recipe.whole()
+    # Every draw may split: a fresh tree, or it would soon be complete.
+    for _ in range(DRAWS // FRESH):
+        engine = Engine(data, recipe.problem, unit, float(eta), tuning=tuning)
+        sampler = mechanism.race(engine, eta)
+        counts.update(sampler.draw(rng) for _ in range(FRESH))
+        splits += engine.splits
+    assert g_test(counts, supports, mechanism.probabilities(scored, eta)) >= LEVEL, recipe
+    for by in (-ERROR, ERROR):
+        wrong = mechanism.probabilities(scored, eta * (1 + by))
+        assert g_test(counts, supports, wrong) < LEVEL, (recipe, by)
+    return splits
+
+
 @pytest.mark.statistical
 @pytest.mark.parametrize("tuning", [SPLITTING, KEEPING], ids=["splitting", "keeping"])
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_draws_agree_with_the_closed_form(constraint: str, name: str, tuning: Tuning) -> None:
-    """Levels and power are as in tests/statistical: each test of the two kinds fails below 1e-9."""
-    mechanism, rng = PLAIN[name](), Randomness(SystemSource())
     for recipe in turns(constraint, range(1)):
-        setting = Setting.of(recipe.problem, telling(recipe, name))
-        eta, unit = mechanism.eta(setting), setting.sensitivity.unit
-        scored = recipe.scored
-        supports = [scored.support(i) for i in range(len(scored))]
-        counts: Counter[tuple[int, ...]] = Counter()
-        splits = 0
-        data = recipe.lazy() if recipe.layout == "intercept" else recipe.whole()
-        # Every draw may split: a fresh tree, or it would soon be complete.
-        for _ in range(DRAWS // FRESH):
-            engine = Engine(data, recipe.problem, unit, float(eta), tuning=tuning)
-            sampler = mechanism.race(engine, eta)
-            counts.update(sampler.draw(rng) for _ in range(FRESH))
-            splits += engine.splits
+        splits = agree(recipe, name, tuning, lazy=recipe.layout == "intercept")
         if tuning is SPLITTING:
             assert splits > 0, recipe
         elif name == "exponential":
             assert splits == 0, recipe
-        assert g_test(counts, supports, mechanism.probabilities(scored, eta)) >= LEVEL, recipe
-        for by in (-ERROR, ERROR):
-            wrong = mechanism.probabilities(scored, eta * (1 + by))
-            assert g_test(counts, supports, wrong) < LEVEL, (recipe, by)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
@@ -12,7 +13,9 @@ import pytest
 from conformance.collinear import NOISES, Collinear, collinear
 from conformance.regions import Walk
 from conformance.test_blocks import Chosen
+from conformance.test_collinear import DRAWS, agree
 from dpsubset.losses.least_squares import Scorer
+from dpsubset.mechanisms import PLAIN
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.search import solved_envelope
 from dpsubset.search.bounds.base import Bounded
@@ -110,3 +113,23 @@ def test_draws_forget_sums_and_find_them_again(monkeypatch: pytest.MonkeyPatch) 
     found = Counter(envelope.draw(rng) for _ in range(200))
     assert all(masses[support] == mass for support, mass in found)
     assert len(envelope._known) == 1
+
+
+#: Every leaf that would be split, and is small enough, is solved first; and then it is split soon.
+SOLVED = Tuning(short=1, listable=1, last_pick=0, small=0, patience=2.0, solvable_a_split=10**6)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("name", PLAIN)
+def test_draws_agree_with_the_closed_form(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn, draw = 0, SolvedEnvelope.draw
+
+    def counted(self: SolvedEnvelope, rng: Randomness) -> tuple[tuple[int, ...], int]:
+        nonlocal drawn
+        drawn += 1
+        return draw(self, rng)
+
+    monkeypatch.setattr(SolvedEnvelope, "draw", counted)
+    for number, (design, layout) in enumerate(itertools.product(DESIGNS, LAYOUTS)):
+        agree(Collinear(design, "ball", "wide", 0.0, layout, 300_000 + number), name, SOLVED)
+    assert drawn > DRAWS // 2

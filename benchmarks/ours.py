@@ -152,3 +152,6 @@ def warm_up() -> None:
                 select(x, y, 3, epsilon, **setting)
         for epsilon in (1.0, 100.0):
             select(x, y, 3, epsilon, WIDE)
+    x, y = Shape(200, 60, k=6, rho=0.9).make()  # hard ones
+    for setting in settings[:2]:
+        select(x, y, 6, 1000.0, **{**setting, "ridge": 0.0})

@@ -6,7 +6,9 @@ import itertools
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +17,11 @@ from typer.testing import CliRunner
 import dpsubset as dps
 from dpsubset import selection
 from dpsubset.cli import app
+from dpsubset.cli.warmup import CHAIN, CHAINED, chain
 from dpsubset.constraints import CONSTRAINTS
 from dpsubset.losses import LOSSES
+from dpsubset.search.bounds.blocked import Blocked
+from dpsubset.search.bounds.solved import Solved
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -47,6 +52,25 @@ def test_warmup_refuses_what_there_is_not(tmp_path: Path) -> None:
         with pytest.raises(subprocess.CalledProcessError) as error:
             run(tmp_path, "warmup", option, name)
         assert f"{option[2:]} must be one of" in error.value.stderr
+
+
+@pytest.mark.parametrize("constraint", CHAINED)
+def test_its_hard_search_gets_to_the_bounds_for_columns_that_are_alike(
+    constraint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: Counter[str] = Counter()
+    for kind in (Blocked, Solved):
+        first = kind.__init__
+
+        def counted(self: Any, *given: Any, _first: Any = first, _kind: Any = kind) -> None:
+            made[_kind.__name__] += 1
+            _first(self, *given)
+
+        monkeypatch.setattr(kind, "__init__", counted)
+    x, y = chain()
+    dps.select(x, y=y, bounds=dps.Bounds(x=1, y=1), constraint=constraint, **CHAIN)
+    assert made["Blocked"]
+    assert made["Solved"] or constraint == "box"
 
 
 @pytest.mark.statistical  # it compiles for minutes

@@ -11,13 +11,17 @@ import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from scipy.signal import lfilter
 from sklearn.preprocessing import PolynomialFeatures
 
+import dpsubset as dps
 from dpsubset import Bounds, SearchLimitError
+from dpsubset.public.column import Column
 
 from . import ours
 from .data import PUBLISHED, SNR, Floats, Shape
@@ -117,7 +121,10 @@ def b18(run: Run) -> Iterator[Row]:
         ]  # fmt: skip
         for name, setting in [*settings, ("defaults", {})]:
             cells = {
-                (k, epsilon): _draws(*tables[k], k, epsilon, setting, run.repeats(5, 1))
+                (k, epsilon): _seconds(
+                    partial(ours.select, *tables[k], k, epsilon, UNITS, LIMIT, **setting),
+                    run.repeats(5, 1),
+                )
                 for k, epsilon in itertools.product(sizes, epsilons)
             }
             each = {cell: statistics.median(times) for cell, times in cells.items()}
@@ -145,21 +152,12 @@ def b18(run: Run) -> Iterator[Row]:
               note=where)  # fmt: skip
 
 
-def _draws(
-    x: Floats,
-    y: Floats,
-    k: int,
-    epsilon: float,
-    setting: dict[str, Any],
-    repeats: int,
-    bounds: Bounds = UNITS,
-) -> list[float]:
-    """Seconds of several selections from scratch; one that does not end counts as its limit."""
+def _seconds(job: Callable[[], Any], repeats: int) -> list[float]:
+    """Of several selections from scratch; one that does not end counts as its limit."""
     times = []
     for _ in range(repeats):
         try:
-            job = clock(lambda: ours.select(x, y, k, epsilon, bounds, LIMIT, **setting))
-            times.append(job[0])
+            times.append(clock(job)[0])
         except SearchLimitError:
             times.append(LIMIT)
     return times
@@ -182,7 +180,10 @@ def b19(run: Run) -> Iterator[Row]:
                 setting = {**PUBLISHED, "constraint": "l1", "radius": size / most,
                            "neighbours": "add-remove", "mechanism": "exponential"}  # fmt: skip
                 bounds, epsilons = Bounds(x=1.0, y=most), (0.5, 1.0, 3.0, 5.0, 10.0)
-                times = [_draws(x, y, 4, epsilon, setting, 1, bounds)[0] for epsilon in epsilons]
+                times = [
+                    _seconds(partial(ours.select, x, y, 4, epsilon, bounds, LIMIT, **setting), 1)[0]
+                    for epsilon in epsilons
+                ]
                 yield Row(
                     "B19", case, statistics.median(times), "s", floor, PRODUCT, 1.0,
                     note=f"median over {len(times)} epsilons, slowest {_shown(max(times))}",
@@ -216,3 +217,62 @@ def b20(run: Run) -> Iterator[Row]:
                     goal, note=f"{runs[0].splits:,} splits",
                 )  # fmt: skip
             yield caught.row
+
+
+#: Categories, levels of each, and numbers beside them, each as correlated with the next as ALIKE.
+CATEGORIES, LEVELS, NUMBERS, ALIKE = 40, 8, 40, 0.9
+
+
+def b21(run: Run) -> Iterator[Row]:
+    """Categories that are picked as a whole, beside numbers that are alike; with an intercept."""
+    for k in (5, 10, 20):
+        data, schema = categories(k)
+        floor = bare_product(_columns(data, schema))
+        for constraint, mechanism in itertools.product(("box", "ball"), MECHANISMS):
+            asked = {"constraint": constraint, "mechanism": mechanism, "time_limit": LIMIT,
+                     "response_scale": "declared"}  # fmt: skip
+            times = [
+                statistics.median(
+                    _seconds(
+                        partial(dps.select, data, schema, k=k, epsilon=epsilon, **asked),
+                        run.repeats(5, 1),
+                    )
+                )
+                for epsilon in (1.0, 3.0, 10.0)
+            ]
+            yield Row(
+                "B21", f"{CATEGORIES} categories of {LEVELS} levels and {NUMBERS} numbers, k {k}, "
+                f"{constraint}, {mechanism}", max(times), "s", floor, PRODUCT, 1.0,
+                note="slowest of the medians at epsilon 1, 3 and 10",
+            )  # fmt: skip
+
+
+def categories(k: int, n: int = ROWS, seed: int = 0) -> tuple[pa.Table, dps.Schema]:
+    """A table whose response follows k of its categories and numbers, and its schema."""
+    rng = np.random.default_rng(seed)
+    codes = [rng.choice(LEVELS, n, p=rng.dirichlet(np.full(LEVELS, 2.0)))
+             for _ in range(CATEGORIES)]  # fmt: skip
+    x = _chain(n, NUMBERS, ALIKE, rng)
+    of_levels = sum(rng.normal(size=LEVELS)[codes[j]]
+                    for j in rng.choice(CATEGORIES, k // 2, replace=False))  # fmt: skip
+    active = rng.choice(NUMBERS, k - k // 2, replace=False)
+    signal = of_levels + x[:, active] @ rng.uniform(0.5, 1.0, len(active))
+    y = signal + math.sqrt(float(signal.var()) / SNR) * rng.normal(size=n)
+    columns = {f"c{j}": code for j, code in enumerate(codes)}
+    columns |= {f"x{j}": x[:, j] for j in range(NUMBERS)}
+    described = (
+        *(Column(f"c{j}", levels=tuple(range(LEVELS))) for j in range(CATEGORIES)),
+        *(Column(f"x{j}", -2, 2) for j in range(NUMBERS)),
+    )
+    data = pa.table({**columns, "y": (y - y.mean()) / y.std()})
+    return data, dps.Schema(described, Column("y", -2, 2))
+
+
+def _columns(data: pa.Table, schema: dps.Schema) -> Floats:
+    """A column a level, for the floor."""
+    parts = [
+        np.eye(LEVELS)[column] if feature.levels else column[:, None]
+        for feature in schema.features
+        for column in [data[feature.name].to_numpy()]
+    ]
+    return np.hstack(parts)

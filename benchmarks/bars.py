@@ -295,5 +295,5 @@ BARS: dict[str, Callable[[Run], Iterator[Row]]] = {
     "moments": moment_rows, "B1": b1, "B2": b2, "B3": b3, "B4": b4, "B5": b5, "B6": b6, "B7": b7,
     "B8": b8, "B9": b9, "B10": b10, "B11": b11, "B12": b12, "B13": losses.b13, "B14": losses.b14,
     "B15": losses.b15, "B16": losses.b16, "B17": b17, "B18": alike.b18, "B19": alike.b19,
-    "B20": alike.b20,
+    "B20": alike.b20, "B21": alike.b21,
 }  # fmt: skip

@@ -190,3 +190,17 @@ def test_settings_of_the_papers_in_scaled_units():
         1.1 / np.linalg.norm(b)
     )
     np.testing.assert_array_equal(labels(np.array([-0.1, 0.0, 3.0])), [-0.5, 0.5, 0.5])
+
+
+def test_bars_of_columns_that_are_alike_on_tiny_tables(monkeypatch: pytest.MonkeyPatch):
+    from benchmarks import alike
+    from benchmarks.runs import Run
+
+    monkeypatch.setattr(alike, "DESIGNS", {"AR 0.9": lambda n, rng: alike._chain(n, 40, 0.9, rng)})
+    monkeypatch.setattr(alike, "CATEGORIES", 12)
+    monkeypatch.setattr(alike, "NUMBERS", 12)
+    run = Run(quick=True)
+    rows = [*alike.b18(run), *alike.b21(run)]
+    assert len(rows) == (2 * 2 + 1) + 2 + 3 * 2 * 2
+    assert all(row.measured is not None and not row.failed for row in rows)
+    assert rows[5].note == "16 cells"

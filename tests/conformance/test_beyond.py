@@ -16,6 +16,8 @@ from dpsubset.losses.beyond_kernels import least, slopes
 from dpsubset.losses.rows import FromRecords
 from dpsubset.privacy.sensitivity import Sensitivity
 from dpsubset.public.problem import Problem
+from dpsubset.search.best import best_supports
+from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import list_supports
 from dpsubset.table.door import STEPS
 
@@ -98,3 +100,16 @@ def test_cutoffs_change_no_score_that_they_do_not_reach(
         assert (scores[order][found == ABOVE] > cutoff).all()
         left_out += int((found == ABOVE).sum())
     assert left_out > 0
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_curvatures_that_are_next_to_nothing_raise_nothing(constraint: str) -> None:
+    """Margins near 745: the logistic loss has denormal curvature there, whose parts are 0."""
+    problem = Problem.state(16, 3, loss="logistic", constraint=constraint, reach=2000)
+    for seed in range(20, 60):
+        rng = np.random.default_rng([seed, 9])
+        x = np.sign(rng.uniform(-1, 1, (int(rng.choice([2, 5, 20])), 16)))
+        x[:, 6:] = rng.uniform(-1, 1, (len(x), 10))
+        digest = digest_of(np.rint(np.column_stack([x, x[:, 0]]) * STEPS))
+        engine = Engine(digest, problem, Sensitivity.of(problem).unit, math.inf)
+        assert len(best_supports(engine, 3)) == 3

@@ -133,3 +133,13 @@ def test_draws_agree_with_the_closed_form(name: str, monkeypatch: pytest.MonkeyP
     for number, (design, layout) in enumerate(itertools.product(DESIGNS, LAYOUTS)):
         agree(Collinear(design, "ball", "wide", 0.0, layout, 300_000 + number), name, SOLVED)
     assert drawn > DRAWS // 2
+
+
+@pytest.mark.parametrize("power", [3, 9, 15])
+def test_masses_that_would_be_long_are_not_had(power: int) -> None:
+    """Integers of so many bits would take more memory than there is."""
+    recipe = next(iter(collinear(("near 0.1",), ("ball",), range(1), ("plain",))))
+    bound, _, scale, scorer = next(paths(recipe))
+    assert bound.solved is not None
+    steep = Scale(Fraction(10) ** power, Fraction(scorer.unit_float), scale.ref, 300)
+    assert SolvedEnvelope(bound.solved, bound, steep, 0.0).total.bit_length() < 20_000

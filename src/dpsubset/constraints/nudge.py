@@ -11,6 +11,8 @@ from ..kernels.triangles import factor, solve
 #: Relative to the largest entry of the diagonal: keeps every factorisation well posed, and moves
 #: the minimum by far less than a certificate allows.
 _NUDGE = 2.0**-46
+#: Less than this has no inverse in float64.
+_LEAST = 1e-290
 
 
 @kernel
@@ -19,8 +21,10 @@ def nudge_of(h: Array) -> float:
     largest = 0.0
     for j in range(h.shape[0]):
         largest = max(largest, h[j, j])
-    # With no data at all H is 0 and any positive number serves.
-    return largest * _NUDGE if largest > 0.0 else 1.0
+    # With no data at all H is 0 and any positive number serves; with next to none, likewise: a
+    # part of it could be 0.
+    nudge = largest * _NUDGE
+    return nudge if nudge > _LEAST else 1.0
 
 
 @kernel

@@ -28,6 +28,9 @@ from .region import Region
 #: Weights of features are integers of about this many bits.
 WEIGHT_BITS = 40
 
+#: Masses other than those of a modular bound are not used if they take more bits than this.
+LONG_BITS = 8192
+
 #: Where more than one in so many supports of a flat leaf is taken out, the others are listed:
 #: uniform tries would too often hit what is not there.
 _SPARSE = 4

@@ -31,7 +31,7 @@ from .block_envelope import BlockEnvelope
 from .bounds.base import Bounded
 from .chance import Between, Chance, Moment
 from .engine import Engine, Flat, Leaf, Listed, Support
-from .envelope import ClosedEnvelope, FlatEnvelope, OpenEnvelope, Scale
+from .envelope import LONG_BITS, ClosedEnvelope, FlatEnvelope, OpenEnvelope, Scale
 from .region import Region
 from .solved_envelope import SolvedEnvelope
 
@@ -47,9 +47,6 @@ _LOOSE_BITS = 2048
 
 #: So is one whose gains, times eta, pass this: integer weights of features must fit in int64.
 _STEEP = 2.0**48
-
-#: Blocks are not used if what they add up to takes more bits than this.
-_LONG_BITS = 8192
 
 #: Most proposals at a time: one at first and after a split, since easy races accept it, then more.
 _MOST_PROPOSALS = 32
@@ -222,7 +219,7 @@ class Race:
         if blocks is not None:
             below = scale.eta * (blocks.swing + abs(scale.ref * scale.unit - blocks.base))
             leaf.blocks = None
-            if below <= _LONG_BITS * math.log(2):
+            if below <= LONG_BITS * math.log(2):
                 envelope = BlockEnvelope(blocks, leaf.region, scale)
                 if envelope.total < chosen.total:
                     leaf.blocks, chosen = blocks, envelope

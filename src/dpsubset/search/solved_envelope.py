@@ -13,7 +13,7 @@ from ..privacy.random import Randomness
 from .bounds.base import Bounded
 from .bounds.solved import Solved
 from .bounds.solved_kernels import BITS
-from .envelope import Scale, Support
+from .envelope import LONG_BITS, Scale, Support
 
 #: Most sums that are remembered, beside those by the first pick.
 _REMEMBERED = 32
@@ -31,9 +31,11 @@ class SolvedEnvelope:
         weights = solved.weigh(scale.eta, bound.yy, penalty, scale.unit)
         if weights is None:
             return
+        below = scale.eta * (solved.base - solved.top - scale.ref * scale.unit)
+        if not abs(below) <= LONG_BITS * math.log(2):  # nor if it is no number
+            return
         self._sums = list(itertools.accumulate(weights.tolist()))
-        log2 = float(scale.bits - BITS)
-        log2 -= scale.eta * (solved.base - solved.top - scale.ref * scale.unit) / math.log(2)
+        log2 = float(scale.bits - BITS) - below / math.log(2)
         # With room for the rounding of sums that cancel: see proofs/bounds.md.
         self._factor = scale.at_least(log2 + scale.bits * 2.0**-48)
         self.total = self._factor * self._sums[-1]

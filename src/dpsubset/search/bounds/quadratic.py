@@ -338,7 +338,9 @@ class LeastSquaresBounder(QuadraticBounder):
         region, digest = bound.region, self._digest
         if not self.constraint.is_joint() or self.constraint.is_softened():
             return None
-        if bound.fixed is not None or region.picks[1] or self.problem.layout.grouped:
+        if bound.fixed is not None or self.problem.layout.grouped:
+            return None
+        if region.picks[1] or not region.picks[0]:
             return None
         if region.count() > min(self.tuning.solvable, MOST) or (digest.slot < 0).any():
             return None

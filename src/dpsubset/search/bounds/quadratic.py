@@ -291,8 +291,10 @@ class LeastSquaresBounder(QuadraticBounder):
     ) -> None:
         yy = digest.yy / _SCALE
         # Smoother than the mechanism asks for where eta is large: the dual ascent needs it, above
-        # all where one bound holds for all coefficients.
-        steepest = 600.0 if problem.coefficients.is_joint() else 5000.0
+        # all where one bound holds for all coefficients. A pick gains about y'y / k.
+        steepest = 5000.0
+        if problem.coefficients.is_joint():
+            steepest = min(120.0 * problem.k, steepest)
         smooth = min(eta, steepest / yy) if yy > 0 else 1.0
         super().__init__(digest, problem, scorer, tuning, c=digest.c / _SCALE, yy=yy, scale=_SCALE,
                          eta=smooth)  # fmt: skip

@@ -36,10 +36,11 @@ def above(x: Fraction) -> float:
     return float(x) if Fraction(float(x)) >= x else math.nextafter(float(x), math.inf)
 
 
+@pytest.mark.statistical  # certified minima in rational numbers take long
 @each_loss
 def test_any_lines_at_any_point_are_below_the_minimum(loss: str) -> None:
     rng = np.random.default_rng(0)
-    for recipe in loss_recipes(loss, range(2)):
+    for recipe in loss_recipes(loss, range(1)):
         one, problem = scorer_of(recipe), recipe.problem
         row, c, n = one.row_loss, problem.coefficients, len(one.response)
         zero = row.at_zero(one.response)
@@ -60,11 +61,12 @@ def test_any_lines_at_any_point_are_below_the_minimum(loss: str) -> None:
             assert Fraction(low) + zero <= high
 
 
+@pytest.mark.statistical
 @each_loss
 def test_what_is_not_above_is_never_told_to_be(loss: str) -> None:
     """With guesses that are as good as they get: the bound then all but touches the minimum."""
     told, asked = 0, 0
-    for recipe in loss_recipes(loss, range(2)):
+    for recipe in loss_recipes(loss, range(1)):
         one = scorer_of(recipe)
         zero, n = one.row_loss.at_zero(one.response), len(one.response)
         for support in recipe.scored.supports[:: max(1, len(recipe.scored) // 5)]:
@@ -106,7 +108,7 @@ def test_cutoffs_change_no_score_that_they_do_not_reach(
 def test_curvatures_that_are_next_to_nothing_raise_nothing(constraint: str) -> None:
     """Margins near 745: the logistic loss has denormal curvature there, whose parts are 0."""
     problem = Problem.state(16, 3, loss="logistic", constraint=constraint, reach=2000)
-    for seed in range(20, 60):
+    for seed in range(24, 36):
         rng = np.random.default_rng([seed, 9])
         x = np.sign(rng.uniform(-1, 1, (int(rng.choice([2, 5, 20])), 16)))
         x[:, 6:] = rng.uniform(-1, 1, (len(x), 10))

@@ -327,9 +327,8 @@ class LeastSquaresBounder(QuadraticBounder):
                 made.ascend(self.eta, bound.region.picks[0])
                 tried.append(made)
             made = min(tried, key=lambda made: made.phi)
-            unit = self._scorer.unit_float
-            made.certify(self.yy, self._scorer.penalty * unit * bound.region.size,
-                         2 * self._largest, self.problem.most_columns, unit)  # fmt: skip
+            made.certify(self.yy, self.penalty(bound.region), 2 * self._largest,
+                         self.problem.most_columns, self._scorer.unit_float)  # fmt: skip
         bound.blocks = made
 
     def solve(self, bound: Bounded) -> Solved | None:

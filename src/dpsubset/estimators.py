@@ -31,8 +31,9 @@ from .public.stated import NO_WIDTH, declared_columns
 from .release.release import Release
 from .selection import select
 from .table.sources import read_schema
-from .table.sources.arrays import as_matrix, is_list, is_ragged
+from .table.sources.arrays import array_of, by_rows, is_list
 from .table.sources.cells import quietly
+from .table.sources.features import rectangle
 from .table.sources.frames import column_names, is_frame
 
 
@@ -155,18 +156,19 @@ ledger
         PrivateSubsetSelector
             This object.
         """
-        X, named, asked = checked(self, X, y)
+        named, asked = checked(self, X, y)
         release = select(named, y=y, **asked)
-        self.release_, self.support_ = release, mask(release, X, named)
+        self.release_, self.support_ = release, mask(self, release, named)
         return self
 
     def transform(self, X: Any) -> Any:
         """Keep the selected columns of X. What it returns are cells, so nothing here is private."""
         check_is_fitted(self)
-        X = rectangle(X, self.n_features_in_)
+        X = table(rectangle(X, self.n_features_in_))
         validate_data(self, X, reset=False, skip_check_array=True)
         with suppress(Exception), quietly():
             # scikit-learn refuses an array without rows; here it is an ordinary one.
+            X = by_rows(X)
             return super().transform(X) if X.shape[0] else self._transform(np.asarray(X))
         # scikit-learn's message would quote cells.
         raise TableError("X must be a data frame or an array of real numbers")
@@ -174,7 +176,8 @@ ledger
     def inverse_transform(self, X: Any) -> Any:
         """Put the selected columns back in their places, with zeros in all others."""
         check_is_fitted(self)
-        X = as_matrix(rectangle(X, int(self.support_.sum())))
+        X = rectangle(X, int(self.support_.sum()))
+        X = by_rows(array_of(np.asarray(X) if is_frame(X) else X))
         if X.shape[1] != self.support_.sum():
             raise TableError("X has a different shape than during fitting.")
         shape = (X.shape[0], self.support_.size)
@@ -201,8 +204,11 @@ ledger
         return tags
 
 
-def checked(estimator: Any, X: Any, y: Any) -> tuple[Any, Any, dict[str, Any]]:
-    """X as a table, the same with declared names, and everything else that was asked for."""
+def checked(estimator: Any, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
+    """X with the names that are declared, and everything else that was asked for.
+
+    Of a list, nothing is looked at: it has the columns that are declared.
+    """
     if y is None:
         # scikit-learn's own words, which its checks and users look for.
         raise ArgumentError(
@@ -222,40 +228,40 @@ def checked(estimator: Any, X: Any, y: Any) -> tuple[Any, Any, dict[str, Any]]:
         if isinstance(estimator.schema, (str, Path)):
             read_schema(estimator.schema, X, y)  # its patterns need names: the error says so
         raise ArgumentError(NO_WIDTH)
-    X = _table(X, width)
-    if X.shape[1] == 0:
-        rows = X.shape[0] if estimator.neighbours == "replace-one" else ""  # private otherwise
+    of_form = np.empty((0, width or 0)) if is_list(X) else table(X)
+    if of_form.shape[1] == 0:
+        rows = (
+            of_form.shape[0] if estimator.neighbours == "replace-one" else ""
+        )  # private otherwise
         raise TableError(
             f"X has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required."
         )
-    validate_data(estimator, X, skip_check_array=True)
+    validate_data(estimator, of_form, skip_check_array=True)
     # Everything but the data is a parameter of the same name.
     asked = estimator.get_params(deep=False)
     if isinstance(estimator.schema, (str, Path)):
         asked["schema"] = read_schema(estimator.schema, X, y)
-    named = as_declared(X, asked["schema"])
-    return X, named, asked
+    return as_declared(X, asked["schema"]), asked
 
 
-def mask(release: Release, X: Any, named: Any) -> NDArray[np.bool_]:
+def mask(estimator: Any, release: Release, named: Any) -> NDArray[np.bool_]:
     """Which columns of X a release names."""
     # A group is all of its columns.
     positions = Design.of(release.schema).features_of(release.support or ())
-    if is_frame(X):
+    if is_frame(named):
         # By name: the schema may order the columns in another way, or leave some out.
         names, declared = column_names(named), release.schema.feature_names
         positions = [names.index(declared[j]) for j in positions]
-    mask = np.zeros(X.shape[1], dtype=bool)
+    mask = np.zeros(estimator.n_features_in_, dtype=bool)
     mask[positions] = True
     return mask
 
 
-def _table(X: Any, columns: int | None = None) -> Any:
-    """A frame as it is, anything else as a two-dimensional array."""
+def table(X: Any) -> Any:
+    """A frame as it is, anything else as a two-dimensional array or sparse matrix."""
     if not is_frame(X):
-        return as_matrix(X, columns)
-    if not hasattr(X, "shape"):
-        raise TableError("X is a lazy frame: collect it first")
+        return array_of(X)
+    column_names(X)  # refuses a lazy frame
     return X
 
 
@@ -276,13 +282,3 @@ def as_declared(X: Any, schema: Schema | None) -> Any:
         if len(alike) == 1 and alike[0] not in (*declared, *found):
             found[alike[0]] = name
     return nw.from_native(X).rename(found).to_native() if found else X
-
-
-def rectangle(X: Any, columns: int) -> Any:
-    """The same, for what is not private: a record left out for its length would go unnoticed.
-
-    A list without records has as many columns as are expected.
-    """
-    if is_ragged(X):
-        raise TableError("X must be two-dimensional: its rows differ in length")
-    return _table(X, columns if is_list(X) and not len(X) else None)

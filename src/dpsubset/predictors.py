@@ -20,15 +20,19 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .errors import ArgumentError
-from .estimators import as_declared, checked, mask, rectangle
+from .estimators import as_declared, checked, mask, table
 from .fitting import fit
 from .ledger.spending import LedgerLike, in_force
 from .mechanisms import Mechanism
 from .models.rule import FitRule
+from .public.labels import typed
 from .public.response_scale import ResponseScale
 from .public.schema import Bounds, Schema
 from .release.model import Model
+from .table.sources.arrays import is_array, of_library
+from .table.sources.features import is_named, rectangle
 from .table.sources.frames import is_frame
+from .table.types import sort_of
 
 
 class Predictor(BaseEstimator):  # type: ignore[misc]
@@ -98,8 +102,8 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Make one release from X and y. Costs epsilon."""
-        X, named, asked = checked(self, X, y)
-        if getattr(y, "ndim", 1) == 2:
+        named, asked = checked(self, X, y)
+        if (is_array(y) or of_library(y)) and getattr(y, "ndim", 1) == 2:
             # scikit-learn's own words, which its checks look for.
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected",
@@ -113,7 +117,7 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
                 f"{release.mechanism} released no set of columns, so there is no model. What it "
                 "would have cost is spent"
             )
-        self.release_, self.support_ = release, mask(release, X, named)
+        self.release_, self.support_ = release, mask(self, release, named)
         self.coef_ = np.array(list(release.model.coefficients.values()))
         self.coef_names_ = np.array(list(release.model.coefficients), dtype=object)
         self.intercept_ = release.model.intercept
@@ -140,7 +144,9 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any) -> Any:
         """X as the model takes it."""
         check_is_fitted(self)
-        X = rectangle(X, self.n_features_in_)
+        if is_named(X):
+            return X
+        X = table(rectangle(X, self.n_features_in_))
         validate_data(self, X, reset=False, skip_check_array=True)
         if is_frame(X):
             if not hasattr(self, "feature_names_in_"):
@@ -222,7 +228,12 @@ class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
     Attributes
     ----------
     classes_ : array
-        Both labels, in the order that they were declared in.
+        Both labels, sorted, as scikit-learn has them: in the type of y where that has one
+        (booleans, integers, floats or text), else as they were declared. ``release_.model`` keeps
+        the order that they were declared in: its second label counts as 1.
+    coef_, intercept_
+        Of ``decision_function``, hence towards ``classes_[1]``: with the opposite sign of those of
+        ``release_.model`` where sorting has changed the order of the labels.
     """
 
     _of_labels = True
@@ -230,23 +241,31 @@ class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None) -> PrivateSubsetClassifier:
         """Make one release from X and y. Costs epsilon."""
         super().fit(X, y)
-        labels = self.release_.schema.response.labels
-        assert labels is not None
-        self.classes_ = np.array(labels)
+        settled = self.release_.schema.response.labels
+        assert settled is not None
+        declared = self.bounds.labels if isinstance(self.bounds, Bounds) else settled
+        labels = typed(settled, tuple(declared), sort_of(y))
+        order = sorted(range(2), key=lambda i: labels[i]) if _comparable(labels) else [0, 1]
+        #: What the model's scores are multiplied by, so that they are above 0 for classes_[1].
+        self._sign = 1.0 if order == [0, 1] else -1.0
+        ordered = [labels[i] for i in order]
+        self.classes_ = np.array(ordered, dtype=None if _comparable(labels) else object)
+        self.coef_, self.intercept_ = self._sign * self.coef_, self._sign * self.intercept_
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Of both labels, in the order that they were declared in: of a logistic model, or of a
-        linear one, clipped.
+        """Of both labels, in the order of ``classes_``: of a logistic model, or of a linear one,
+        clipped.
         """
         rows = self._rows(X)
         second = self._model.probabilities(rows)
-        return np.column_stack([1 - second, second])
+        columns = [1 - second, second]
+        return np.column_stack(columns if self._sign > 0 else columns[::-1])
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Above 0 for the second label."""
+        """Above 0 for ``classes_[1]``."""
         rows = self._rows(X)
-        return self._model.scores(rows)
+        return self._sign * self._model.scores(rows)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likelier label."""
@@ -259,3 +278,7 @@ class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.poor_score = True
         return tags
+
+
+def _comparable(labels: tuple[Any, Any]) -> bool:
+    return isinstance(labels[0], str) == isinstance(labels[1], str)

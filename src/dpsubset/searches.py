@@ -279,7 +279,7 @@ def _event(estimator: Any, X: Any, y: Any) -> Event:
 
     price = event_of_select if isinstance(estimator, PrivateSubsetSelector) else event_of_fit
     if X is not None:
-        _, data, asked = checked(clone(estimator), X, y)
+        data, asked = checked(clone(estimator), X, y)
         asked["y"] = y
     else:
         if estimator.schema is None:

@@ -1,4 +1,4 @@
-"""PrivateSubsetSelector: scikit-learn's own checks, pipelines, names, bad cells."""
+"""PrivateSubsetSelector: pipelines, names, bad cells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import dpsubset as dps
 from dpsubset import Bounds, PrivateSubsetSelector, Schema
@@ -36,32 +35,6 @@ def selector(**changes: Any) -> PrivateSubsetSelector:
     return PrivateSubsetSelector(
         **{"k": 2, "epsilon": CERTAIN, "bounds": Bounds(x=1, y=1), **changes}
     )
-
-
-# Two checks are expected to fail. Two others pass because of what the tags say: missing values and
-# text are ordinary cells, since no cell may stop a private computation.
-@parametrize_with_checks(
-    [
-        PrivateSubsetSelector(k=1, epsilon=1.0, bounds=Bounds(x=5, y=5), seed=0),
-        PrivateSubsetSelector(
-            k=1, epsilon=2, bounds=Bounds(x=5, y=5), seed=1, mechanism="exponential",
-            neighbours="add-remove", constraint="l1",
-        ),
-        PrivateSubsetSelector(k=1, epsilon=1.0, bounds=Bounds(x=5, labels=(0, 1)), seed=0),
-        PrivateSubsetSelector(
-            k=1, epsilon=1.0, bounds=Bounds(x=5, labels=("no", "yes")), seed=0, loss="huber",
-            threshold=0.5,
-        ),
-    ],
-    expected_failed_checks=lambda estimator: {
-        "check_estimators_empty_data_messages": "an error would tell a table without rows from one "
-        "with a row, which no cost under add-remove could cover",
-        "check_transformer_data_not_an_array": "a list does not declare how many columns it has, "
-        "and one record must not",
-    },
-)  # fmt: skip
-def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def test_selects_what_select_selects_and_keeps_those_columns() -> None:

@@ -1,4 +1,4 @@
-"""PrivateSubsetRegressor and PrivateSubsetClassifier: scikit-learn's checks, frames, labels."""
+"""PrivateSubsetRegressor and PrivateSubsetClassifier: frames, labels and their types."""
 
 from __future__ import annotations
 
@@ -12,49 +12,11 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import cross_val_score
 
 import dpsubset as dps
 from dpsubset import Bounds, PrivateSubsetClassifier, PrivateSubsetRegressor
-
-_COMMON = {
-    "check_estimators_empty_data_messages": "an error would tell a table without rows from one "
-    "with a row, which no cost under add-remove could cover",
-    "check_regressors_train": "a list does not declare how many columns it has",
-    "check_classifiers_train": "a list does not declare how many columns it has",
-}
-_LABELS = {
-    **_COMMON,
-    "check_classifiers_classes": "labels are declared, and do not come from the data",
-    "check_classifier_not_supporting_multiclass": "a third label is a bad cell, no error",
-    "check_classifiers_regression_target": "a cell with neither label is a bad cell, no error",
-    "check_supervised_y_no_nan": "a cell with neither label is a bad cell, no error",
-}
-_NUMBERS = {
-    **_COMMON,
-    "check_supervised_y_no_nan": "a missing response is a bad cell, no error",
-}
-
-
-@parametrize_with_checks(
-    [
-        PrivateSubsetRegressor(k=1, epsilon=1.0, bounds=Bounds(x=5, y=5), seed=0),
-        PrivateSubsetRegressor(
-            k=1, epsilon=2, bounds=Bounds(x=5, y=5), seed=1, neighbours="add-remove",
-            rule=dps.FitRule(share=0.5),
-        ),
-        PrivateSubsetClassifier(k=1, epsilon=1.0, bounds=Bounds(x=5, labels=(0, 1)), seed=0),
-        PrivateSubsetClassifier(
-            k=1, epsilon=50, bounds=Bounds(x=5, labels=(0, 1)), seed=0, loss="logistic",
-            rule=dps.FitRule(mechanism="objective-perturbation"),
-        ),
-    ],
-    expected_failed_checks=lambda estimator: (
-        _LABELS if isinstance(estimator, PrivateSubsetClassifier) else _NUMBERS
-    ),
-)  # fmt: skip
-def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
-    check(estimator)
 
 
 def table(n: int = 2000) -> tuple[pd.DataFrame, np.ndarray]:
@@ -90,12 +52,13 @@ def test_labels() -> None:
     frame, y = table()
     labels = np.where(y > 30, "high", "low")
     model = PrivateSubsetClassifier(k=2, epsilon=20, schema=LABELS).fit(frame, labels)
-    assert model.classes_.tolist() == ["low", "high"]
+    assert model.classes_.tolist() == ["high", "low"]
+    assert model.release_.schema.response.labels == ("low", "high")
     chances = model.predict_proba(frame)
     np.testing.assert_allclose(chances.sum(axis=1), 1)
     assert set(model.predict(frame)) == {"low", "high"}
     assert model.score(frame, labels) > 0.8
-    picked = model.predict(frame) == "high"
+    picked = model.predict(frame) == "low"
     np.testing.assert_array_equal(picked, model.decision_function(frame) > 0)
     np.testing.assert_array_equal(picked, chances[:, 1] > 0.5)
 
@@ -112,7 +75,7 @@ def test_a_logistic_model_of_labels() -> None:
     np.testing.assert_allclose(
         np.log(chances[:, 1] / chances[:, 0]), model.decision_function(frame), rtol=1e-6
     )
-    np.testing.assert_array_equal(model.predict(frame) == "high", chances[:, 1] > 0.5)
+    np.testing.assert_array_equal(model.predict(frame) == "low", chances[:, 1] > 0.5)
     assert model.score(frame, labels) > 0.8
 
 
@@ -146,3 +109,60 @@ def test_copies_and_pickles() -> None:
     assert clone(model).get_params()["schema"] == NUMBERS
     fitted = pickle.loads(pickle.dumps(model.fit(frame, y)))
     np.testing.assert_array_equal(fitted.predict(frame), model.predict(frame))
+
+
+BOTH = (
+    ("good", "bad"), ("bad", "good"), (0, 1), (1, 0), (-1, 1), (2.0, 1.0), (False, True),
+    (True, False), ("1", "0"), (np.int64(1), np.int64(0)), (np.True_, np.False_), ("true", "false"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", BOTH, ids=str)
+@pytest.mark.parametrize("how", ["array", "series", "polars", "list", "objects"])
+@pytest.mark.parametrize("by_schema", [False, True])
+def test_classes_are_sorted_and_of_the_type_of_y(labels: Any, how: str, by_schema: bool) -> None:
+    rng = np.random.default_rng(8)
+    x = rng.uniform(-1, 1, (300, 2))
+    y = np.array(labels)[(x[:, 0] > 0).astype(int)]
+    bounds = Bounds(x=[(-1, 1), (-1, 1)], labels=labels)
+    declared: dict[str, Any] = {"bounds": bounds}
+    if by_schema:
+        declared = {"schema": bounds.schema(["x0", "x1"])}
+    given: Any = {
+        "array": lambda: y, "series": lambda: pd.Series(y), "polars": lambda: pl.Series(y),
+        "list": y.tolist, "objects": lambda: y.astype(object),
+    }[how]()  # fmt: skip
+    model = PrivateSubsetClassifier(1, 50, **declared).fit(x, given)
+    untyped = by_schema and how in ("list", "objects")
+    if untyped and y.dtype.kind == "b":
+        # A schema has one form for True and "true", and these cells have no type.
+        assert model.classes_.tolist() == ["false", "true"]
+        return
+    np.testing.assert_array_equal(model.classes_, np.unique(y))
+    assert untyped or model.classes_.dtype.kind == y.dtype.kind
+    assert model.score(x, y) > 0.9
+    chances, second = model.predict_proba(x), y == model.classes_[1]
+    assert roc_auc_score(second, chances[:, 1]) > 0.9
+    assert roc_auc_score(second, model.decision_function(x)) > 0.9
+    np.testing.assert_array_equal(model.predict(x), model.classes_[chances.argmax(axis=1)])
+    linear = x[:, model.support_] @ model.coef_ + model.intercept_
+    np.testing.assert_allclose(model.decision_function(x), linear, atol=1e-3)
+    # The model itself has the order that was declared.
+    toward = model.release_.model.probabilities(x)
+    assert roc_auc_score(x[:, 0] > 0, toward) > 0.9
+
+
+def test_labels_that_cannot_be_sorted_keep_their_order() -> None:
+    x = np.random.default_rng(8).uniform(-1, 1, (300, 2))
+    y = np.array(["no", 1], dtype=object)[(x[:, 0] > 0).astype(int)]
+    model = PrivateSubsetClassifier(1, 50, bounds=Bounds(x=1, labels=("no", 1))).fit(x, y)
+    assert model.classes_.tolist() == ["no", 1]
+    assert (model.predict(x) == y).mean() > 0.9
+
+
+def test_a_cross_validated_area_follows_the_sorted_labels() -> None:
+    x = np.random.default_rng(8).uniform(-1, 1, (400, 2))
+    y = np.array(["good", "bad"])[(x[:, 0] > 0).astype(int)]
+    bounds = Bounds(x=1, labels=("good", "bad"))
+    model = PrivateSubsetClassifier(1, 20, bounds=bounds)
+    assert (cross_val_score(model, x, y, scoring="roc_auc", cv=2) > 0.9).all()

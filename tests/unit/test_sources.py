@@ -243,14 +243,15 @@ class Stubborn(list[float]):
     ("record", "values"),
     [
         ([1, 2], BAD), ([1, 2, 0.5, 4], BAD), ([], BAD), (5.0, BAD), (None, BAD), ("123", BAD),
-        (b"123", BAD), ({"a": 1}, BAD), (Pair(1, 2), BAD), (np.ma.masked, BAD), (1j, BAD),
+        (b"123", BAD), ({"a": 1}, [1, math.nan, math.nan]), ({}, BAD), (Pair(1, 2), BAD),
+        (np.ma.masked, BAD), (1j, BAD),
         (np.zeros((1, 3)), BAD), (np.float64(3), BAD), (object(), BAD), ([[1], 2, 0.5],
         [math.nan, 2, 0.5]), ((1, 2, 0.5), [1, 2, 0.5]), (range(3), [0, 1, 2]),
         (np.array([1, 2, 0.5]), [1, 2, 0.5]), (np.array(["1", "x", "0.5"]), [1, math.nan, 0.5]),
         (np.ma.array([1, 2, 0.5], mask=[0, 1, 0]), [1, math.nan, 0.5]),
         (pd.Series([1, "2", 0.5]), [1, 2, 0.5]), (Stubborn([1, 2, 0.5]), [1, 2, 0.5]),
         (["1", np.ma.masked, np.float16(0.5)], [1, math.nan, 0.5]), ([1j, 10**400, 0.5],
-        [math.nan, math.inf, 0.5]),
+        [math.nan, math.inf, 0.5]), ({"c": 0.5, "id": 7, "b": "2", 3: 4}, [math.nan, 2, 0.5]),
     ],
 )  # fmt: skip
 def test_records_of_a_list_are_read_each_by_itself(record: Any, values: list[float]) -> None:

@@ -81,6 +81,25 @@ def reading(label: Label) -> float | str:
     return WORDS.get(label.lower(), label)
 
 
+def typed(settled: tuple[Label, Label], declared: tuple[Any, Any], sort: str | None) -> Any:
+    """Both labels as values of a response of this sort: one that is known by its type.
+
+    As they were declared where the type says nothing, or is not one that can have these labels.
+    """
+    readings = [reading(label) for label in settled]
+    numbers = [read for read in readings if isinstance(read, float)]
+    if sort == "text":
+        return tuple(label if isinstance(label, str) else str(label) for label in settled)
+    if len(numbers) == 2:
+        if sort == "boolean" and set(numbers) == {0.0, 1.0}:
+            return tuple(map(bool, numbers))
+        if sort == "integer" and all(number.is_integer() for number in numbers):
+            return tuple(map(int, numbers))
+        if sort in ("integer", "float"):
+            return tuple(numbers)
+    return tuple(label.item() if isinstance(label, np.generic) else label for label in declared)
+
+
 def shown(labels: tuple[Label, Label]) -> str:
     """For people: what counts as what."""
     return f"{labels[0]} counts as -1, {labels[1]} as 1"

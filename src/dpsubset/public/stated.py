@@ -155,6 +155,10 @@ def settle_schema(
     data: Any, y: Any, schema: Schema | str | Path | None, bounds: Bounds | None
 ) -> Schema:
     """The schema of a table, from whichever of the arguments says it. No value is seen."""
+    from ..table.sources.arrays import check_held
+
+    check_held(data, "X", Moments)
+    check_held(y, "y")
     if isinstance(y, (str, bytes)):
         raise ArgumentError(
             "y must hold the values of the response. Where they are a column of the table, leave y "
@@ -179,7 +183,7 @@ def settle_schema(
 
 
 def _schema_of_bounds(data: Any, y: Any, bounds: Bounds) -> Schema:
-    from ..table.sources.arrays import as_matrix, is_list
+    from ..table.sources.arrays import array_of, is_list
     from ..table.sources.frames import column_names, is_frame
 
     if is_frame(data):
@@ -196,7 +200,7 @@ def _schema_of_bounds(data: Any, y: Any, bounds: Bounds) -> Schema:
         if width is None:
             raise ArgumentError(NO_WIDTH)
     else:
-        width = as_matrix(data).shape[1]
+        width = array_of(data).shape[1]
     if not width:
         raise TableError("X has no columns: there is nothing to select from")
     return bounds.schema([f"x{j}" for j in range(width)])

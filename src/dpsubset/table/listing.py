@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ..errors import ArgumentError, SchemaError, TableError, did_you_mean
 from ..public.entries import column as column_of
 from ..public.schema import Column, Schema
 from .histograms import reading
 from .sources import Table, column_names, open_table, read_schema
+from .sources.arrays import check_held, held, is_array
 from .types import sorts
 
 
@@ -69,10 +68,10 @@ class Listing:
 
     def open(self, data: Any) -> Table:
         """The table, with these columns alone."""
-        if not isinstance(data, np.ndarray):
+        if not is_array(data):
             return open_table(data, self.reading)
         places = [self.names.index(column.name) for column in self.columns]
-        x = data[:, places]
+        x = held(data, "the table")[:, places]
         # The schema has another column before a single one: its own copy will do.
         return open_table(x[:, :-1] if len(places) > 1 else x, self.reading, x[:, -1])
 
@@ -106,6 +105,7 @@ def list_columns(data: Any, within: Any, asked: Any = None) -> Listing:
         type is a number.
     """
     chosen = None if asked is None else _listed(asked)
+    check_held(data, "the table")
     names, kinds = _named(data)
     schema = None
     if isinstance(within, (str, Path)):
@@ -122,11 +122,12 @@ def list_columns(data: Any, within: Any, asked: Any = None) -> Listing:
 
 
 def _named(data: Any) -> tuple[tuple[str, ...], Mapping[str, str]]:
-    if not isinstance(data, np.ndarray):
+    if not is_array(data):
         return tuple(column_names(data)), sorts(data)
-    if data.ndim != 2:
+    array = held(data, "the table")
+    if array.ndim != 2:
         raise TableError("an array must have two dimensions: rows and columns")
-    names = tuple(f"x{j}" for j in range(data.shape[1]))
+    names = tuple(f"x{j}" for j in range(array.shape[1]))
     return names, dict.fromkeys(names, "number")
 
 

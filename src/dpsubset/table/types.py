@@ -43,6 +43,30 @@ def sorts(data: Any) -> dict[str, Sort]:
     return _of_frame(data) if is_frame(data) else {}
 
 
+def sort_of(y: Any) -> str | None:
+    """What a response beside X holds by its type: "boolean", "integer", "float" or "text".
+
+    None for what has no type that says so: lists, objects, categories.
+    """
+    import narwhals.stable.v2 as nw
+
+    from .sources.arrays import is_array, is_list, of_library
+    from .sources.columns import column_of
+
+    if is_array(y):
+        kinds = {"b": "boolean", "i": "integer", "u": "integer", "f": "float", "U": "text"}
+        return kinds.get("U" if y.dtype.kind in "ST" else y.dtype.kind)
+    series = column_of(y) if of_library(y) and not is_list(y) else None
+    if series is None or str(getattr(series.to_native(), "dtype", "")) == "object":
+        return None
+    kind = series.dtype
+    if isinstance(kind, (nw.Boolean, nw.String)):
+        return "boolean" if isinstance(kind, nw.Boolean) else "text"
+    if kind.is_integer():
+        return "integer"
+    return "float" if kind.is_float() else None
+
+
 def doubts(data: Any, schema: Schema) -> list[str]:
     """What is declared and goes ill with the types of a table: much of it would be missing."""
     found = sorts(data)

@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 
 from ...errors import TableError
 from . import Progress, batch_rows
-from .arrays import as_vector
+from .arrays import (
+    as_vector,
+    is_list,
+    length,
+    of_library,
+    part_of,
+    refusal,
+    unfolded_cells,
+)
 from .arrow import from_arrow, is_readable
 from .cells import Reader, from_array, from_objects
 
@@ -69,7 +77,7 @@ def _typed(series: nw.Series[Any], of_dates: bool) -> Typed:
         return polars_cells(series.to_native(), of_dates)
     if series.implementation.is_pyarrow():
         return arrow_cells(series.to_native(), of_dates)
-    return _other_cells(series, of_dates)
+    raise refusal(series.to_native(), "a column")
 
 
 def arrow_cells(column: pa.ChunkedArray, of_dates: bool) -> Typed:
@@ -91,17 +99,6 @@ def object_cells(part: Callable[[int, int], Sequence[Any]]) -> Cells:
     return cells
 
 
-def _other_cells(series: nw.Series[Any], of_dates: bool) -> Typed:
-    kind = series.dtype
-    if kind.is_temporal():
-        readable = of_dates and isinstance(kind, (nw.Date, nw.Datetime))
-    else:
-        readable = not kind.is_nested() and not (of_dates and kind.is_numeric())
-    if not readable:
-        return None, type(kind).__name__
-    return object_cells(lambda start, stop: series[start:stop].to_list()), type(kind).__name__
-
-
 def known(data: Any, **how: Any) -> Any:
     """What narwhals makes of a frame or a series."""
     if isinstance(data, pa.RecordBatch):  # which it does not know
@@ -114,6 +111,25 @@ def known(data: Any, **how: Any) -> Any:
 
 def response_cells(y: Any, name: str, of_dates: bool = False) -> tuple[Cells, int]:
     """A response beside X, and its length."""
+    if is_list(y):
+        # Whose cells are looked at when they are read, not before.
+        def listed(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
+            return from_array(unfolded_cells(part_of(y, start, stop)), read)
+
+        return listed, length(y)
+    series = column_of(y) if of_library(y) else None
+    if series is not None:
+        return series_cells(series, name, of_dates), len(series)
+    array = as_vector(y, of_dates)
+
+    def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
+        return from_array(array[start:stop], read)
+
+    return cells, len(array)
+
+
+def column_of(y: Any) -> nw.Series[Any] | None:
+    """A response of a library that knows columns; None if it is no column."""
     if isinstance(y, pa.Array):
         y = pa.chunked_array([y])
     pandas = sys.modules.get("pandas")
@@ -122,14 +138,9 @@ def response_cells(y: Any, name: str, of_dates: bool = False) -> tuple[Cells, in
     if pandas and isinstance(y, (pandas.api.extensions.ExtensionArray, pandas.Index)):
         # As an array of NumPy's its type would depend on the cells, and so would a guessed one.
         y = pandas.Series(y, dtype=y.dtype)
-    series = known(y, pass_through=True, allow_series=True)
-    if isinstance(series, nw.DataFrame) and series.shape[1] == 1:
-        series = series[:, 0]
-    if isinstance(series, nw.Series):
-        return series_cells(series, name, of_dates), len(series)
-    array = as_vector(y, of_dates)
-
-    def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
-        return from_array(array[start:stop], read)
-
-    return cells, len(array)
+    found = known(y, pass_through=True, allow_series=True)
+    if isinstance(found, nw.LazyFrame):
+        raise refusal(y, "y")
+    if isinstance(found, nw.DataFrame) and found.shape[1] == 1:
+        found = found[:, 0]
+    return found if isinstance(found, nw.Series) else None

@@ -144,6 +144,11 @@ class DelimitedTable:
                 data, at, ord(self._delimiter), self._fields, column_of, self._longest,
                 LONGEST_TEXT, starts, ends,
             )  # fmt: skip
+            if self._beside and (starts[:, :rows] < 0).any():
+                raise TableError(
+                    f"{self._path.name} has a line with another number of fields than its header, "
+                    "with a quote that stays open, or that is too long: predictions need whole rows"
+                )
             values = []
             for w, read in enumerate(readers):
                 column = packed(data, starts[w, :rows], ends[w, :rows])
@@ -191,7 +196,7 @@ def _split(
     Returns the number of records, as many as there is room for, and where the next one starts. A
     field that opens with a quote runs to the closing quote (a doubled quote is part of it). A
     record with another number of fields than the header, with an open quote, or that is too long
-    gets empty fields, and a field that is too long is empty.
+    gets empty fields, at -1, and a field that is too long is empty.
     """
     row, n = 0, data.shape[0]
     while at < n and row < starts.shape[1]:
@@ -233,8 +238,8 @@ def _split(
             i += 1
         if is_long or not sound or field != fields:
             for w in range(starts.shape[0]):
-                starts[w, row] = 0
-                ends[w, row] = 0
+                starts[w, row] = -1
+                ends[w, row] = -1
         row += 1
         at = following
     return row, min(at, n)

@@ -37,6 +37,7 @@ def open_file(path: Path, schema: Schema, *, beside: bool = False) -> Table:
     """Open a Parquet or delimited file and check its header.
 
     The response may be ``beside`` the file, which then need not have it: it is missing everywhere.
+    That is for predictions, so that a line which is no row of the table is refused.
     """
     kind, compression = _kind(path)
     if kind == "parquet":

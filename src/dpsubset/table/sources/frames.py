@@ -1,4 +1,4 @@
-"""Data frames: pandas, polars, PyArrow and whatever else narwhals knows, by column name.
+"""Data frames of pandas, polars and PyArrow, and narwhals' own around them, by column name.
 
 A column of a frame is converted by its declared type. Columns of objects, and the categories of a
 categorical column, which are cells, are read one by one.
@@ -17,13 +17,16 @@ from ...errors import TableError
 from ...public.schema import Schema
 from ..moments import Block
 from . import Progress, batch_rows
+from .arrays import of_library, refusal
 from .cells import readers
 from .columns import in_parts, known, response_cells, series_cells
 from .header import check_columns
 
 
 def is_frame(data: Any) -> bool:
-    """Whether narwhals takes this for a data frame."""
+    """Whether this is a data frame, by its type: nothing else is asked of other objects."""
+    if not of_library(data):
+        return False
     return isinstance(known(data, pass_through=True), (nw.DataFrame, nw.LazyFrame))
 
 
@@ -80,16 +83,12 @@ class FrameTable:
         return in_parts(self._columns[-1], self._rows, self._readers[-1], progress)
 
 
-_REFUSED = (
-    "this frame is lazy: its query has yet to be run, and could fail because of one record, which "
-    "would be an answer that no guarantee covers. Collect it first and pass the result (polars: "
-    "collect(), DuckDB: to_arrow_table(), Dask: compute()), or write it to a Parquet file and pass "
-    "its path, if it is larger than memory"
-)
-
-
 def _eager(data: Any) -> nw.DataFrame[Any]:
+    """The frame, if it holds its values."""
     frame: nw.DataFrame[Any] | nw.LazyFrame[Any] = known(data)
     if isinstance(frame, nw.LazyFrame):
-        raise TableError(_REFUSED)
+        raise refusal(data, "the table")
+    kind = frame.implementation
+    if not (kind.is_pandas() or kind.is_polars() or kind.is_pyarrow()):
+        raise refusal(frame.to_native(), "the table")
     return frame

@@ -12,7 +12,18 @@ from ...errors import TableError
 from ...public.schema import Schema
 from ..moments import Block
 from . import Progress, batch_rows
-from .arrays import DATE_KINDS, NUMBER_KINDS, as_matrix, check_kind, is_list
+from .arrays import (
+    DATE_KINDS,
+    NUMBER_KINDS,
+    array_of,
+    by_rows,
+    check_kind,
+    is_list,
+    is_sparse,
+    length,
+    part_of,
+    unfolded,
+)
 from .cells import NUMBERS, from_array, readers
 from .columns import in_parts, response_cells
 
@@ -21,29 +32,32 @@ class MatrixTable:
     """X and y in memory."""
 
     def __init__(self, x: Any, schema: Schema, y: Any) -> None:
-        p = len(schema.features)
-        self._x = as_matrix(x, p)
+        self._names = schema.feature_names
+        self._listed = is_list(x)
+        self._x = x if self._listed else array_of(x)
         if y is None:
             raise TableError("an array X needs its response: pass y=")
         *self._readers, self._read = readers(schema)
         self._response, rows = response_cells(y, schema.response.name, self._read.dates)
-        if self._x.shape[1] != p:
-            raise TableError(f"X has {self._x.shape[1]} columns, the schema declares {p}")
-        if self._x.shape[0] != rows:
-            raise TableError("X and y must have the same number of rows")
-        if not is_list(x):  # whose cells have no type but their own
+        p = len(self._names)
+        if not self._listed:  # the cells of a list have no type but their own
+            if self._x.shape[1] != p:
+                raise TableError(f"X has {self._x.shape[1]} columns, the schema declares {p}")
             for of_dates in {read.dates for read in self._readers}:
                 check_kind(self._x, "X", DATE_KINDS if of_dates else NUMBER_KINDS)
+        if self.rows != rows:
+            raise TableError("X and y must have the same number of rows")
         self._plain = all(read is NUMBERS for read in self._readers)
 
     @property
     def rows(self) -> int:
         """Number of records."""
-        return int(self._x.shape[0])
+        return length(self._x) if self._listed else int(self._x.shape[0])
 
     def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
         """Slices of X and y; float64 is not copied."""
-        n, step = self.rows, batch_rows(self._x.shape[1])
+        n, step = self.rows, batch_rows(len(self._names))
+        self._x = by_rows(self._x)
         for start in range(0, n, step):
             stop = min(start + step, n)
             yield self._features(start, stop), self._response(start, stop, self._read)
@@ -55,9 +69,12 @@ class MatrixTable:
         return in_parts(self._response, self.rows, self._read, progress)
 
     def _features(self, start: int, stop: int) -> NDArray[np.float64]:
-        part = self._x[start:stop]
-        if hasattr(part, "toarray"):  # these few rows alone
-            part = part.toarray()
+        if self._listed:
+            part = unfolded(part_of(self._x, start, stop), self._names)
+        else:
+            part = self._x[start:stop]
+            if is_sparse(part):  # these few rows alone
+                part = part.toarray()
         if self._plain:
             return from_array(part)
         return np.column_stack([from_array(part[:, j], r) for j, r in enumerate(self._readers)])

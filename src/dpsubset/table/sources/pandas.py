@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,9 @@ def pandas_cells(series: Any, of_dates: bool = False) -> Typed:
     """A column of pandas."""
     kind, name = series.dtype, str(series.dtype).partition("[")[0]
     if isinstance(kind, pd.CategoricalDtype):
-        return _categorical(series), name
+        return _categorical(series) if _is_own(kind.categories.dtype) else None, name
+    if not _is_own(kind):
+        return None, name  # its cells may have yet to be computed
     if isinstance(kind, pd.ArrowDtype):
         return arrow_cells(series.array.__arrow_array__(), of_dates)
     if isinstance(kind, pd.StringDtype) and kind.storage == "pyarrow":
@@ -28,6 +31,11 @@ def pandas_cells(series: Any, of_dates: bool = False) -> Typed:
     if kind.kind in "cmM" or isinstance(kind, (pd.PeriodDtype, pd.IntervalDtype)):
         return None, name
     return object_cells(lambda start, stop: list(series.iloc[start:stop].array)), name
+
+
+def _is_own(kind: Any) -> bool:
+    """Whether a dtype is one of NumPy's or pandas' own, whose columns hold their values."""
+    return isinstance(kind, np.dtype) or type(kind).__module__.partition(".")[0] == "pandas"
 
 
 def _numbers(series: Any) -> Cells:
@@ -54,9 +62,13 @@ def _dates(series: Any) -> Cells:
 
 def _categorical(series: Any) -> Cells:
     """Each category is a cell: it is read by itself, as an object, whatever type they share."""
-    categories, codes = list(series.cat.categories), series.cat.codes.to_numpy()
+
+    @functools.cache
+    def unfolded() -> tuple[list[Any], NDArray[Any]]:
+        return list(series.cat.categories), series.cat.codes.to_numpy()
 
     def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
+        categories, codes = unfolded()
         used, places = np.unique(codes[start:stop], return_inverse=True)
         # No category has the code -1: the cell is missing.
         values = from_objects([None if code < 0 else categories[code] for code in used], read)

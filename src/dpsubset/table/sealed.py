@@ -164,7 +164,8 @@ def _part_of(moments: Moments, schema: Schema, features: list[int], constant: in
     places = [i for i, column in enumerate(columns) if column.feature in features]
     products = with_constant(moments, constant)
     kept = [*places, -2, -1]
-    return Moments(products[np.ix_(kept, kept)], moments.n, moments.fingerprint, constant)
+    part = products[np.ix_(kept, kept)]
+    return Moments(part, moments.n, moments.fingerprint, constant, moments.parts)
 
 
 def _of_schema(moments: Moments, schema: Schema) -> Moments:

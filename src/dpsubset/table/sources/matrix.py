@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...errors import TableError
 from ...public.schema import Schema
 from ..moments import Block
-from . import Progress, batch_rows
+from . import batch_rows
 from .arrays import DATE_KINDS, NUMBER_KINDS, as_matrix, check_kind, is_list
 from .cells import NUMBERS, from_array, readers
 from .columns import in_parts, response_cells
@@ -41,18 +41,16 @@ class MatrixTable:
         """Number of records."""
         return int(self._x.shape[0])
 
-    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Block]:
         """Slices of X and y; float64 is not copied."""
         n, step = self.rows, batch_rows(self._x.shape[1])
         for start in range(0, n, step):
             stop = min(start + step, n)
             yield self._features(start, stop), self._response(start, stop, self._read)
-            if progress:
-                progress(stop / n)
 
-    def responses(self, progress: Progress | None = None) -> Iterator[NDArray[np.float64]]:
+    def responses(self) -> Iterator[NDArray[np.float64]]:
         """Slices of y."""
-        return in_parts(self._response, self.rows, self._read, progress)
+        return in_parts(self._response, self.rows, self._read)
 
     def _features(self, start: int, stop: int) -> NDArray[np.float64]:
         part = self._x[start:stop]

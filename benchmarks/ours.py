@@ -37,7 +37,9 @@ def select(
     limit: float = TIME_LIMIT, **setting: Any,
 ) -> tuple[int, ...]:  # fmt: skip
     """A whole private selection from an array."""
-    release = dps.select(x, y=y, bounds=bounds, k=k, epsilon=epsilon, time_limit=limit, **setting)
+    release = dps.select(
+        x, y=y, bounds=bounds, k=k, epsilon=epsilon, time_limit=limit, ledger=False, **setting
+    )
     return tuple(release.support)
 
 

@@ -144,7 +144,9 @@ def private_levels(
     each = 1 if data.ndim == 1 else data.shape[1]
     schema = dps.Schema.from_bounds({"other": (0, 1)}, ("value", -WIDE, WIDE), rows_per_unit=each)
     frame = pd.DataFrame({"other": np.zeros(data.size), "value": data.ravel()})
-    found = dps.suggest_bounds(frame, schema, epsilon=epsilon, columns=["value"], rule=rule)
+    found = dps.suggest_bounds(
+        frame, schema, epsilon=epsilon, columns=["value"], rule=rule, ledger=False
+    )
     (column,) = found.columns
     assert column.lo is not None
     assert column.hi is not None
@@ -157,20 +159,22 @@ Estimator = Callable[[Table, np.random.Generator], Floats]
 
 
 def our_mean(t: Table, rng: np.random.Generator) -> Floats:
-    return dps.private_mean(t.x, (t.low, t.high), epsilon=t.epsilon, delta=t.delta).array
+    return dps.private_mean(
+        t.x, (t.low, t.high), epsilon=t.epsilon, delta=t.delta, ledger=False
+    ).array
 
 
 def our_sparse_mean(t: Table, rng: np.random.Generator) -> Floats:
     # What was not picked is said to be in the middle, which is 0.
     within = (-t.bound, t.bound)
-    return dps.sparse_mean(t.x, within, s=t.s, epsilon=t.epsilon, delta=t.delta).array
+    return dps.sparse_mean(t.x, within, s=t.s, epsilon=t.epsilon, delta=t.delta, ledger=False).array
 
 
 def our_regression(t: Table, rng: np.random.Generator) -> Floats:
     # x stays what it is, and coefficients of up to 1.
     return dps.sparse_regression(
         t.x, y=t.y, bounds=dps.Bounds(x=1, y=t.bound), k=t.s, epsilon=t.epsilon, delta=t.delta,
-        intercept=False, radius=1 / t.bound, iterations=2, step=3,
+        intercept=False, radius=1 / t.bound, iterations=2, step=3, ledger=False,
     ).array  # fmt: skip
 
 
@@ -180,7 +184,15 @@ def fitted(t: Table, mechanism: str, least: float = 0, **more: Any) -> Floats:
     columns = {f"x{j}": (least, 1) for j in range(t.d)}
     schema = dps.Schema.from_bounds(columns, ("y", t.low, t.high))
     release = dps.fit(
-        t.x, schema, y=t.y, k=t.d, epsilon=t.epsilon, rule=rule, response_scale="declared", **more
+        t.x,
+        schema,
+        y=t.y,
+        k=t.d,
+        epsilon=t.epsilon,
+        rule=rule,
+        response_scale="declared",
+        ledger=False,
+        **more,
     )
     assert release.model is not None
     return np.array(list(release.model.coefficients.values()))

@@ -183,7 +183,14 @@ def _small(trial: Trial) -> list[Line]:
     lines: list[Line] = []
     for size, (mechanism, k) in SIZED.items():
         release = dps.fit(
-            x, schema, y=y, k=k, epsilon=EPSILON, mechanism=mechanism, response_scale="declared"
+            x,
+            schema,
+            y=y,
+            k=k,
+            epsilon=EPSILON,
+            mechanism=mechanism,
+            response_scale="declared",
+            ledger=False,
         )
         assert release.model is not None
         found = release.model.coefficients

@@ -110,7 +110,12 @@ def measure(trial: Trial) -> list[Line]:
             lines.append({**facts, "who": who, "error": error(here, estimate)})
     if problem == "mean":
         estimate = dps.private_mean(
-            table.x, (-WIDE, WIDE), epsilon=table.epsilon, delta=table.delta, truncation="private"
+            table.x,
+            (-WIDE, WIDE),
+            epsilon=table.epsilon,
+            delta=table.delta,
+            truncation="private",
+            ledger=False,
         ).array
         lines.append({"levels": COLUMNS, "who": "ours", "error": error(table, estimate)})
     return lines

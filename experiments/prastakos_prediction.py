@@ -46,7 +46,15 @@ def released(x: Floats, y: Floats, k: int, *, fit: str, mechanism: str, **more: 
     """A release, and its predictions."""
     rule = dps.FitRule(mechanism=fit)
     release = dps.fit(
-        x, y=y, bounds=BOUNDS, k=k, epsilon=EPSILON, mechanism=mechanism, rule=rule, **more
+        x,
+        y=y,
+        bounds=BOUNDS,
+        k=k,
+        epsilon=EPSILON,
+        mechanism=mechanism,
+        rule=rule,
+        ledger=False,
+        **more,
     )
     assert release.model is not None
     return release.model.predict

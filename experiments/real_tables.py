@@ -113,7 +113,7 @@ def _shares(name: str, way: str, epsilon: float | None) -> tuple[list[float], st
         try:
             release = dps.fit(
                 loaded.frame, loaded.schema, k=loaded.p if way in WHOLE else K,
-                epsilon=epsilon or NO_NOISE, time_limit=LIMIT, **said,
+                epsilon=epsilon or NO_NOISE, time_limit=LIMIT, ledger=False, **said,
             )  # fmt: skip
         except dps.SearchLimitError:
             return found, f"not done in {LIMIT:g} s"

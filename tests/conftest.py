@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -17,6 +18,9 @@ settings.register_profile(
 # pytest --hypothesis-profile=thorough, when a module has changed a lot.
 settings.register_profile("thorough", settings.get_profile("dpsubset"), max_examples=1500)
 settings.load_profile("dpsubset")
+
+# Tests release thousands of times from made-up tables, which no ledger must pay for.
+os.environ.pop("DPSUBSET_LEDGER", None)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -104,7 +104,7 @@ def main() -> int:
     console.print(f"Wrote {bounds}: their public bounds.")
     console.print(f"Truth: {RESPONSE[0]} depends on {', '.join(EFFECTS)} and on nothing else.\n")
 
-    release = dps.select(data, bounds, k=K, epsilon=EPSILON)
+    release = dps.select(data, bounds, k=K, epsilon=EPSILON, ledger=False)
     (FOLDER / "release.json").write_text(release.to_json() + "\n", encoding="utf-8")
     (FOLDER / "statement.md").write_text(release.statement(), encoding="utf-8")
     console.rule("Private release")

@@ -87,9 +87,11 @@ def _command(line: str) -> str:
     started = {"dpsubset": [sys.executable, "-m", "dpsubset"], "python": [sys.executable]}
     if program == "python":
         arguments[0] = str(ROOT / arguments[0])
+    # A ledger of whoever runs this has no part in a page.
+    known = {name: value for name, value in os.environ.items() if name != "DPSUBSET_LEDGER"}
     done = subprocess.run(
         [*started.get(program, [program]), *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "NO_COLOR": "1"},
+        env={**known, "PYTHONPATH": str(ROOT / "src"), "NO_COLOR": "1"},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
     )  # fmt: skip
     return done.stdout.replace(COMPILING, "")

@@ -54,7 +54,13 @@ def measure(
     for _ in range(draws):
         try:
             release = dps.fit(
-                loaded.frame, loaded.schema, k=k, epsilon=epsilon, time_limit=limit, rule=rule
+                loaded.frame,
+                loaded.schema,
+                k=k,
+                epsilon=epsilon,
+                time_limit=limit,
+                rule=rule,
+                ledger=False,
             )
         except dps.SearchLimitError:
             return found, f"not done in {limit:g} s"

@@ -15,6 +15,10 @@ from fractions import Fraction
 
 import flint
 
+#: Most bits of numerator and denominator that `writable` leaves as they are. Python writes no whole
+#: number of more than 4,300 digits, and a ledger reads none of more than 4,000: 13,288 bits.
+_WRITABLE = 12_000
+
 #: Ends of balls are multiples of 2**-_FINEST: finer than exp(-10**6), the largest epsilon's.
 _FINEST = 2**22
 
@@ -53,6 +57,16 @@ def lower(x: flint.arb) -> Fraction:
 def upper(x: flint.arb) -> Fraction:
     """A rational not below anything in a ball: its upper end, rounded up."""
     return _grid(x.upper(), up=True)
+
+
+def writable(x: Fraction) -> Fraction:
+    """The smallest number not below x >= 0 that can be written down and read back, digit by digit.
+
+    x itself unless it takes many thousands of digits; then a multiple of 2**-_WRITABLE.
+    """
+    if max(x.numerator.bit_length(), x.denominator.bit_length()) <= _WRITABLE:
+        return x
+    return Fraction(-(-(x.numerator << _WRITABLE - 1) // x.denominator), 1 << _WRITABLE - 1)
 
 
 def float_up(x: Fraction) -> float:

@@ -35,11 +35,12 @@ from .public.stated import state, takes
 from .release.fitted import ReleasedFit, check_units, model_of, units_of
 from .release.model import Model
 from .release.release import Release
-from .selection import Price, draw_support, event_of, make_release, priced
+from .selection import Price, draw_support, event_of, make_release, passes_of, priced
 from .table.door import STEPS
 from .table.moments import Moments
 from .table.sealed import SealedTable
 from .table.sources import Progress
+from .table.sources.passes import Passes
 
 __all__ = ["fit", "price_fit"]
 
@@ -224,7 +225,7 @@ def fit(
         How the model is fitted, how much of epsilon that takes, and how wide it clips the
         response.
     progress : callable, optional
-        Called with the fraction of the work done so far.
+        Called with the fraction of the work done so far; as for :func:`dpsubset.select`.
     ledger : path, URL or Ledger, optional
         Where the cost of everything together is debited before a value is read; as for
         :func:`dpsubset.select`.
@@ -245,14 +246,14 @@ def fit(
         return planned.with_selection(selection).price()
 
     with debited(ledger, lambda: event_of("fit", planned.selection, price)) as debit:
+        passes = passes_of(planned.selection, progress, more=1)
         drawn = draw_support(
-            planned.selection, table, rng, progress, lambda p: debit.checked(price(p)), passes=3
+            planned.selection, table, rng, passes, lambda p: debit.checked(price(p))
         )
         settled = planned.with_selection(drawn.planned)
         fitted = None
         if drawn.outcome is not None:
-            told = None if progress is None else lambda f: progress((2 + f) / 3)
-            fitted = fit_support(settled.on_support, table, rng, drawn.outcome, drawn.scale, told)
+            fitted = fit_support(settled.on_support, table, rng, drawn.outcome, drawn.scale, passes)
         guarantee = settled.price()
         model = None if fitted is None else model_on(settled.on_support, fitted, str(guarantee))
         release = make_release(drawn.planned, guarantee, drawn.outcome, drawn.scale, {})
@@ -283,7 +284,7 @@ def fit_support(
     rng: Randomness,
     support: tuple[int, ...],
     scale: Scale | None,
-    progress: Progress | None,
+    passes: Passes,
 ) -> ReleasedFit:
     """Read the selected columns in the scale of the fit, and release their sums."""
     noise = planned.noise
@@ -296,13 +297,13 @@ def fit_support(
     )
     images = None if clip is None else clip.images(STEPS)
     if isinstance(noise, ObjectivePerturbation):
-        cells = table.read_records(part, STEPS, progress, images)
+        cells = table.read_records(part, STEPS, passes, images)
         released = noise.draw(*margins(entries, cells, noise.loss), rng)
         return ReleasedFit(
             part, entries, tuple(released), planned.n, clip, noise.deviation(size), noise.summary(),
             planned.share, noise.name, noise.step, noise.loss.name, float(noise.ridge(size)),
         )  # fmt: skip
-    moments = table.read_support(part, STEPS, progress, images)
+    moments = table.read_support(part, STEPS, passes, images)
     sums = entries.values(moments.products, moments.n)
     n = None if counted else moments.n
     if isinstance(noise, GaussianOls):

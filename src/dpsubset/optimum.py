@@ -24,6 +24,7 @@ from .search.engine import Engine
 from .solvers import check, solve
 from .table.sealed import SealedTable
 from .table.sources import Progress
+from .table.sources.passes import Passes
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ class _Search:
         if solver != "engine":
             check(solver, self.problem)
         table = SealedTable(data, stated.schema, asked.get("y"), records_for=stated.records_for)
-        self._digest = table.read(self.problem, progress)
+        self._digest = table.read(self.problem, Passes(progress, self.problem.n_is_public))
 
     @cached_property
     def engine(self) -> Engine:

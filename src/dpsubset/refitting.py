@@ -43,6 +43,7 @@ from .selection import Price
 from .table.moments import Moments
 from .table.sealed import SealedTable
 from .table.sources import Progress
+from .table.sources.passes import Passes
 from .table.types import doubts
 
 __all__ = ["fit_released", "price_released"]
@@ -189,7 +190,7 @@ def fit_released(
     seed : int, optional
         For tests only: makes the draw reproducible, hence not private.
     progress : callable, optional
-        Called with the fraction of the table read so far.
+        Called with the fraction of the work done so far; as for :func:`dpsubset.select`.
     ledger : path, URL or Ledger, optional
         Where what the fit costs is debited before a value is read; as for
         :func:`dpsubset.select`.
@@ -209,10 +210,12 @@ def fit_released(
     n = table.rows if n_is_public else None
     rng = Randomness(SystemSource() if planned.seed is None else SeededSource(planned.seed))
     with debited(ledger, planned.event) as debit:
-        if n is None and scale is not None and n_is_public:
-            _, n = table.count_response()
+        counting = n is None and scale is not None and n_is_public
+        passes = Passes(progress, n_is_public, 2 if counting else 1)
+        if counting:
+            _, n = table.count_response(passes)
         step = planned.on_support(n)
-        fitted = fit_support(step, table, rng, planned.support, scale, progress)
+        fitted = fit_support(step, table, rng, planned.support, scale, passes)
         return debit.signed(
             replace(
                 earlier,

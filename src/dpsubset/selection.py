@@ -39,6 +39,7 @@ from .table.door import STEPS
 from .table.moments import Moments
 from .table.sealed import SealedTable
 from .table.sources import Progress
+from .table.sources.passes import Passes
 from .table.types import doubts
 
 __all__ = ["Price", "price", "select", "simulate"]
@@ -123,7 +124,9 @@ def select(
         Attach counts of the search to the release object. They depend on the data, are never
         written to a file, and are not to be passed on.
     progress : callable, optional
-        Called with the fraction of the table read so far.
+        Called with the fraction of the work done so far, in steps that are the same for
+        neighbouring tables: hundredths where the number of rows is public and known beforehand,
+        and else the ends of passes over the table.
     ledger : path, URL or Ledger, optional
         Where the cost is debited before a value is read; a release that it has no room for is
         refused. By default what the environment variable DPSUBSET_LEDGER names; False for none.
@@ -141,7 +144,11 @@ def select(
         planned.price()  # whatever it refuses is refused before a value is read
     with debited(ledger, lambda: event_of("select", planned, Plan.price)) as debit:
         drawn = draw_support(
-            planned, table, planned.randomness, progress, lambda p: debit.checked(p.price())
+            planned,
+            table,
+            planned.randomness,
+            passes_of(planned, progress),
+            lambda p: debit.checked(p.price()),
         )
         work = drawn.sampler.diagnostics() if diagnostics else {}
         guarantee = drawn.planned.price()
@@ -202,24 +209,22 @@ def draw_support(
     planned: Plan,
     table: SealedTable,
     rng: Randomness,
-    progress: Progress | None,
+    passes: Passes,
     price: Callable[[Plan], Guarantee],
-    passes: int = 2,
 ) -> Drawn:
     """Draw a scale of the response, if there is one, and a support.
 
-    ``price`` is what the whole release costs, of which these may be a part; ``passes`` is how often
-    it reads the table.
+    ``price`` is what the whole release costs, of which these may be a part; ``passes`` are all
+    that it makes over the table.
     """
     scale = None
     if planned.scale is not None:
-        planned, scales, _, n = _scales(planned, table, _part(progress, 0, passes))
+        planned, scales, _, n = _scales(planned, table, passes)
         price(planned)  # whatever it refuses is refused before anything is drawn
         scale = scales.draw(rng)
-        progress = _part(progress, 1, passes)
-        if passes > 2:
+        if passes.count > 2:
             table.keep(n)
-    planned, behind = _read(planned, table, progress, scale)
+    planned, behind = _read(planned, table, passes, scale)
     # Of the setting that the draw uses: the rows that were read, not those a file says it has.
     guarantee = price(planned)
     with _telling_cost(guarantee):
@@ -250,23 +255,25 @@ def simulate(
     planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
     table, rng = seal(planned, data, asked.get("y")), planned.randomness
     alike: dict[bytes, list[Scale | None]] = {b"": [None] * draws}
-    passes = 0
-    if planned.scale is not None:
-        # The response alone is told as half of all, however many passes follow.
-        planned, scales, present, n = _scales(planned, table, _part(progress, 0, 2))
+    # One pass, and draws: how many more passes these take depends on what is drawn.
+    passes, behind = Passes(progress, planned.setting.problem.n_is_public, 2), None
+    if planned.scale is None:
+        planned, behind = _read(planned, table, passes, None)
+    else:
+        planned, scales, present, n = _scales(planned, table, passes)
         planned.price()  # what `select` would refuse is refused here too
         alike = {}
         for scale in (scales.draw(rng) for _ in range(draws)):
             # Scales that do the same to every response of the table make the same table.
             done_to_it = scale.images(STEPS)[present].tobytes()
             alike.setdefault(sha256(done_to_it).digest(), []).append(scale)
-        passes = len(alike)
-        if passes > 1:
+        if len(alike) > 1:
             table.keep(n)
     found: Counter[Outcome] = Counter()
-    for done, same in enumerate(alike.values()):
-        told = _part(progress, passes + done, 2 * passes) if passes else progress
-        planned, behind = _read(planned, table, told, same[0])
+    for same in passes.over(alike.values(), draws):
+        if planned.scale is not None:
+            planned, behind = _read(planned, table, None, same[0])
+        assert behind is not None
         sampler = planned.mechanism.prepare(behind, planned.setting)
         found.update(sampler.draw(rng) for _ in same)
     return found
@@ -348,12 +355,12 @@ def priced(planned: Plan, data: Any, guarantee: Guarantee | None) -> Price:
 
 
 def _scales(
-    planned: Plan, table: SealedTable, progress: Progress | None
+    planned: Plan, table: SealedTable, passes: Passes
 ) -> tuple[Plan, ScaleSampler, NDArray[np.bool_], int]:
     """Read the response alone, for draws of its scale; the plan then knows the number of rows, if
     it is public. Also which values the response has, and the number of rows: both are private.
     """
-    counts, n = table.count_response(progress)
+    counts, n = table.count_response(passes)
     planned = planned.with_rows(n).with_scale_settled()
     assert planned.scale is not None
     epsilon, neighbours = planned.scale_epsilon, planned.setting.problem.neighbours
@@ -361,17 +368,18 @@ def _scales(
 
 
 def _read(
-    planned: Plan, table: SealedTable, progress: Progress | None, scale: Scale | None
+    planned: Plan, table: SealedTable, passes: Passes | None, scale: Scale | None
 ) -> tuple[Plan, Data]:
     """Send all values through the door; the plan then knows the number of rows, if it is public."""
     images = None if scale is None else scale.images(STEPS)
-    digest = table.read(planned.setting.problem, progress, images)
+    digest = table.read(planned.setting.problem, passes, images)
     return planned.with_rows(digest.n), Data(digest, planned.stated.limits)
 
 
-def _part(progress: Progress | None, done: int, of: int) -> Progress | None:
-    """Tell the fraction of one of several passes as a fraction of all."""
-    return None if progress is None else lambda fraction: progress((done + fraction) / of)
+def passes_of(planned: Plan, progress: Progress | None, more: int = 0) -> Passes:
+    """The passes of a selection over its table, and ``more`` after it."""
+    count = 1 + (planned.scale is not None) + more
+    return Passes(progress, planned.setting.problem.n_is_public, count)
 
 
 @contextmanager

@@ -35,6 +35,7 @@ from .release.scale import ReleasedScale
 from .table.histograms import count_columns
 from .table.listing import Listing, list_columns
 from .table.sources import Progress
+from .table.sources.passes import Passes
 
 __all__ = ["BoundsPlan", "plan_bounds", "suggest_bounds"]
 
@@ -150,7 +151,7 @@ def suggest_bounds(
     seed : int, optional
         For tests only: makes the draw reproducible, hence not private.
     progress : callable, optional
-        Called with the fraction of the table read so far.
+        Called with the fraction of the work done so far; as for :func:`dpsubset.select`.
     ledger : path, URL or Ledger, optional
         Where the cost is debited before a value is read; as for :func:`dpsubset.select`.
 
@@ -170,7 +171,8 @@ def release_bounds(
     """Debit what a plan costs, read its columns, and draw."""
     table = planned.listing.open(data)
     with debited(ledger, lambda: event_of_bounds(planned)) as debit:
-        counts, n = count_columns(table, planned.listing.columns, progress)
+        passes = Passes(progress, planned.neighbours in PUBLIC_N)
+        counts, n = count_columns(table, planned.listing.columns, passes)
         counted = planned.with_rows(n)
         return debit.signed(_drawn(counted, counts, debit.checked(counted.price())))
 

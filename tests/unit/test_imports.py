@@ -71,7 +71,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "privacy.random": {"exact"},
     "privacy.noise": {"exact"},
     "privacy.accounting": {"exact"},
-    "privacy.guarantee": {"public.problem", "privacy.sensitivity", "privacy.accounting"},
+    "privacy.guarantee": {"exact", "public.problem", "privacy.sensitivity", "privacy.accounting"},
     "privacy.budget": {"exact", "public.problem"}
     | {"privacy.noise", "privacy.accounting", "privacy.guarantee"},
     # What was spent, and where that is kept. It knows costs, and nothing of what was released.

@@ -170,28 +170,6 @@ def test_tables_longer_than_a_batch(tmp_path: Path) -> None:
     assert moments(tmp_path / "t.parquet") == wanted
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "pandas", "polars", "numpy"])
-def test_progress_moves_to_the_end(kind: str, tmp_path: Path) -> None:
-    values = np.zeros((200_000, 4))
-    frame = pd.DataFrame(values, columns=["a", "b", "c", "y"])
-    data: Any = {"pandas": frame, "polars": pl.from_pandas(frame), "numpy": values[:, :3]}.get(kind)
-    if kind == "csv":
-        # Several pieces of the file.
-        data = tmp_path / "t.csv"
-        data.write_text(
-            "a,b,c,y\n" + "0.00000000000000000,0.0,0.0,0.0000000000000000000\n" * 200_000
-        )
-    elif kind == "parquet":
-        data = tmp_path / "t.parquet"
-        frame.to_parquet(data)
-    seen: list[float] = []
-    table = open_table(data, SCHEMA, values[:, 3] if kind == "numpy" else None)
-    assert sum(len(y) for _, y in table.blocks(seen.append)) == 200_000
-    assert len(seen) > 1
-    assert seen == sorted(seen)
-    assert 0 < seen[0] < seen[-1] == 1.0
-
-
 # -- arrays ------------------------------------------------------------------------------------
 
 

@@ -211,12 +211,13 @@ def show(release: Release, files: Files, quiet: bool) -> str | None:
 
 #: Seconds after which a search is said to be a hard one.
 _LONG = 10.0
+_SEARCH = "Selecting"
 _HARD = " (a hard search: docs/engine.md says what can be decided before the next one)"
 
 
 @contextmanager
 def progress_bar(quiet: bool) -> Iterator[Callable[[float], None] | None]:
-    """A bar on the terminal. It shows percentages only: the number of rows may be private."""
+    """A bar on the terminal. It shows percentages of what `passes` lets be told, and time."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -232,7 +233,7 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[float], None] | None]:
         """What is being done, and of a long search that it is one: nothing but time is told."""
 
         def render(self, task: Task) -> Text:
-            late = task.total is None and (task.elapsed or 0.0) > _LONG
+            late = task.description == _SEARCH and (task.elapsed or 0.0) > _LONG
             return Text(f"{task.description}{_HARD if late else ''}")
 
     console = Console(stderr=True)
@@ -248,13 +249,13 @@ def progress_bar(quiet: bool) -> Iterator[Callable[[float], None] | None]:
     bar = Progress(*columns, console=console, transient=True)
     try:
         bar.start()
-        reading = bar.add_task("Reading", total=1.0)
+        reading = bar.add_task("Reading", total=None)  # until something may be told
 
         def report(fraction: float) -> None:
             with suppress(OSError):
-                bar.update(reading, completed=fraction)
+                bar.update(reading, total=1.0, completed=fraction)
                 if fraction >= 1 and len(bar.tasks) == 1:
-                    bar.add_task("Selecting", total=None)
+                    bar.add_task(_SEARCH, total=None)
 
         yield report
     finally:

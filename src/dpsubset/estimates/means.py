@@ -34,6 +34,7 @@ from ..table.door import STEPS
 from ..table.histograms import count_columns
 from ..table.listing import Listing, list_columns
 from ..table.sources import Progress
+from ..table.sources.passes import Passes
 from .peeling import Peel
 from .sums import Sums, check_plain, deviation_of, mean_of
 
@@ -87,6 +88,11 @@ class _Plan:
         """Whether the number of rows is private, and released with noise like a total."""
         return self.neighbours not in PUBLIC_N
 
+    def passes(self, progress: Progress | None) -> Passes:
+        """Over the table: truncation levels take one more."""
+        count = 2 if self.truncation == "private" else 1
+        return Passes(progress, self.neighbours in PUBLIC_N, count)
+
 
 def private_mean(
     data: Any,
@@ -118,7 +124,7 @@ def private_mean(
         "private": a fifth of epsilon goes to two quantiles of each column, between which it is
         clipped; for bounds that are far wider than the values.
     progress : callable, optional
-        Called with the fraction of the table read so far.
+        Called with the fraction of the work done so far; as for :func:`dpsubset.select`.
     ledger : path, URL or Ledger, optional
         Where the cost is debited before a value is read; as for :func:`dpsubset.select`.
     """
@@ -126,9 +132,10 @@ def private_mean(
     width = len(planned.listing.columns)
     budget = Budget.of(planned.rest, planned.delta, width + planned.counts_rows)
     with debited(ledger, lambda: _event("private_mean", planned, budget)) as debit:
-        listing, guarantee = _truncated(planned, budget, data)
+        passes = planned.passes(progress)
+        listing, guarantee = _truncated(planned, budget, data, passes)
         debit.checked(guarantee)
-        sums = Sums.read(listing, data, progress)
+        sums = Sums.read(listing, data, passes)
         noisy = budget.values(_values(sums, range(width), planned), planned.change)
         totals, n = noisy[:width], _rows(sums, noisy, planned)
         deviation = budget.deviation(width + planned.counts_rows, planned.change)
@@ -174,9 +181,10 @@ def sparse_mean(
         raise ArgumentError(f"s must lie between 1 and {width}, the number of columns")
     peel = Peel.of(planned.rest, planned.delta, s, share, more=int(planned.counts_rows))
     with debited(ledger, lambda: _event("sparse_mean", planned, peel.budget, s)) as debit:
-        listing, guarantee = _truncated(planned, peel.budget, data)
+        passes = planned.passes(progress)
+        listing, guarantee = _truncated(planned, peel.budget, data, passes)
         debit.checked(guarantee)
-        sums = Sums.read(listing, data, progress)
+        sums = Sums.read(listing, data, passes)
         more = [sums.n * STEPS] if planned.counts_rows else []
         picked, noisy = peel.draw(sums.totals, planned.change, more)
         n = _rows(sums, noisy, planned)
@@ -248,12 +256,14 @@ def _price(planned: _Plan, budget: Budget, rule: ScaleRule) -> Guarantee:
     return means.of_rows(planned.listing.rows_per_unit)
 
 
-def _truncated(planned: _Plan, budget: Budget, data: Any) -> tuple[Listing, Guarantee]:
+def _truncated(
+    planned: _Plan, budget: Budget, data: Any, passes: Passes
+) -> tuple[Listing, Guarantee]:
     """The columns with the bounds to clip to, and what all of it costs."""
     listing, each = planned.listing, planned.level_epsilon
     if planned.truncation == "declared":
         return listing, _price(planned, budget, usual_rule(each, None))
-    counts, n = count_columns(listing.open(data), listing.columns)
+    counts, n = count_columns(listing.open(data), listing.columns, passes)
     rule = usual_rule(each, n if planned.neighbours in PUBLIC_N else None)
     found = []
     rng = Randomness(SystemSource())

@@ -18,7 +18,7 @@ from ..public.schema import Column
 from ..table.door import STEPS, Door
 from ..table.listing import Listing
 from ..table.moments import check_n
-from ..table.sources import Progress
+from ..table.sources.passes import Passes, over
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,14 @@ class Sums:
     n: int = field(repr=False)
 
     @classmethod
-    def read(cls, listing: Listing, data: Any, progress: Progress | None = None) -> Sums:
+    def read(cls, listing: Listing, data: Any, passes: Passes | None = None) -> Sums:
         """Send the columns of a listing through the door."""
         schema = listing.reading
         bad_cells = "middle" if listing.schema is None else listing.schema.bad_cells
         door, width = Door(replace(schema, bad_cells=bad_cells)), len(listing.columns)
         totals, n = np.zeros(width, dtype=np.int64), 0
-        for x, y in listing.open(data).blocks(progress):
+        table = listing.open(data)
+        for x, y in over(passes, table.blocks(), table.rows):
             out = np.empty((len(y), door.width), dtype=np.int16)
             door.records(x, y, out)
             # A schema has another column before a single one.

@@ -41,6 +41,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
+from ..exact import writable
 from ..public.problem import Neighbours
 from .accounting import epsilon_of
 from .sensitivity import Sensitivity
@@ -60,7 +61,8 @@ class Cost:
     Attributes
     ----------
     epsilon, delta : Fraction
-        The release is (epsilon, delta)-private.
+        The release is (epsilon, delta)-private. Exact, unless a number takes many thousands of
+        digits: that is rounded up (`exact.writable`), so that every cost can be written down.
     rho : Fraction, optional
         Where zero-concentrated privacy was accounted for: the release is rho-zCDP, which says more
         than epsilon at one delta.
@@ -85,8 +87,9 @@ class Cost:
             # A float would be rounded, and nobody would know to which side.
             if not isinstance(number, (int, Fraction)):
                 raise TypeError("a cost is made of exact rationals")
-            # Whole numbers too: a quotient of those would be a float.
-            object.__setattr__(self, name, Fraction(number))
+            # Whole numbers too: a quotient of those would be a float. What has been paid for must
+            # not be lost because its cost cannot be written down.
+            object.__setattr__(self, name, writable(Fraction(number)))
         if self.epsilon < 0 or not 0 <= self.delta <= 1:
             raise ValueError("epsilon must not be negative, and delta lies between 0 and 1")
         plain = self.rho is not None and not self.terms
@@ -98,6 +101,7 @@ class Cost:
     @classmethod
     def concentrated(cls, rho: Fraction, delta: Fraction) -> Cost:
         """Of a rho-zCDP release, shown as epsilon at this delta."""
+        rho, delta = writable(rho), writable(delta)
         return cls(epsilon_of(rho, delta), delta, rho)
 
     @property
@@ -110,7 +114,7 @@ class Cost:
     @property
     def as_rho(self) -> Fraction:
         """What a pure cost, or all but a mass delta of an approximate one, is as rho."""
-        return self.epsilon**2 / (8 if self.ranged else 2)
+        return writable(self.epsilon**2 / (8 if self.ranged else 2))
 
     def __add__(self, other: Cost) -> Cost:
         if not isinstance(other, Cost):

@@ -18,7 +18,8 @@ from ..public.schema import Column, Missing, Schema
 from .door import STEPS
 from .moments import check_n
 from .response import ResponseDoor
-from .sources import Progress, Table
+from .sources import Table
+from .sources.passes import Passes, over
 
 
 def alone(column: Column) -> Column:
@@ -39,7 +40,7 @@ def reading(columns: Sequence[Column], beside: Column) -> Schema:
 
 
 def count_columns(
-    table: Table, columns: Sequence[Column], progress: Progress | None = None
+    table: Table, columns: Sequence[Column], passes: Passes | None = None
 ) -> tuple[list[NDArray[np.int64]], int]:
     """The histogram of each column, in order, and the number of records. All of it is private.
 
@@ -51,7 +52,7 @@ def count_columns(
     doors = [ResponseDoor(reading([column], _BESIDE)) for column in columns]
     counts = [np.zeros(2 * STEPS + 1, dtype=np.int64) for _ in columns]
     n = 0
-    for cells in _columns(table, len(columns), progress):
+    for cells in _columns(table, len(columns), passes):
         n += len(cells[0])
         check_n(n)
         for door, found, values in zip(doors, counts, cells, strict=True):
@@ -66,11 +67,11 @@ _BESIDE = Column("\n", 0, 1)
 
 
 def _columns(
-    table: Table, count: int, progress: Progress | None
+    table: Table, count: int, passes: Passes | None
 ) -> Iterator[list[NDArray[np.float64]]]:
     """Blocks of cells, column by column; of one column nothing else is read."""
     if count == 1:
-        yield from ([y] for y in table.responses(progress))
+        yield from ([y] for y in over(passes, table.responses(), table.rows))
         return
-    for x, y in table.blocks(progress):
+    for x, y in over(passes, table.blocks(), table.rows):
         yield [*(np.ascontiguousarray(x[:, j]) for j in range(count - 1)), y]

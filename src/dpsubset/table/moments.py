@@ -8,11 +8,17 @@ and moments of parts of a table merge into those of the whole.
 A model with an intercept has one more column, the same in every record. Its products are the sums
 of the others, so moments that are kept hold a column of ones, of which any intercept follows.
 
+Sums do not tell which records are in them, and a record that counts twice moves the scores twice as
+far as a guarantee allows for. So every reading of a table has a random number, moments keep those
+of all readings they are made of, and moments with a reading in common are not merged.
+
 Moments are *private data*: they describe the table, noise has yet to be added.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -33,6 +39,12 @@ from .door import STEPS, Door
 #: Records whose products are summed in float64 before they move on to int64: 2**22 products of
 #: two 15-bit integers stay within 2**52.
 _EXACT_ROWS = 2**22
+
+#: Bytes of the random number of a reading.
+_PART_BYTES = 16
+
+#: Of the files that `Moments.save` writes. Earlier ones have no such entry, and no parts.
+_FILE_VERSION = 2
 
 #: Entries of the moments are at most n * 2**30; int64 holds them below this many records.
 LARGEST_N = 2**33 - 1
@@ -63,15 +75,25 @@ class Moments:
     constant : int
         What the column before the response holds in every record, in steps; 0 if there is no such
         column.
+    parts : frozenset of bytes
+        The readings whose records are in the sums: random numbers of 128 bits. Copies and files
+        keep them. A table that is read twice has two of them, so this tells moments that are
+        merged twice, not records that are read twice.
     """
 
     def __init__(
-        self, products: NDArray[np.int64], n: int, fingerprint: str, constant: int = 0
+        self,
+        products: NDArray[np.int64],
+        n: int,
+        fingerprint: str,
+        constant: int = 0,
+        parts: frozenset[bytes] | None = None,
     ) -> None:
         self.products = products
         self.n = n
         self.fingerprint = fingerprint
         self.constant = constant
+        self.parts = frozenset({os.urandom(_PART_BYTES)}) if parts is None else parts
 
     @classmethod
     def from_blocks(cls, schema: Schema, blocks: Iterable[Block], constant: int = 1) -> Moments:
@@ -110,14 +132,24 @@ class Moments:
         constant = whole(self.constant, "constant of moments")
         if not (0 <= constant <= STEPS and products.shape[0] >= 2 + (constant != 0)):
             raise TableError("these moments have no such column as they say")
+        if type(self.parts) is not frozenset or not all(map(_names_part, self.parts)):
+            raise TableError("these moments do not say which readings they are made of")
         if not _possible(products, n, constant):
             raise TableError(
                 "no table has such moments: they were damaged, or not made by dpsubset"
             )
-        return Moments(np.ascontiguousarray(products), n, self.fingerprint, constant)
+        return Moments(np.ascontiguousarray(products), n, self.fingerprint, constant, self.parts)
 
     def merge(self, other: Moments) -> Moments:
-        """Moments of the two tables stacked; commutative, associative, exact."""
+        """Moments of the two tables stacked; commutative, associative, exact.
+
+        ``a + b`` and ``sum(several)`` do the same. The tables must have no record in common: it
+        would count twice, and the guarantee would be off by as much. Moments that were merged
+        before, or come from the same file, are refused. A table that was read twice is not
+        noticed.
+        """
+        if not isinstance(other, Moments):
+            raise ArgumentError("moments are merged with moments alone")
         if self.fingerprint != other.fingerprint or self.p != other.p:
             raise ArgumentError("these moments come from different schemas and cannot be merged")
         if self.constant != other.constant:
@@ -125,13 +157,28 @@ class Moments:
                 "some of these moments have the sums that an intercept needs, and some have not or "
                 "others: make them anew, all by the same version of dpsubset"
             )
+        if not self.parts.isdisjoint(other.parts):
+            raise ArgumentError(
+                "these moments have records in common, which would count twice, and the guarantee "
+                "would not hold. Merge moments of different records, each of them once"
+            )
         check_n(self.n + other.n)
-        products = self.products + other.products
-        return Moments(products, self.n + other.n, self.fingerprint, self.constant)
+        return Moments(
+            self.products + other.products,
+            self.n + other.n,
+            self.fingerprint,
+            self.constant,
+            self.parts | other.parts,
+        )
 
     __add__ = merge
 
+    def __radd__(self, other: int) -> Moments:
+        """For ``sum``, which starts from 0."""
+        return self if type(other) is int and other == 0 else NotImplemented
+
     def __eq__(self, other: object) -> bool:
+        """Whether the sums are the same, of whichever readings."""
         return (
             isinstance(other, Moments)
             and self.n == other.n
@@ -147,9 +194,12 @@ class Moments:
 
     def save(self, path: str | Path) -> None:
         """Write to an ``.npz`` file. The file is as sensitive as the table itself."""
+        parts = np.frombuffer(b"".join(sorted(self.parts)), dtype=np.uint8)
         with open(path, "wb") as file:
             np.savez(
                 file,
+                version=np.int64(_FILE_VERSION),
+                parts=parts.reshape(-1, _PART_BYTES),
                 products=self.products,
                 n=np.int64(self.n),
                 fingerprint=np.array(self.fingerprint),
@@ -158,17 +208,45 @@ class Moments:
 
     @classmethod
     def load(cls, path: str | Path) -> Moments:
-        """Read what :meth:`save` wrote."""
+        """Read what :meth:`save` wrote.
+
+        Files of earlier versions say nothing of readings: what they hold stands for one, so that
+        such a file is not merged with itself.
+        """
         with suppress(OSError, ValueError, TypeError, KeyError, EOFError, BadZipFile):
             with np.load(path, allow_pickle=False) as file:
                 products, n, fingerprint = file["products"], file["n"], file["fingerprint"]
                 # Files of earlier versions have no such column.
                 constant = file["constant"] if "constant" in file else np.array(0, dtype=np.int64)
+                version = int(file["version"]) if "version" in file else None
+                listed = None if version is None else file["parts"]
+            known = version in (None, _FILE_VERSION)
             # Of what `save` writes and nothing else: an n of 2.5 is not 2.
             kinds = n.dtype == constant.dtype == np.int64 and fingerprint.dtype.kind == "U"
-            if kinds and n.ndim == constant.ndim == fingerprint.ndim == 0:
-                return cls(products, int(n), str(fingerprint), int(constant)).checked()
-        raise TableError(f"{Path(path).name} is not a file of moments")
+            if known and kinds and n.ndim == constant.ndim == fingerprint.ndim == 0:
+                found = cls(products, int(n), str(fingerprint), int(constant)).checked()
+                found.parts = found._content() if listed is None else _listed(listed)
+                return found
+        raise TableError(f"{Path(path).name} is not a file of moments that this version can read")
+
+    def _content(self) -> frozenset[bytes]:
+        """One part that equal sums have in common; none where there is no record."""
+        if not self.n:
+            return frozenset()
+        facts = f"{self.n} {self.constant} {self.fingerprint}"
+        text = self.products.astype("<i8").tobytes() + facts.encode()
+        return frozenset({hashlib.sha256(text).digest()[:_PART_BYTES]})
+
+
+def _names_part(part: object) -> bool:
+    return type(part) is bytes and len(part) == _PART_BYTES
+
+
+def _listed(parts: NDArray[np.uint8]) -> frozenset[bytes]:
+    """The parts of a file, or an error if it lists something else."""
+    if parts.dtype != np.uint8 or parts.ndim != 2 or parts.shape[1] != _PART_BYTES:
+        raise ValueError("parts are rows of bytes")
+    return frozenset(row.tobytes() for row in parts)
 
 
 class Accumulator:

@@ -19,7 +19,8 @@ from ..public.schema import Schema
 from .digest import Digest, with_constant
 from .moments import Block, Moments
 from .response import counted, rescaled, rescaled_schema
-from .sources import Progress, Table, open_table
+from .sources import Table, open_table
+from .sources.passes import Passes, over
 
 #: With more variables than this, columns of X'X are multiplied out on demand ...
 _MANY_VARIABLES = 1500
@@ -75,13 +76,13 @@ class SealedTable:
             return held.rows
         return None if self._moments is None else self._moments.n
 
-    def count_response(self, progress: Progress | None = None) -> tuple[NDArray[np.int64], int]:
+    def count_response(self, passes: Passes | None = None) -> tuple[NDArray[np.int64], int]:
         """The histogram of the response, quantised and without bad cells, and the number of rows.
 
         Both are private, as a table is. Moments have none: who asks them for it has been refused.
         """
         assert self._table is not None
-        return counted(self._schema, self._table.responses(progress))
+        return counted(self._schema, over(passes, self._table.responses(), self._table.rows))
 
     def keep(self, n: int) -> None:
         """Hold on to what the cells of n rows read as, for many passes, if they are few."""
@@ -92,7 +93,7 @@ class SealedTable:
     def read(
         self,
         problem: Problem,
-        progress: Progress | None = None,
+        passes: Passes | None = None,
         images: NDArray[np.int16] | None = None,
     ) -> Digest:
         """Send the values through the door. Records are kept for who needs them, or if there are
@@ -103,11 +104,11 @@ class SealedTable:
         constant = problem.layout.constant
         if self._table is None:
             assert self._moments is not None
+            if passes is not None:
+                passes.skip(self._moments.n)
             return Digest.from_moments(self._moments, constant)
         rows, p, schema = self._table.rows, problem.columns, self._schema
-        blocks = self._table.blocks(progress) if self._kept is None else iter(self._kept)
-        if self._kept is not None and progress:
-            progress(1.0)  # it is all in memory
+        blocks = self._blocks(passes)
         if images is not None:
             blocks, schema = rescaled(schema, blocks, images), rescaled_schema(schema)
         wide = p > _MANY_VARIABLES and rows is not None and 2 * rows * (p + 1) <= _RECORD_BYTES
@@ -119,39 +120,45 @@ class SealedTable:
         self,
         part: Schema,
         constant: int,
-        progress: Progress | None = None,
+        passes: Passes | None = None,
         images: NDArray[np.int16] | None = None,
     ) -> Moments:
         """Exact sums of the columns of some features, whose schema is ``part``; the response in a
         scale of its own, as in `read`.
         """
         if self._moments is not None:
+            if passes is not None:
+                passes.skip(self._moments.n)
             return _part_of(self._moments, self._schema, self._places(part), constant)
-        return Moments.from_blocks(*self._support(part, progress, images), constant)
+        return Moments.from_blocks(*self._support(part, passes, images), constant)
 
     def read_records(
         self,
         part: Schema,
         constant: int,
-        progress: Progress | None = None,
+        passes: Passes | None = None,
         images: NDArray[np.int16] | None = None,
     ) -> NDArray[np.int16]:
         """The same columns record by record, a row each; the constant and the response last."""
-        digest = Digest.from_records(*self._support(part, progress, images), constant)
+        digest = Digest.from_records(*self._support(part, passes, images), constant)
         return np.concatenate([digest.records, digest.response[None]])
+
+    def _blocks(self, passes: Passes | None) -> Iterator[Block]:
+        """All records, from memory if they are kept there."""
+        assert self._table is not None
+        blocks = self._table.blocks() if self._kept is None else self._kept
+        return over(passes, blocks, self._table.rows)
 
     def _places(self, part: Schema) -> list[int]:
         names = list(self._schema.feature_names)
         return [names.index(name) for name in part.feature_names]
 
     def _support(
-        self, part: Schema, progress: Progress | None, images: NDArray[np.int16] | None
+        self, part: Schema, passes: Passes | None, images: NDArray[np.int16] | None
     ) -> tuple[Schema, Iterator[Block]]:
         """Blocks of some features, and what the door takes them for."""
-        assert self._table is not None
         features = self._places(part)
-        whole = self._table.blocks(progress) if self._kept is None else iter(self._kept)
-        blocks: Iterator[Block] = ((x[:, features], y) for x, y in whole)
+        blocks: Iterator[Block] = ((x[:, features], y) for x, y in self._blocks(passes))
         schema = part
         if images is not None:
             blocks, schema = rescaled(part, blocks, images), rescaled_schema(part)
@@ -164,7 +171,8 @@ def _part_of(moments: Moments, schema: Schema, features: list[int], constant: in
     places = [i for i, column in enumerate(columns) if column.feature in features]
     products = with_constant(moments, constant)
     kept = [*places, -2, -1]
-    return Moments(products[np.ix_(kept, kept)], moments.n, moments.fingerprint, constant)
+    part = products[np.ix_(kept, kept)]
+    return Moments(part, moments.n, moments.fingerprint, constant, moments.parts)
 
 
 def _of_schema(moments: Moments, schema: Schema) -> Moments:

@@ -19,7 +19,7 @@ from ...public.bounds_file import has_patterns, load, response_name
 from ...public.schema import Schema
 from ..moments import Block
 
-#: Called now and then with the fraction of the table that has been read.
+#: Called now and then with the fraction of the work that is done; `passes` says what it is told.
 Progress = Callable[[float], None]
 
 
@@ -35,10 +35,10 @@ class Table(Protocol):
     def rows(self) -> int | None:
         """How many records, where that is known before they are read. May be private."""
 
-    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Block]:
         """Blocks of records: the schema's features and its response."""
 
-    def responses(self, progress: Progress | None = None) -> Iterator[NDArray[Any]]:
+    def responses(self) -> Iterator[NDArray[Any]]:
         """The response alone, cell by cell as in the blocks; nothing else need be read."""
 
 

@@ -14,7 +14,7 @@ from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 
 from ...errors import TableError
-from . import Progress, batch_rows
+from . import batch_rows
 from .arrays import (
     as_vector,
     is_list,
@@ -35,16 +35,11 @@ class Cells(Protocol):
         """Cells ``start`` to ``stop``."""
 
 
-def in_parts(
-    cells: Cells, rows: int, read: Reader, progress: Progress | None
-) -> Iterator[NDArray[np.float64]]:
+def in_parts(cells: Cells, rows: int, read: Reader) -> Iterator[NDArray[np.float64]]:
     """One column by itself, so many rows."""
     step = batch_rows(1)
     for start in range(0, rows, step):
-        stop = min(start + step, rows)
-        yield cells(start, stop, read)
-        if progress:
-            progress(stop / rows)
+        yield cells(start, min(start + step, rows), read)
 
 
 def series_cells(series: nw.Series[Any], name: str, of_dates: bool = False) -> Cells:

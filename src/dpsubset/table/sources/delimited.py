@@ -22,7 +22,7 @@ from ...errors import TableError
 from ...kernels.compiled import kernel
 from ...public.schema import Column, Schema
 from ..moments import Block
-from . import Progress, batch_rows
+from . import batch_rows
 from .arrow import from_arrow, packed
 from .cells import LONGEST_TEXT, readers
 from .header import check_columns
@@ -85,30 +85,25 @@ class DelimitedTable:
         """Number of records: not known before they are read."""
         return None
 
-    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Block]:
         """Pieces of the file, cut at ends of lines."""
-        for columns in self._columns(slice(None), progress):
+        for columns in self._columns(slice(None)):
             if self._beside:
                 columns.append(np.full(len(columns[0]), np.nan))
             *x, y = columns
             yield np.column_stack(x), y
 
-    def responses(self, progress: Progress | None = None) -> Iterator[NDArray[np.float64]]:
+    def responses(self) -> Iterator[NDArray[np.float64]]:
         """All lines are split, but of their fields one is read."""
-        for (y,) in self._columns(slice(-1, None), progress):
+        for (y,) in self._columns(slice(-1, None)):
             yield y
 
-    def _columns(
-        self, which: slice, progress: Progress | None
-    ) -> Iterator[list[NDArray[np.float64]]]:
+    def _columns(self, which: slice) -> Iterator[list[NDArray[np.float64]]]:
         """Some of the wanted columns, the response last."""
-        size = max(1, self._path.stat().st_size)
         with open(self._path, "rb") as raw:
             stream = _decompress(raw, self._compression, self._path)
             for text in self._whole_lines(stream):
                 yield from self._records(text, which)
-                if progress:
-                    progress(min(1.0, raw.tell() / size))
 
     def _whole_lines(self, stream: Any) -> Iterator[bytes]:
         """The file behind its header; in place of a line that is too long, one that is as bad."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...errors import TableError
 from ...public.schema import Schema
 from ..moments import Block
-from . import Progress, batch_rows
+from . import batch_rows
 from .arrays import of_library, refusal
 from .cells import readers
 from .columns import in_parts, known, response_cells, series_cells
@@ -67,7 +67,7 @@ class FrameTable:
         """Number of records."""
         return self._rows
 
-    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Block]:
         """Slices of rows, column by column."""
         step = batch_rows(len(self._columns) - 1)
         for start in range(0, self._rows, step):
@@ -75,12 +75,10 @@ class FrameTable:
             pairs = zip(self._columns, self._readers, strict=True)
             *x, y = (cells(start, stop, read) for cells, read in pairs)
             yield np.column_stack(x), y
-            if progress:
-                progress(stop / self._rows)
 
-    def responses(self, progress: Progress | None = None) -> Iterator[NDArray[np.float64]]:
+    def responses(self) -> Iterator[NDArray[np.float64]]:
         """Slices of one column."""
-        return in_parts(self._columns[-1], self._rows, self._readers[-1], progress)
+        return in_parts(self._columns[-1], self._rows, self._readers[-1])
 
 
 def _eager(data: Any) -> nw.DataFrame[Any]:

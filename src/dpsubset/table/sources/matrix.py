@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ...errors import TableError
 from ...public.schema import Schema
 from ..moments import Block
-from . import Progress, batch_rows
+from . import batch_rows
 from .arrays import (
     DATE_KINDS,
     NUMBER_KINDS,
@@ -54,19 +54,17 @@ class MatrixTable:
         """Number of records."""
         return length(self._x) if self._listed else int(self._x.shape[0])
 
-    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Block]:
         """Slices of X and y; float64 is not copied."""
         n, step = self.rows, batch_rows(len(self._names))
         self._x = by_rows(self._x)
         for start in range(0, n, step):
             stop = min(start + step, n)
             yield self._features(start, stop), self._response(start, stop, self._read)
-            if progress:
-                progress(stop / n)
 
-    def responses(self, progress: Progress | None = None) -> Iterator[NDArray[np.float64]]:
+    def responses(self) -> Iterator[NDArray[np.float64]]:
         """Slices of y."""
-        return in_parts(self._response, self.rows, self._read, progress)
+        return in_parts(self._response, self.rows, self._read)
 
     def _features(self, start: int, stop: int) -> NDArray[np.float64]:
         if self._listed:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ...errors import TableError
 from ...public.schema import Schema
 from ..moments import Block
-from . import Progress, batch_rows
+from . import batch_rows
 from .arrow import from_arrow, is_readable, is_text
 from .cells import Reader, readers
 from .columns import unreadable
@@ -99,31 +99,26 @@ class ParquetTable:
         """Number of records."""
         return self._rows
 
-    def blocks(self, progress: Progress | None = None) -> Iterator[Block]:
+    def blocks(self) -> Iterator[Block]:
         """Batches of rows."""
-        for columns in self._batches(self._names, self._parts, progress):
+        for columns in self._batches(self._names, self._parts):
             if self._beside:
                 columns.append(np.full(len(columns[0]), np.nan))
             *x, y = columns
             yield np.column_stack(x), y
 
-    def responses(self, progress: Progress | None = None) -> Iterator[NDArray[np.float64]]:
+    def responses(self) -> Iterator[NDArray[np.float64]]:
         """Batches of one column: a file of columns need not be read for the others."""
-        for (y,) in self._batches(self._names[-1:], self._response_parts, progress):
+        for (y,) in self._batches(self._names[-1:], self._response_parts):
             yield y
 
     def _batches(
-        self, names: Sequence[str], parts: Sequence[_Part], progress: Progress | None
+        self, names: Sequence[str], parts: Sequence[_Part]
     ) -> Iterator[list[NDArray[np.float64]]]:
         """Some columns of the whole file, in batches of rows."""
-        done = 0
         for part in parts:
             try:
-                for columns in self._columns(names, part):
-                    yield columns
-                    done += len(columns[-1])
-                    if progress:
-                        progress(done / self._rows)
+                yield from self._columns(names, part)
             except (pa.ArrowException, OSError):
                 raise TableError(f"{self._path.name} is damaged and cannot be read") from None
 

@@ -87,7 +87,7 @@ def laws(asked: FitPlan, table: Table, clip: Clip) -> Laws:
             )  # fmt: skip
             assert used is not None
             moments = sealed.read_support(part, STEPS, None, images(used))
-            sums.append(entries.values(moments.products, moments.n))
+            sums.append(entries.values(moments.products))
         found.append((support_logs, sums))
     return found
 

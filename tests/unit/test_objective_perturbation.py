@@ -186,7 +186,7 @@ def test_rows_are_the_columns_of_the_model_times_the_label() -> None:
     expected = [
         [half, s, -s, s, -s, s],
         [s, 0, -s, s, s, -s],  # times -1; missing: the middle, and an indicator
-        [s, -s, -s, -s, -s, s],  # neither label: the middle, hence the second
+        [0, 0, 0, 0, 0, 0],  # neither label: the record does not count
     ]
     assert (np.abs(rows - np.array(expected)) <= 1).all()
     assert not response.any()

@@ -236,9 +236,19 @@ def _model(release: Release) -> tuple[Section, ...]:
     blocks: tuple[Block, ...] = (
         f"Released too: {release.fit.summary}. {made} a {kind} model of {response}{r2}:",
         Table(head, tuple(map(tuple, model.rows()))),
+        *_counted(release.fit),
         _meaning(release.fit, model.link),
     )
     return (Section("Model", blocks),)
+
+
+def _counted(fit: ReleasedFit) -> tuple[Block, ...]:
+    """How many rows the model is of, where that was released."""
+    rows, response = fit.counted_rows, fit.schema.response
+    if rows is None:
+        return ()
+    which = f" with a readable {name(response.name)}" if response.drops_rows else ""
+    return (f"It is a model of about {rows:,} rows{which}: a released number, noise included.",)
 
 
 def _meaning(fit: ReleasedFit, link: str) -> str:

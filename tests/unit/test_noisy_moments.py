@@ -208,7 +208,7 @@ def test_the_composed_release_keeps_the_sum_by_enumeration(neighbours: Neighbour
             logs = np.abs(joint(asked, pair[0]) - joint(asked, pair[1]))
             for j in range(3):
                 part = of_support(schema, asked.stated.design, (j,))
-                entries = Entries.of(Design.of(part), neighbours == "add-remove")
+                entries = Entries.of(Design.of(part), counted=True)
                 sums = []
                 for table in pair:
                     sealed = SealedTable(table[:, :-1] / STEPS, schema, table[:, -1] / STEPS)

@@ -33,8 +33,8 @@ Progress = Callable[[float], None]
 
 #: Random pairs of each problem.
 _RANDOM = 40
-#: Random pairs of each problem of which one lacks a response.
-_DROPPED = 10
+#: Pairs of each kind one of which lacks a response.
+_DROPPED = 4
 #: Copies of the records behind a contrary pair: enough for extreme ratios, and few enough for
 #: outcomes to be seen in draws.
 _MANY, _FEW = 2000, 100
@@ -418,11 +418,12 @@ def _listed(problem: Problem, recipe: Recipe) -> Iterator[Pair]:
     """Neighbours for the exact audit: the same ones every time."""
     everywhere = neighbouring_pairs(problem, _RANDOM, np.random.default_rng(1))
     special = contrary_pairs(problem, _MANY), label_pairs(problem, _MANY), recipe.pairs(problem)
-    dropped = (
-        dropped_pairs(problem, lambda p: neighbouring_pairs(p, _DROPPED, np.random.default_rng(2))),
-        dropped_pairs(problem, lambda p: contrary_pairs(p, _MANY)),
-        dropped_pairs(problem, recipe.pairs),
+    made: tuple[Callable[[Problem], Iterable[Pair]], ...] = (
+        lambda p: neighbouring_pairs(p, _DROPPED, np.random.default_rng(2)),
+        lambda p: contrary_pairs(p, _MANY),
+        recipe.pairs,
     )
+    dropped = (itertools.islice(dropped_pairs(problem, each), _DROPPED) for each in made)
     for pair in itertools.chain(everywhere, *special, *dropped):
         if recipe.most is None or pair.second.n <= recipe.most:
             yield pair

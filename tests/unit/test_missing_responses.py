@@ -1,4 +1,4 @@
-"""Rows whose response cannot be read: they contribute nothing, and how many there are is private."""
+"""Rows whose response cannot be read contribute nothing, and how many there are is private."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ SOURCES: dict[str, Callable[[pd.DataFrame, Path], Any]] = {
     "pandas": lambda t, d: t,
     "polars": lambda t, d: pl.from_pandas(t, nan_to_null=True),
     "csv": lambda t, d: (t.to_csv(d / "t.csv", index=False), d / "t.csv")[1],
-    "unreadable": lambda t, d: (t.astype({"y": object}).fillna({"y": "n/a"}).to_csv(d / "u.csv", index=False),
+    "unreadable": lambda t, d: (t.to_csv(d / "u.csv", index=False, na_rep="n/a"),
                                 d / "u.csv")[1],
     "parquet": lambda t, d: (t.to_parquet(d / "t.parquet"), d / "t.parquet")[1],
     "objects": lambda t, d: t.astype(object).where(t.notna(), None),
@@ -232,7 +232,7 @@ def test_a_fit_is_one_of_the_rows_with_a_response(neighbours: Any) -> None:
 
 
 def test_the_middle_pulls_coefficients_to_0_where_it_is_declared() -> None:
-    """What the default was before: of no use but to whoever asks for it. No sum more is released."""
+    """Where it is declared, the number of rows is public and no sum is released for it."""
     table = frame(20_000, share=0.3, seed=3)
     declared = schema(missing={"as": "middle"})
     release = dps.fit(table, declared, k=1, epsilon=10, seed=2)

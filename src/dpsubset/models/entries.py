@@ -7,7 +7,7 @@ what the others are compared with and has no column. The constant column, the la
 A record counts unless its response cannot be read and the schema leaves such records out. One that
 does not count has 0 in every column of the door, the constant's included, and 0 in every sum.
 
-Released are sums over the records that count of the following, each an integer between -S^2 and S^2:
+Released are sums over the records that count, each term an integer between -S^2 and S^2:
 
 ==================== =================== ===================================================
 what                 of one record       for

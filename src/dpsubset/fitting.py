@@ -289,7 +289,7 @@ def fit_support(
     """Read the selected columns in the scale of the fit, and release their sums."""
     noise = planned.noise
     part = of_support(planned.schema, planned.design, support)
-    counted = planned.neighbours not in PUBLIC_N
+    counted = planned.neighbours not in PUBLIC_N or part.response.drops_rows
     entries = Entries.of(Design.of(part), counted, empty=not support)
     size = entries.d if isinstance(noise, NoisyMoments) else entries.m + 1
     clip = planned.rule.scale(
@@ -304,8 +304,8 @@ def fit_support(
             planned.share, noise.name, noise.step, noise.loss.name, float(noise.ridge(size)),
         )  # fmt: skip
     moments = table.read_support(part, STEPS, passes, images)
-    sums = entries.values(moments.products, moments.n)
-    n = None if counted else moments.n
+    sums = entries.values(moments.products)
+    n = moments.n if planned.neighbours in PUBLIC_N else None
     if isinstance(noise, GaussianOls):
         return ReleasedFit(
             part, entries, tuple(noise.draw(entries, sums, moments.n)), n, clip,

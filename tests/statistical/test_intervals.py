@@ -41,7 +41,7 @@ def sums(x: np.ndarray, y: np.ndarray) -> tuple[Entries, list[int]]:
     entries = Entries.of(Design.of(schema), counted=False)
     columns = np.column_stack([x, np.ones(len(x)), y])
     products = np.rint(columns.T @ columns * LARGEST).astype(np.int64)
-    return entries, entries.values(products, len(x))
+    return entries, entries.values(products)
 
 
 def covered(ends: np.ndarray, truth: np.ndarray) -> np.ndarray:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -26,6 +28,7 @@ from dpsubset.audit.steps import (
     audit_step,
 )
 from dpsubset.cli import app
+from dpsubset.models.entries import LARGEST
 from dpsubset.privacy.budget import Budget
 from dpsubset.privacy.random import Randomness
 
@@ -89,7 +92,42 @@ class OneQuantilePaid(ResponseScale):
         return replace(law, epsilon=2 * law.epsilon)
 
 
-@pytest.mark.parametrize("twin", [LoudSums, HalfMoved, FreeColumn, OneColumnPaid, OneQuantilePaid])
+class _Counted(SupNorm):
+    """The last sum without noise."""
+
+    def farthest(self, other: SupNorm) -> float:
+        return math.inf if self.values[-1] != other.values[-1] else super().farthest(other)
+
+
+class PublicCount(FitSums):
+    """How many rows have a response is told as it is, as the number of all rows may be."""
+
+    def law(self, *asked: Any) -> Law:
+        law = super().law(*asked)
+        assert isinstance(law, SupNorm)
+        return _Counted(law.noise, law.values)
+
+
+class MeanProducts(FitSums):
+    """Sums are divided by the number of rows that count, and multiplied by that of all."""
+
+    def law(self, table: Any, *asked: Any) -> Law:
+        law = super().law(table, *asked)
+        assert isinstance(law, SupNorm)
+        counted = max(law.values[-1] // LARGEST, 1)
+        values = (*(v * len(table) // counted for v in law.values[:-1]), law.values[-1])
+        return replace(law, values=values)
+
+    def pairs(self, relation: Any) -> Any:
+        for label, one, other in super().pairs(relation):
+            dropped = np.array([[1.0, 1.0, np.nan]] * 2 * len(one))
+            yield label, np.vstack([dropped, one]), np.vstack([dropped, other])
+
+
+@pytest.mark.parametrize(
+    "twin",
+    [LoudSums, HalfMoved, FreeColumn, OneColumnPaid, OneQuantilePaid, PublicCount, MeanProducts],
+)
 def test_twins_are_caught(twin: type[Step]) -> None:
     report = audit_step(twin(), runs=FEW)
     assert report.contradicted

@@ -152,6 +152,8 @@ def rich_schemas(draw: st.DrawFn) -> Schema:
     columns = tuple(draw(rich_columns(f"x{j}")) for j in range(draw(st.integers(1, 4))))
     response = draw(rich_columns("y").filter(
         lambda c: c.levels is None and not c.has_indicator))  # fmt: skip
+    if response.missing is None and draw(st.booleans()):
+        response = replace(response, missing=Missing(rule="drop"))
     return Schema(columns, replace(response, group=None), bad_cells=draw(
         st.sampled_from(["middle", "low", "high"])))  # fmt: skip
 
@@ -161,7 +163,7 @@ def image(column: Column, cell: float, bad_cells: str) -> int:
     rule = column.missing.rule if column.missing is not None else None
     if math.isnan(cell):
         if rule != "value":
-            return {"middle": 0, "low": -STEPS, "high": STEPS}.get(rule or bad_cells, 0)
+            return {"low": -STEPS, "high": STEPS}.get(rule or bad_cells, 0)
         cell = column.missing.value  # type: ignore[assignment, union-attr]
     apply = {None: float, "log": logarithm.py_func, "sqrt": math.sqrt}[column.transform]
     low, high = apply(column.lo), apply(column.hi)
@@ -179,6 +181,9 @@ def oracle(schema: Schema, x: np.ndarray, y: np.ndarray, constant: int) -> list[
     found = []
     for cells, explained in zip(x.tolist(), y.tolist(), strict=True):
         record: list[int] = []
+        if math.isnan(explained) and schema.response.drops_rows:
+            found.append([0] * (len(Design.of(schema).columns) + (constant != 0) + 1))
+            continue
         for j in (j for members in groups.values() for j in members):
             feature, cell = features[j], cells[j]
             if feature.levels is None:

@@ -80,14 +80,15 @@ def laws(asked: FitPlan, table: Table, clip: Clip) -> Laws:
         for support in outcomes[0]:
             assert support is not None
             part = of_support(step.schema, step.design, support)
-            entries = Entries.of(Design.of(part), problem.neighbours == "add-remove")
+            assert part.response.drops_rows  # so their number is among the sums
+            entries = Entries.of(Design.of(part), counted=True)
             used = step.rule.scale(
                 clip(asked, counts, scale), rule, step.n, entries.d, step.noise.epsilon,
                 problem.neighbours,
             )  # fmt: skip
             assert used is not None
             moments = sealed.read_support(part, STEPS, None, images(used))
-            sums.append(entries.values(moments.products, moments.n))
+            sums.append(entries.values(moments.products))
         found.append((support_logs, sums))
     return found
 
@@ -112,6 +113,24 @@ def test_no_neighbours_contradict_the_sum(neighbours: Neighbours) -> None:
         pairs = [*small_pairs(relation, 3), contrary_pair(relation, half=30)]
         worst = largest(asked, pairs)
         assert 0.75 * float(cost.epsilon) < worst <= float(cost.epsilon) + 1e-9
+
+
+@each_relation
+def test_a_response_that_goes_missing_keeps_the_sum(neighbours: Neighbours) -> None:
+    """Its record counts in no step then: not in the deciles, the selection or the sums."""
+    pairs = []
+    # Which record is the one that differs.
+    contrary = contrary_pair(neighbours, half=30)
+    for tables, row in [*((pair, 0) for pair in small_pairs(neighbours, 3)), (contrary, -1)]:
+        longer = max(tables, key=len).astype(np.float64)
+        longer[row, -1] = np.nan
+        others = tables if neighbours == "replace-one" else [min(tables, key=len)]
+        pairs += [(other, longer) for other in others]
+    worst = largest(planned(neighbours), pairs)
+    if neighbours == "add-remove":
+        assert worst == 0  # it is as if the record were not there
+    else:
+        assert 0.3 * float(EPSILON) < worst <= float(EPSILON) + 1e-9
 
 
 @each_relation

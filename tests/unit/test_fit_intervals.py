@@ -78,7 +78,7 @@ def released(n: int, width: float) -> tuple[Entries, list[int]]:
     columns = np.column_stack([x, np.ones(n), x @ [0.4, 0.2 / width] / 2])
     schema = dps.Bounds(x=1, y=1).schema(["a", "b"])
     entries = Entries.of(Design.of(schema), counted=False)
-    return entries, entries.values(np.rint(columns.T @ columns * LARGEST).astype(np.int64), n)
+    return entries, entries.values(np.rint(columns.T @ columns * LARGEST).astype(np.int64))
 
 
 def test_what_noise_may_have_made_has_no_interval() -> None:

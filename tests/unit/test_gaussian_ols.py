@@ -33,7 +33,7 @@ def coefficients(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     part = of_support(SCHEMA, Design.of(SCHEMA), range(D))
     moments = SealedTable(x, SCHEMA, y).read_support(part, STEPS)
     entries = Entries.of(Design.of(part), counted=False)
-    return least_squares(entries, entries.values(moments.products, moments.n), moments.n)
+    return least_squares(entries, entries.values(moments.products), moments.n)
 
 
 def moved(width: float) -> float:

@@ -33,8 +33,10 @@ from dpsubset.table.sources.labelled import LabelReader
 NAMES = ["a", "b", "c"]
 
 
-def schema(labels: Any = ("no", "yes"), **options: Any) -> Schema:
-    return Schema.from_bounds(dict.fromkeys(NAMES, (-1, 1)), "y", labels=labels, **options)
+def schema(labels: Any = ("no", "yes"), rule: Any = None) -> Schema:
+    missing = None if rule is None else {"as": rule}
+    explained = {"name": "y", "labels": labels, "missing": missing}
+    return Schema.from_bounds(dict.fromkeys(NAMES, (-1, 1)), explained)
 
 
 def response(data: Any, y: Any = None, **options: Any) -> list[int]:
@@ -247,8 +249,8 @@ def test_a_cell_s_image_depends_on_itself_alone(labels: Any, cells: list[Any]) -
     np.testing.assert_array_equal(images[known], wanted)
     # All rules send what is left to a place that depends on nothing else.
     x = np.zeros((len(cells) + 1, 3))
-    for rule, place in (("low", -1), ("middle", 0), ("high", 1)):
-        sent = response(x, [*cells, labels[1]], labels=labels, bad_cells=rule)
+    for rule, place in (("low", -1), ("middle", 0), ("high", 1), (None, 0)):
+        sent = response(x, [*cells, labels[1]], labels=labels, rule=rule)
         assert sent == [*(place if math.isnan(image) else int(image) for image in images), 1]
 
 
@@ -390,12 +392,12 @@ CLOTHES: dict[str, Callable[[dict[str, list[Any]], pa.Table, Path], tuple[Any, A
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("rule", ["middle", "low"])
+@pytest.mark.parametrize("rule", ["middle", "low", "drop", None])
 @pytest.mark.parametrize("kind", COLUMNS)
-def test_the_same_labels_in_any_clothes(kind: str, rule: str, tmp_path: Path) -> None:
+def test_the_same_labels_in_any_clothes(kind: str, rule: str | None, tmp_path: Path) -> None:
     labels, cells, arrow_kind = COLUMNS[kind]
     columns = table(cells)
-    declared = schema(labels, bad_cells=rule)
+    declared = schema(labels, rule)
     asked: dict[str, Any] = {"k": 1, "epsilon": 1, "seed": 11}
     expected = [0 if math.isnan(v) else int(v) for v in (oracle(
         settle(labels, ""), cell) for cell in columns["y"])]  # fmt: skip
@@ -490,12 +492,14 @@ def test_what_is_for_least_squares_says_so() -> None:
         ("middle", None, "counts as 0"), ("middle", "hinge", "counts as yes"),
         ("middle", "least-squares", "counts as 0"), ("middle", "huber", "counts as 0"),
         ("low", None, "counts as no"), ("high", "least-squares", "counts as yes"),
+        ("drop", "hinge", "cannot be read"), (None, None, "cannot be read"),
     ],
 )  # fmt: skip
-def test_a_release_says_how_labels_count(rule: str, loss: str | None, place: str) -> None:
+def test_a_release_says_how_labels_count(rule: str | None, loss: str | None, place: str) -> None:
     x, y = words(50)
-    release = dps.select(x[:, :3], schema(bad_cells=rule), y=y, k=1, epsilon=1, loss=loss)
+    release = dps.select(x[:, :3], schema(rule=rule), y=y, k=1, epsilon=1, loss=loss)
     statement = release.statement()
+    assert ("`y` contribute nothing" in statement) == (rule in (None, "drop"))
     assert "no counts as -1, yes as 1" in statement
     assert f"a cell with neither {place}" in statement
     assert "| y | no | yes |" in statement
@@ -521,5 +525,9 @@ def test_where_bad_cells_go_is_what_the_statement_says() -> None:
     other[::7] = "unknown"
     filled = np.where(other == "unknown", "yes", other)
     for loss in ("logistic", "hinge"):
-        asked: dict[str, Any] = {"bounds": BOUNDS, "k": 2, "count": 10, "loss": loss}
+        declared = Schema.from_bounds(
+            {f"x{j}": (-1, 1) for j in range(x.shape[1])},
+            {"name": "y", "labels": ("no", "yes"), "missing": {"as": "middle"}},
+        )
+        asked: dict[str, Any] = {"schema": declared, "k": 2, "count": 10, "loss": loss}
         assert dps.top_supports(x, y=other, **asked) == dps.top_supports(x, y=filled, **asked)

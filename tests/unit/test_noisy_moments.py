@@ -55,7 +55,7 @@ def exact(table: pd.DataFrame, support: tuple[int, ...], counted: bool) -> tuple
     part = of_support(SCHEMA, DESIGN, support)
     entries = Entries.of(Design.of(part), counted, empty=not support)
     moments = SealedTable(table, SCHEMA).read_support(part, STEPS)
-    return entries, entries.values(moments.products, moments.n)
+    return entries, entries.values(moments.products)
 
 
 SUPPORTS = [(), (0,), (1,), (2,), (0, 1, 2), (3,), (0, 1, 2, 3)]
@@ -208,12 +208,12 @@ def test_the_composed_release_keeps_the_sum_by_enumeration(neighbours: Neighbour
             logs = np.abs(joint(asked, pair[0]) - joint(asked, pair[1]))
             for j in range(3):
                 part = of_support(schema, asked.stated.design, (j,))
-                entries = Entries.of(Design.of(part), neighbours == "add-remove")
+                entries = Entries.of(Design.of(part), counted=True)
                 sums = []
                 for table in pair:
                     sealed = SealedTable(table[:, :-1] / STEPS, schema, table[:, -1] / STEPS)
                     moments = sealed.read_support(part, STEPS)
-                    sums.append(entries.values(moments.products, moments.n))
+                    sums.append(entries.values(moments.products))
                 far = max(abs(v - w) for v, w in zip(*sums, strict=True))
                 worst = max(worst, float(logs[:, j].max()) + float(eta * far) * (1 + charge) / 2)
         return worst

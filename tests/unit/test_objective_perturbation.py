@@ -119,6 +119,18 @@ def test_every_outcome_keeps_epsilon(loss: Smooth) -> None:
     assert least < worst(fit) <= 1
 
 
+@each_loss
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_a_response_that_goes_missing_keeps_epsilon(loss: Smooth, neighbours: Any) -> None:
+    """A record that does not count is 0 in every column: present for missing, missing for none."""
+    step = {LOGISTIC: Fraction(1, 16), LABEL_SQUARES: Fraction(3, 128)}.get(loss, COARSE["step"])
+    fit = ObjectivePerturbation(ONE, neighbours, loss, **{**COARSE, "step": step})
+    missing, nothing = law(fit, [0], [0]), law(fit, [], [])
+    assert np.array_equal(missing, nothing)
+    present = law(fit, *PAIRS[loss.name][0])
+    assert 0.05 < float(np.abs(present - missing).max()) <= 1
+
+
 def test_a_record_more_keeps_its_epsilon() -> None:
     fit = ObjectivePerturbation(ONE, "add-remove", LEAST_SQUARES, **COARSE)
     first, second = law(fit, [STEPS], [STEPS]), law(fit, [], [])
@@ -186,13 +198,13 @@ def test_rows_are_the_columns_of_the_model_times_the_label() -> None:
     expected = [
         [half, s, -s, s, -s, s],
         [s, 0, -s, s, s, -s],  # times -1; missing: the middle, and an indicator
-        [s, -s, -s, -s, -s, s],  # neither label: the middle, hence the second
+        [0, 0, 0, 0, 0, 0],  # neither label: the record does not count
     ]
     assert (np.abs(rows - np.array(expected)) <= 1).all()
     assert not response.any()
     rows, response = margins(entries, cells, LEAST_SQUARES)
     assert response.tolist() == [s, -s, 0]
-    assert (rows[:, -1] == s).all()
+    assert rows[:, -1].tolist() == [s, s, 0]
 
 
 X = np.random.default_rng(0).uniform(-1, 1, (600, 5))

@@ -277,19 +277,19 @@ def test_images_of_the_whole_grid() -> None:
         assert np.array_equal(sides, STEPS * np.sign(np.arange(-STEPS, STEPS + 1) - centre))
 
 
-@pytest.mark.parametrize("bad_cells", ["middle", "low", "high"])
+@pytest.mark.parametrize("rule", ["middle", "low", "high", "drop", None])
 @pytest.mark.parametrize("loss", ["least-squares", "huber"])
-def test_a_table_is_read_in_its_scale(bad_cells: Any, loss: Any) -> None:
-    schema = dps.Schema.from_bounds(
-        dict.fromkeys(NAMES, (-1, 1)), ("y", -STEPS, STEPS), bad_cells=bad_cells
-    )
+def test_a_table_is_read_in_its_scale(rule: Any, loss: Any) -> None:
+    missing = None if rule is None else {"as": rule}
+    explained = {"name": "y", "lo": -STEPS, "hi": STEPS, "missing": missing}
+    schema = dps.Schema.from_bounds(dict.fromkeys(NAMES, (-1, 1)), explained)
     y = RNG.integers(-STEPS - 9, STEPS + 9, 400).astype(np.float64)
     y[::11] = np.nan
     scale = Scale(Fraction(-31, 2), Fraction(4001, 3))
     planned = plan(X, schema, y=y, k=1, epsilon=1, loss=loss, intercept=False)
     table, problem = seal(planned, X, y), planned.stated.problem
     before, after = table.read(problem), table.read(problem, None, scale.images(STEPS))
-    bad = {"middle": 0, "low": -STEPS, "high": STEPS}[bad_cells]
+    bad = {"low": -STEPS, "high": STEPS}.get(rule, 0)
     images = scale.images(STEPS).tolist()
     expected = [
         bad if np.isnan(cell) else images[int(np.clip(cell, -STEPS, STEPS)) + STEPS] for cell in y

@@ -25,7 +25,7 @@ from ..public.layout import Layout
 from ..public.problem import Problem
 from .empirical import RUNS, EmpiricalAudit, audit_empirical
 from .exact import Audit, Pair, audit_exact, contrary_pairs, label_pairs, neighbouring_pairs
-from .pairs import favoured_pairs, tipped_pairs, turning_pairs
+from .pairs import dropped_pairs, favoured_pairs, tipped_pairs, turning_pairs
 from .rows import is_plain
 
 #: Told what share of the work is done.
@@ -33,6 +33,8 @@ Progress = Callable[[float], None]
 
 #: Random pairs of each problem.
 _RANDOM = 40
+#: Pairs of each kind one of which lacks a response.
+_DROPPED = 4
 #: Copies of the records behind a contrary pair: enough for extreme ratios, and few enough for
 #: outcomes to be seen in draws.
 _MANY, _FEW = 2000, 100
@@ -415,8 +417,14 @@ def _at(setting: Setting, pair: Pair) -> Setting:
 def _listed(problem: Problem, recipe: Recipe) -> Iterator[Pair]:
     """Neighbours for the exact audit: the same ones every time."""
     everywhere = neighbouring_pairs(problem, _RANDOM, np.random.default_rng(1))
-    contrary = contrary_pairs(problem, _MANY), label_pairs(problem, _MANY)
-    for pair in itertools.chain(everywhere, *contrary, recipe.pairs(problem)):
+    special = contrary_pairs(problem, _MANY), label_pairs(problem, _MANY), recipe.pairs(problem)
+    made: tuple[Callable[[Problem], Iterable[Pair]], ...] = (
+        lambda p: neighbouring_pairs(p, _DROPPED, np.random.default_rng(2)),
+        lambda p: contrary_pairs(p, _MANY),
+        recipe.pairs,
+    )
+    dropped = (itertools.islice(dropped_pairs(problem, each), _DROPPED) for each in made)
+    for pair in itertools.chain(everywhere, *special, *dropped):
         if recipe.most is None or pair.second.n <= recipe.most:
             yield pair
 

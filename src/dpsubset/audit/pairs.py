@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from ..public.problem import Problem
 from ..table.door import STEPS
+from ..table.moments import Moments
 from .exact import Pair, neighbours_of, shade
-from .rows import placed
+from .rows import Records, placed
 
 
 def favoured_pairs(problem: Problem) -> Iterator[Pair]:
@@ -62,3 +64,30 @@ def turning_pairs(problem: Problem) -> Iterator[Pair]:
         light, stay, turn = (placed(problem, cells) for cells in (light, stay, turn))
         label = f"turns from {mine} to {other}, {n} others"
         yield neighbours_of(problem, light[None], np.array([n]), turn, stay, label)
+
+
+def dropped_pairs(
+    problem: Problem, made: Callable[[Problem], Iterable[Pair]], beside: int = 1
+) -> Iterator[Pair]:
+    """Neighbours one of whose records has no readable response, and so is 0 in every column.
+
+    Under replace-one the other has a record with a response in its place, the last one of the pairs
+    ``made`` for the problem under add-remove; under add-remove it has nothing. Both have ``beside``
+    records without a response beside that.
+    """
+    for pair in made(replace(problem, neighbours="add-remove")):
+        without, missing = _dropped(pair, 0, beside), _dropped(pair, 0, beside + 1)
+        present = _dropped(pair, 1, beside)
+        first = without if problem.neighbours == "add-remove" else present
+        records = None if first[1] is None or missing[1] is None else (first[1], missing[1])
+        yield Pair(first[0], missing[0], f"{pair.label}, a response missing", records)
+
+
+def _dropped(pair: Pair, which: int, rows: int) -> tuple[Moments, Records | None]:
+    """One of a pair with so many records more that are 0 in every column."""
+    held = (pair.first, pair.second)[which]
+    moments = Moments(held.products, held.n + rows, held.fingerprint, held.constant)
+    if pair.records is None:
+        return moments, None
+    records = pair.records[which]
+    return moments, np.vstack([records, np.zeros((rows, records.shape[1]), dtype=np.int64)])

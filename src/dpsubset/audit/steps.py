@@ -158,13 +158,16 @@ class Step(ABC):
         """What it releases of a table."""
 
     def pairs(self, relation: Neighbours) -> Iterator[tuple[str, Table, Table]]:
-        """Neighbours that are bad for it: one row goes from one end of all bounds to the other."""
+        """Neighbours that are bad for it: one row goes from one end of all bounds to the other, or
+        its last cell, which may be a response, goes missing.
+        """
         rng = np.random.default_rng(3)
         rest = rng.uniform(-1, 1, (_REST, self.columns))
         low, high = -np.ones((1, self.columns)), np.ones((1, self.columns))
         for label, one, other in (
             ("from end to end", low, high),
             ("anywhere", *rng.uniform(-1, 1, (2, 1, self.columns))),
+            ("a missing cell", high, np.append(high[:, :-1], [[np.nan]], axis=1)),
         ):
             if relation == "replace-one":
                 yield label, np.vstack([rest, one]), np.vstack([rest, other])
@@ -191,9 +194,10 @@ class FitSums(Step):
         schema = Bounds(x=1, y=1).schema(["a", "b"])
         design = Design.of(schema)
         part = of_support(schema, design, (0, 1))
-        entries = Entries.of(Design.of(part), neighbours not in PUBLIC_N)
+        counted = neighbours not in PUBLIC_N or part.response.drops_rows
+        entries = Entries.of(Design.of(part), counted)
         moments = SealedTable(table[:, :-1], schema, table[:, -1]).read_support(part, STEPS)
-        values = tuple(entries.values(moments.products, moments.n))
+        values = tuple(entries.values(moments.products))
         return SupNorm(self.noise(epsilon, neighbours), values)
 
 

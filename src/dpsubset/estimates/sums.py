@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArgumentError
-from ..public.schema import Column
+from ..public.schema import Column, Missing, Schema
 from ..table.door import STEPS, Door
 from ..table.listing import Listing
 from ..table.moments import check_n
@@ -37,9 +37,7 @@ class Sums:
     @classmethod
     def read(cls, listing: Listing, data: Any, passes: Passes | None = None) -> Sums:
         """Send the columns of a listing through the door."""
-        schema = listing.reading
-        bad_cells = "middle" if listing.schema is None else listing.schema.bad_cells
-        door, width = Door(replace(schema, bad_cells=bad_cells)), len(listing.columns)
+        door, width = Door(_counting_all(listing)), len(listing.columns)
         totals, n = np.zeros(width, dtype=np.int64), 0
         table = listing.open(data)
         for x, y in over(passes, table.blocks(), table.rows):
@@ -50,6 +48,20 @@ class Sums:
             n += len(y)
             check_n(n)
         return cls(tuple(totals.tolist()), n)
+
+
+def _counting_all(listing: Listing) -> Schema:
+    """What a listing reads as, with a rule for bad cells of its last column too.
+
+    A schema takes that one for a response, and would leave out the other columns with it.
+    """
+    schema = listing.reading
+    bad_cells = "middle" if listing.schema is None else listing.schema.bad_cells
+    last = schema.response
+    if last.drops_rows:
+        codes = () if last.missing is None else last.missing.codes
+        last = replace(last, missing=Missing(codes, bad_cells))
+    return replace(schema, response=last, bad_cells=bad_cells)
 
 
 def check_plain(columns: Sequence[Column]) -> None:

@@ -4,7 +4,10 @@ A model has columns u_1, ..., u_m with values between -S and S, S = 32767: a num
 it; S where a feature has a level or lacks a value, and else -S. The first level of a category is
 what the others are compared with and has no column. The constant column, the last, is S.
 
-Released are sums over the records of the following, each an integer between -S^2 and S^2:
+A record counts unless its response cannot be read and the schema leaves such records out. One that
+does not count has 0 in every column of the door, the constant's included, and 0 in every sum.
+
+Released are sums over the records that count, each term an integer between -S^2 and S^2:
 
 ==================== =================== ===================================================
 what                 of one record       for
@@ -14,7 +17,7 @@ squares              2 u_a^2 - S^2       numbers; of other columns the square is
 products             u_a u_b             pairs of columns of different features
 with the response    u_a y, S y          every column and the constant
 square of that       2 y^2 - S^2         what is left to explain
-number of rows       S^2                 where it is private
+number of rows       S^2                 where it is private: always, if some may not count
 ==================== =================== ===================================================
 
 All else follows. Of two levels of one feature one is on at most, so u_a u_b is -S (u_a + u_b + S),
@@ -67,7 +70,7 @@ class Entries:
     places : tuple of int
         Where they are among all columns behind the door.
     counted : bool
-        Whether the number of rows is private, and so released with the others.
+        Whether the number of rows that count is private, and so released with the others.
     """
 
     columns: tuple[ModelColumn, ...]
@@ -103,22 +106,26 @@ class Entries:
     def _of_one(self, a: int, b: int) -> bool:
         return self.columns[a].feature == self.columns[b].feature
 
-    def values(self, products: Ints, n: int) -> list[int]:
-        """The sums, exactly, from those of the door: its columns, the constant S, the response."""
+    def values(self, products: Ints) -> list[int]:
+        """The sums, exactly, from those of the door: its columns, the constant S, the response.
+
+        The square of the constant's column is S^2 times the number of records that count.
+        """
         # Beyond int64 for the longest tables.
         found: NDArray[Any] = products[np.ix_([*self.places, -2, -1], [*self.places, -2, -1])]
         found = found.astype(object)
         for a, column in enumerate(self.columns):
-            if column.kind != "value":  # 0 or S becomes -S or S
+            if column.kind != "value":  # 0 or S becomes -S or S, and 0 where the constant is 0
                 found[a] = 2 * found[a] - found[-2]
                 found[:, a] = 2 * found[:, a] - found[:, -2]
+        rows = found[-2, -2]
         sums = [found[a, -2] for a in range(self.m)]
-        squares = [2 * found[a, a] - n * LARGEST for a in self.numbers]
+        squares = [2 * found[a, a] - rows for a in self.numbers]
         products_ = [found[a, b] for a, b in self.pairs]
         response = [found[a, -1] for a in range(self.m)] + [found[-2, -1]]
-        rest = 2 * found[-1, -1] - n * LARGEST
-        rows = [n * LARGEST] if self.counted else []
-        return [int(v) for v in (*sums, *squares, *products_, *response, rest, *rows)]
+        rest = 2 * found[-1, -1] - rows
+        last = [rows] if self.counted else []
+        return [int(v) for v in (*sums, *squares, *products_, *response, rest, *last)]
 
     @cached_property
     def _map(self) -> tuple[Ints, Ints, Ints, Floats, Floats]:
@@ -159,14 +166,20 @@ class Entries:
         return first, second, entry, weight.astype(np.float64), of_n
 
     def moments(self, released: Sequence[int], n: int | None) -> tuple[Floats, Floats, float]:
-        """X'X and X'y with the constant last, and y'y, in scaled units; ``n`` where public."""
+        """X'X and X'y with the constant last, and y'y, in scaled units.
+
+        ``n`` is the number of rows where that is public: of all rows that count, or the most that
+        a released number of them is taken for.
+        """
         v = np.array([value / LARGEST for value in released])
+        if self.counted and n is not None:
+            v[-1] = min(v[-1], n)
+        rows = float(v[-1]) if self.counted or n is None else float(n)
         first, second, entry, weight, of_n = self._map
-        gram = of_n * (0 if n is None else n)
+        gram = of_n * rows
         np.add.at(gram, (first, second), weight * v[entry])
         start = self.m + len(self.numbers) + len(self.pairs)
         c = v[start : start + self.m + 1]
-        rows = float(v[-1]) if n is None else float(n)
         return gram, c, (float(v[start + self.m + 1]) + rows) / 2
 
     def noise_map(self, theta: Floats) -> Floats:
@@ -202,5 +215,5 @@ class Entries:
 
 
 def most_entries(columns: int) -> int:
-    """How many sums a model of so many columns has, at most, with a private number of rows."""
+    """How many sums a model of so many columns has, at most, the number of rows among them."""
     return 3 * columns + columns * (columns - 1) // 2 + 3

@@ -29,7 +29,6 @@ from ..exact import ball, upper, working
 from ..privacy import sup_norm
 from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee
 from ..privacy.random import Randomness
-from ..public.layout import STEPS
 from ..public.problem import Neighbours
 from .entries import Entries
 from .minimise import Objective
@@ -156,11 +155,14 @@ class ObjectivePerturbation:
 
 
 def margins(entries: Entries, cells: Cells, loss: Smooth) -> tuple[Cells, Cells]:
-    """Rows a_i and responses o_i of a fit, from columns behind the door, the response last."""
+    """Rows a_i and responses o_i of a fit, from columns behind the door, the response last.
+
+    A record that does not count is 0 in all of them.
+    """
     kept = cells[[*entries.places, -2]].astype(np.int32)
     for a, column in enumerate(entries.columns):
-        if column.kind != "value":  # 0 or S becomes -S or S
-            kept[a] = 2 * kept[a] - STEPS
+        if column.kind != "value":  # 0 or S becomes -S or S, and 0 where the constant is 0
+            kept[a] = 2 * kept[a] - kept[-1]
     response = cells[-1].astype(np.int32)
     if loss.labels:
         # The sign of the response, and 1 for 0.

@@ -73,7 +73,8 @@ def solve(
         Which sums they are.
     released : list of int
     n : int, optional
-        The number of rows, where it is public.
+        The number of rows, where it is public. If some may not count, their number is among the
+        released sums, and this is the most that it is taken for.
     deviation : float
         Of the noise of each sum, in scaled units.
     units : array, optional

@@ -40,6 +40,8 @@ _HEAD = """\
 # unit: whom the guarantee protects, in words. If that is somebody with several rows, say the most
 # rows that one of them has: rows_per_unit: 3.
 # bad_cells: where other missing or unreadable cells go: middle, low or high end of their bounds.
+# A row whose response is missing or unreadable contributes nothing (as: drop), unless the response
+# says something else under missing.
 # Many columns: "snp_*": {lo: 0, hi: 2} stands for all columns whose names match (* any text, ? one
 # character, [abc] one of these), default: {lo: 0, hi: 1} for all others. A column's own name comes
 # first, then the first pattern that matches, then the default. patterns: false turns this off.

@@ -20,7 +20,7 @@ from .labels import IMAGES, Label, reading, settle, settle_all
 Role = Literal["feature", "always", "ignored"]
 Kind = Literal["number", "boolean", "date"]
 Transform = Literal["log", "sqrt"]
-Rule = Literal["middle", "low", "high", "value", "indicator"]
+Rule = Literal["middle", "low", "high", "value", "indicator", "drop"]
 
 #: Bounds beyond this would overflow the affine map of the door.
 _LARGEST_BOUND = 1e300
@@ -53,10 +53,11 @@ class Missing:
     codes : tuple of str or number
         Cells that stand for no value, such as -9 or 999, even within the bounds. They are read as
         labels are: see :mod:`dpsubset.public.labels`. In a column of dates a number is days.
-    rule : {"middle", "low", "high", "value", "indicator"}, optional
+    rule : {"middle", "low", "high", "value", "indicator", "drop"}, optional
         Where a cell goes that is missing, has a code or cannot be read. By default the schema's
         ``bad_cells`` says so, and of a column with levels none is on. ``indicator`` puts a column
-        beside it that is 1 in such a row, and the value in the middle.
+        beside it that is 1 in such a row, and the value in the middle. ``drop`` is for the
+        response alone, and its default: such a row contributes nothing to any sum.
     value : number or str, optional
         For the rule ``value``: within the bounds, or one of the levels.
     """
@@ -220,7 +221,7 @@ class Column:
 
     def _settled_value(self, value: Any, what: str) -> Label:
         if self.labels is not None:
-            raise SchemaError(f"{what}: with labels missing goes as: middle, low or high")
+            raise SchemaError(f"{what}: with labels missing goes as: drop, middle, low or high")
         if self.levels is not None:
             (label,) = settle_all([value], what, "the value of missing")
             for level in self.levels:
@@ -249,6 +250,11 @@ class Column:
             return low, high
         apply = math.log if self.transform == "log" else math.sqrt
         return apply(low), apply(high)
+
+    @property
+    def drops_rows(self) -> bool:
+        """Of a response: whether a row in which it cannot be read contributes nothing."""
+        return self.missing is None or self.missing.rule in (None, "drop")
 
     @property
     def has_indicator(self) -> bool:

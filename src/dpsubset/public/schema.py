@@ -48,10 +48,12 @@ class Schema:
     unit : str
         Whom the guarantee protects: what one row stands for, or whose rows they are.
     bad_cells : {"middle", "low", "high"}
-        Where the door sends a cell that is missing or cannot be read as a number. For a response
-        with labels that is any cell with neither of them: ``low`` is the first label, ``high`` the
-        second, and ``middle`` is 0, which the logistic and hinge losses take for the second. A
+        Where the door sends a feature's cell that is missing or cannot be read as a number. A
         column may have a rule of its own (see :class:`Missing`), and of one with levels none is on.
+        A row whose response cannot be read (with labels: a cell with neither of them) contributes
+        nothing, unless the response declares another rule. With labels, ``low`` is the first one,
+        ``high`` the second, and ``middle`` is 0, which the logistic and hinge losses take for the
+        second.
     rows_per_unit : int
         The most rows that belong to one unit. The caller knows it: nothing in a table tells, and
         a unit with more rows is protected less.
@@ -82,6 +84,7 @@ class Schema:
                 "Declare lo and hi, or levels, or give them the role 'ignored' without labels"
             )
         _check_groups(self)
+        _check_drops(self.columns)
         if self.bad_cells not in get_args(BadCells):
             raise SchemaError(f"bad_cells must be one of {', '.join(get_args(BadCells))}")
         if not isinstance(self.unit, str) or not self.unit.strip():
@@ -354,6 +357,16 @@ def _check_groups(schema: Schema) -> None:
             )
 
 
+def _check_drops(columns: Sequence[Column]) -> None:
+    """Only a response decides whether its row counts."""
+    for each in columns:
+        if each.role != "ignored" and each.missing is not None and each.missing.rule == "drop":
+            raise SchemaError(
+                f"column {each.name!r}: missing goes 'as: drop' for the response alone. For a "
+                "feature take middle, low, high, value or indicator"
+            )
+
+
 def _check_response(response: Column) -> None:
     if response.role != "feature":
         raise SchemaError("the response cannot be 'ignored' or 'always'")
@@ -369,7 +382,7 @@ def _check_response(response: Column) -> None:
     if response.has_indicator:
         raise SchemaError(
             f"the response {response.name!r} cannot have an indicator beside it: missing may go "
-            "as: middle, low, high or value"
+            "as: drop, middle, low, high or value"
         )
 
 

@@ -36,6 +36,8 @@ def also(column: Column) -> str:
         elif rule == "value":
             (value,) = _written(column, [column.missing.value])
             parts.append(f"missing counts as {value}")
+        elif rule == "drop":
+            parts.append("a row where it is missing contributes nothing")
         elif rule is not None and column.labels is None:
             parts.append(f"missing counts as the {rule}")
     if column.levels is not None and (column.missing is None or column.missing.rule is None):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from ..models.entries import Entries
+from ..models.entries import LARGEST, Entries
 from ..models.rule import FITS
 from ..models.solve import Solution
 from ..privacy.scale import Scale
@@ -38,7 +38,7 @@ class ReleasedFit:
     released : tuple of int
         These sums, or coefficients in multiples of ``step``; noise included.
     n : int, optional
-        The number of rows, where it is public.
+        The number of rows, where it is public; `counted_rows` is how many of them count.
     clip : Scale, optional
         How the response was centred and clipped; without one, by its declared bounds.
     deviation : float
@@ -85,6 +85,17 @@ class ReleasedFit:
         )
 
     @property
+    def counted_rows(self) -> int | None:
+        """How many rows count, as released with noise, from 1 to ``n``; None if not released.
+
+        Those whose response can be read, where the schema leaves out the others.
+        """
+        if self.step is not None or not self.entries.counted:
+            return None
+        rows = max(round(Fraction(self.released[-1], LARGEST)), 1)
+        return rows if self.n is None else min(rows, max(self.n, 1))
+
+    @property
     def theta(self) -> Floats:
         """Released coefficients in scaled units, the constant last."""
         assert self.step is not None
@@ -114,7 +125,8 @@ class ReleasedFit:
     def _values(self) -> dict[str, Any]:
         values = [str(value) for value in self.released]
         if self.step is None:
-            return {"sums": values}
+            counted = self.counted_rows
+            return {"sums": values, **({} if counted is None else {"counted_rows": counted})}
         return {
             "loss": self.loss, "coefficients": values, "step": str(self.step), "ridge": self.ridge
         }  # fmt: skip

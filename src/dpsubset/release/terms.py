@@ -138,12 +138,23 @@ def preparation_lines(release: Release, bounds_from: str | None) -> list[str]:
         f"Bounds{' and all else in the table below' * more} were given by the caller. {holds} if "
         f"they were not derived from these data. Values outside are clipped.{source}",
         *_paid_lines(schema),
-        f"Missing and unreadable cells count as the {schema.bad_cells} of their bounds"
+        f"Missing and unreadable cells of features count as the {schema.bad_cells} of their bounds"
         + (", unless the table below says otherwise." if more else "."),
+        *_dropped_lines(schema),
         *_label_lines(schema, release.problem),
         "Values are scaled to [-1, 1] and rounded to multiples of 1/32767.",
         *_rescaling_lines(release),
         *_fit_clip_lines(release),
+    ]
+
+
+def _dropped_lines(schema: Schema) -> list[str]:
+    """Which rows do not count."""
+    if not schema.response.drops_rows:
+        return []
+    return [
+        f"Rows without a readable value of {name(schema.response.name)} contribute nothing; how "
+        "many there are is private."
     ]
 
 
@@ -170,13 +181,14 @@ def _label_lines(schema: Schema, problem: Problem) -> list[str]:
         return []
     takes_labels = loss_of(problem).labels  # the sign of the response, 1 for 0
     rest = {
-        "low": f"as {response.labels[0]}",
-        "high": f"as {response.labels[1]}",
-        "middle": f"as {response.labels[1]}" if takes_labels else "as 0",
-    }[(response.missing and response.missing.rule) or schema.bad_cells]
+        "low": f"counts as {response.labels[0]}",
+        "high": f"counts as {response.labels[1]}",
+        "middle": f"counts as {response.labels[1]}" if takes_labels else "counts as 0",
+        "drop": "cannot be read",
+    }[(response.missing and response.missing.rule) or "drop"]
     return [
         f"The labels of {name(response.name)} were given by the caller: "
-        f"{said(shown(response.labels))}; a cell with neither counts {said(rest)}."
+        f"{said(shown(response.labels))}; a cell with neither {said(rest)}."
     ]
 
 
@@ -185,10 +197,11 @@ def _rescaling_lines(release: Release) -> list[str]:
     if scale is None:
         return []
     low, high = map(scale.shown, scale.clipped)
-    rule = release.schema.response.missing and release.schema.response.missing.rule
+    declared = release.schema.response.missing
+    rule = None if declared is None else declared.rule
     missing = (
-        "" if rule == "value" else " Missing and unreadable cells of it count as the "
-        f"{rule or release.schema.bad_cells} of that range."
+        "" if rule in (None, "drop", "value") else " Missing and unreadable cells of it count as "
+        f"the {rule} of that range."
     )  # fmt: skip
     return [
         f"Then the response was centred on {scale.shown(scale.centre)} and clipped to between "

@@ -236,9 +236,19 @@ def _model(release: Release) -> tuple[Section, ...]:
     blocks: tuple[Block, ...] = (
         f"Released too: {release.fit.summary}. {made} a {kind} model of {response}{r2}:",
         Table(head, tuple(map(tuple, model.rows()))),
+        *_counted(release.fit),
         _meaning(release.fit, model.link),
     )
     return (Section("Model", blocks),)
+
+
+def _counted(fit: ReleasedFit) -> tuple[Block, ...]:
+    """How many rows the model is of, where that was released."""
+    rows, response = fit.counted_rows, fit.schema.response
+    if rows is None:
+        return ()
+    which = f" with a readable {name(response.name)}" if response.drops_rows else ""
+    return (f"It is a model of about {rows:,} rows{which}: a released number, noise included.",)
 
 
 def _meaning(fit: ReleasedFit, link: str) -> str:
@@ -275,9 +285,14 @@ def utility_lines(release: Release) -> list[str]:
         f"({name('dpsubset.simulate')}); from the release itself it cannot be told.",
         "Cells beyond their bounds count as the bound, which makes large effects look smaller. "
         "Bounds that are much wider than the data let a variable count for less than it should.",
-        "Cells that are missing or cannot be read are not left out: the value that stands for them "
-        "weakens what their column shows.",
+        "Cells of features that are missing or cannot be read are not left out: the value that "
+        "stands for them weakens what their column shows.",
     ]
+    if release.schema.response.drops_rows:
+        lines.append(
+            "Rows without a readable response are left out. If whether a response is missing "
+            "depends on what it would be, the answer is about the rows that have one."
+        )
     if release.scale is not None:
         lines.append(
             "The response counts only between two released values, which carry noise themselves: "

@@ -11,8 +11,12 @@ a number for the response; NaN is a cell that is missing or unreadable. It leave
 - *missing* is 1 where the cell is NaN, and else 0;
 - the column of the intercept, if there is one, holds its constant.
 
-One record in, one record out: a cell's images depend on that cell and on the schema, on nothing
-else, and no cell can make the door fail.
+A record whose response is NaN becomes 0 in every column, the intercept's included, unless the
+response declares where a missing value goes: it then adds nothing to any sum of products, and no
+model tells it from another such record.
+
+One record in, one record out: a record's image depends on its own cells and on the schema, on
+nothing else, and no cell can make the door fail.
 """
 
 from __future__ import annotations
@@ -43,7 +47,7 @@ _TRANSFORMS: dict[str | None, tuple[int, Callable[[float], float]]] = {
 }
 
 #: Where NaN goes, by the rule.
-_FILLS = {"middle": 0, "low": -STEPS, "high": STEPS, "indicator": 0}
+_FILLS = {"middle": 0, "low": -STEPS, "high": STEPS, "indicator": 0, "drop": 0}
 
 
 class Door:
@@ -53,7 +57,8 @@ class Door:
     ----------
     schema : Schema
     constant : int
-        The intercept's value in every record, in steps; 0 if there is none, nor a column for it.
+        The intercept's value in every record that counts, in steps; 0 if there is none, nor a
+        column for it.
 
     Attributes
     ----------
@@ -67,7 +72,8 @@ class Door:
         self._columns = len(design.columns)
         self.width = self._columns + (constant != 0) + 1
         self._features = _maps(design.columns, design.features, schema.bad_cells)
-        self._response = _maps([ModelColumn(0, "value")], [design.response], schema.bad_cells)
+        self._response = _maps([ModelColumn(0, "value")], [design.response], "drop")
+        self._drops = design.response.drops_rows
 
     def records(self, x: NDArray[Any], y: NDArray[Any], out: NDArray[Any]) -> None:
         """Quantise x (rows, features) and y (rows,) into ``out`` (rows, width).
@@ -75,14 +81,17 @@ class Door:
         They are real numbers of any type, NaN for bad cells. ``out`` may be float64 (for exact
         products) or int16, with records or columns together.
         """
-        _enter(x, self._features, out[:, : self._columns])
+        y = _floats(y)
+        _quantise(_floats(x), *self._features, out[:, : self._columns])
         if self.constant:
             out[:, self._columns] = self.constant
         self.response(y, out[:, -1])
+        if self._drops:
+            out[np.isnan(y)] = 0
 
     def response(self, y: NDArray[Any], out: NDArray[Any]) -> None:
         """Quantise y alone into ``out`` (rows,)."""
-        _enter(y.reshape(-1, 1), self._response, out[:, None])
+        _quantise(_floats(y).reshape(-1, 1), *self._response, out[:, None])
 
 
 #: For each column: its feature, how it comes about, lo, hi, centre, scale, and where NaN goes.
@@ -129,12 +138,11 @@ def _instead(feature: Column) -> float:
     return [reading(level) for level in feature.levels].index(reading(value))
 
 
-def _enter(values: NDArray[Any], maps: _Maps, out: NDArray[Any]) -> None:
+def _floats(values: NDArray[Any]) -> NDArray[np.float64]:
     # A long double beyond float64 becomes inf, which is clipped: nothing to warn of, nor is a
     # NaN that signals.
     with np.errstate(all="ignore"):
-        values = np.asarray(values, dtype=np.float64)
-    _quantise(values, *maps, out)
+        return np.asarray(values, dtype=np.float64)
 
 
 @threaded_kernel

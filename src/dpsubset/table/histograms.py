@@ -25,7 +25,7 @@ from .sources.passes import Passes, over
 def alone(column: Column) -> Column:
     """A column with bounds as it is read for itself: no role, no group, no column beside it."""
     missing = column.missing
-    if missing is not None and missing.rule == "indicator":
+    if missing is not None and missing.rule in ("indicator", "drop"):
         missing = Missing(missing.codes)
     return replace(column, role="feature", group=None, missing=missing)
 

@@ -5,8 +5,10 @@ product of up to 2**22 records is exact (every partial sum is an integer below 2
 added as int64. The result is the same bytes for any batch size, row order and number of threads,
 and moments of parts of a table merge into those of the whole.
 
-A model with an intercept has one more column, the same in every record. Its products are the sums
-of the others, so moments that are kept hold a column of ones, of which any intercept follows.
+A model with an intercept has one more column, the same in every record that counts (the door makes
+records without a readable response 0 in every column). Its products are the sums of the others, and
+its square is the number of records that count. Moments that are kept hold a column of ones, of
+which any intercept follows.
 
 Sums do not tell which records are in them, and a record that counts twice moves the scores twice as
 far as a guarantee allows for. So every reading of a table has a random number, moments keep those
@@ -69,12 +71,12 @@ class Moments:
         Sums of products of the quantised columns: p of the model, that of the constant if there is
         one, and the response. In scaled units [-1, 1] they are ``products / STEPS**2``.
     n : int
-        Number of records. Private under add/remove neighbours.
+        Number of records, with those that do not count. Private under add/remove neighbours.
     fingerprint : str
         Of the schema whose door the records came through.
     constant : int
-        What the column before the response holds in every record, in steps; 0 if there is no such
-        column.
+        What the column before the response holds in every record that counts, in steps; 0 if there
+        is no such column.
     parts : frozenset of bytes
         The readings whose records are in the sums: random numbers of 128 bits. Copies and files
         keep them. A table that is read twice has two of them, so this tells moments that are
@@ -105,6 +107,11 @@ class Moments:
         for x, y in blocks:
             total.add(x, y)
         return total.moments()
+
+    @property
+    def counted(self) -> int | None:
+        """How many records count; None without a column that tells. Always private."""
+        return int(self.products[-2, -2]) // self.constant**2 if self.constant else None
 
     @property
     def p(self) -> int:
@@ -327,11 +334,13 @@ class Accumulator:
 
 def _possible(products: NDArray[np.int64], n: int, constant: int) -> bool:
     """Whether these can be sums of products of n records; always so if they are."""
-    most = n * STEPS**2
+    counted = n
     if constant:
         ones = products[-2].tolist()
-        if ones[-2] != n * constant**2 or any(v % constant for v in ones):
+        counted, rest = divmod(ones[-2], constant**2)
+        if rest or not 0 <= counted <= n or any(v % constant for v in ones):
             return False
+    most = counted * STEPS**2
     if products.min() < -most or products.max() > most or not np.array_equal(products, products.T):
         return False
     squares = np.diagonal(products)

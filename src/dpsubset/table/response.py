@@ -2,7 +2,8 @@
 
 Both happen behind the door: what is counted, and what is scaled anew, are the integers that the
 door makes of cells. A record's new response depends on its own cell and on the released scale, on
-nothing else. Bad cells are not counted, and go where the schema's rule says in the new scale.
+nothing else. Bad cells are not counted. In the new scale they are bad cells still: their records
+are left out, or they go where the response's own rule says.
 """
 
 from __future__ import annotations

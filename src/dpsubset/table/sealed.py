@@ -181,4 +181,6 @@ def _of_schema(moments: Moments, schema: Schema) -> Moments:
         raise ArgumentError("these moments come from another schema")
     if checked.p != len(Design.of(schema).columns):
         raise TableError("these moments have another number of columns than their schema")
+    if not schema.response.drops_rows and checked.counted not in (None, checked.n):
+        raise TableError("these moments lack records, and their schema says that all count")
     return checked

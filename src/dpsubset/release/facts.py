@@ -121,7 +121,7 @@ class Facts:
 
 def facts_of(release: Release, about: About | None) -> Facts:
     """Of a release."""
-    declared, g = about or About(), release.guarantee
+    declared, g = about or About(), release.stated
     return Facts(
         tuple(warnings(g)),
         g,

@@ -52,6 +52,8 @@ def checks(release: str | Path, fingerprint: str, ledger: Ledger | None = None) 
     except LedgerError as error:
         return [*found, Check(False, f"the ledger does not hold: {error}")]
     found.append(Check(True, f"the ledger's {history.sequence} lines are as they were written"))
+    if proviso := history.standing.lifetime.proviso:
+        found.append(Check(True, f"of all that the ledger has counted: {proviso}"))
     return [*found, *_entry(facts, receipt, history, fingerprint)]
 
 

@@ -56,6 +56,8 @@ class ReleasedFit:
         What was fitted.
     ridge : float
         Of objective perturbation, in scaled units.
+    by_opendp : bool
+        Whether the noise was drawn by OpenDP, from OpenSSL's generator.
     """
 
     schema: Schema
@@ -70,6 +72,7 @@ class ReleasedFit:
     step: Fraction | None = None
     loss: str = "least-squares"
     ridge: float = 0.0
+    by_opendp: bool = False
 
     @property
     def noise(self) -> str:

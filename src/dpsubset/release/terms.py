@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..losses import loss_of
-from ..mechanisms.shared.base import SYSTEM_NOISE
+from ..mechanisms.shared.base import OPENDP_NOISE, SYSTEM_NOISE
 from ..privacy.guarantee import Guarantee, shown_cost, shown_parts, shown_up
 from ..public.design import Design
 from ..public.labels import shown
@@ -125,7 +125,9 @@ def _fit_noise_lines(release: Release) -> list[str]:
     if release.fit is None:
         return []
     fit = release.fit
-    return [f"Fit: {name(fit.mechanism)}, {fit.summary}: {fit.noise}."]
+    source = OPENDP_NOISE if fit.by_opendp else SYSTEM_NOISE
+    noise = "" if release.guarantee.seeded else f" {source}"
+    return [f"Fit: {name(fit.mechanism)}, {fit.summary}: {fit.noise}.{noise}"]
 
 
 def preparation_lines(release: Release, bounds_from: str | None) -> list[str]:

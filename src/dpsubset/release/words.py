@@ -166,9 +166,10 @@ def plain_lines(release: Release, facts: Facts) -> list[str]:
     elif spent is None or spent.belief is None:
         lines.append(f"{adds} A ledger counts them; see below.")
     else:
+        only = "" if spent.assumes is None else f", but only if {spent.assumes}"
         lines.append(
             f"{adds} For all that the ledger counts, this release included, the figure is "
-            f"{percent(spent.belief)} % ({spent.relation})."
+            f"{percent(spent.belief)} % ({spent.relation}){only}."
         )
     return lines
 
@@ -229,7 +230,7 @@ def _spending(facts: Facts) -> tuple[Block, ...]:
     return (
         f"Ledger: before this release {spent.before} was spent, with it {spent.after}, of a limit "
         f"of {spent.limit}, counted under {spent.relation}. Ever spent on this data set: "
-        f"{spent.ever}.",
+        f"{spent.ever}.{f' {spent.proviso}' if spent.proviso else ''}",
     )
 
 

@@ -98,9 +98,8 @@ def test_it_is_the_rows_in_common_that_must_be_well_conditioned() -> None:
 def test_a_statement_says_where_gaussian_noise_comes_from() -> None:
     """OpenDP takes it from OpenSSL's generator; the selection's is the operating system's."""
     x, y = table(2)
-    asked: dict[str, Any] = {"k": 2, "epsilon": 20, "delta": DELTA}
-    gaussian = dps.fit(x, SCHEMA, y=y, **asked)
-    assert gaussian.fit.by_opendp
+    gaussian = dps.fit(x, SCHEMA, y=y, k=3, epsilon=1, delta=0.1)
+    assert "Gaussian noise" in gaussian.fit.summary
     pure = dps.fit(x, SCHEMA, y=y, k=2, epsilon=20)
     smooth = dps.fit(x, SCHEMA, y=y, k=2, epsilon=20,
                      rule=dps.FitRule(mechanism="objective-perturbation"))  # fmt: skip
@@ -110,6 +109,7 @@ def test_a_statement_says_where_gaussian_noise_comes_from() -> None:
         lines = release.statement().split("## Provenance")[0].splitlines()
         (line,) = [line for line in lines if line.startswith("- Fit: ")]
         assert ("OpenSSL" in line) is by_opendp
+        assert ("OpenSSL" in release.to_dict()["fit"]["randomness"]) is by_opendp
         assert ("the operating system's cryptographic generator" in line) is not by_opendp
 
 

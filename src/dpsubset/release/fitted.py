@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..mechanisms.shared.base import OPENDP_NOISE, SYSTEM_NOISE
 from ..models.entries import Entries
 from ..models.rule import FITS
 from ..models.solve import Solution
@@ -88,6 +89,11 @@ class ReleasedFit:
         )
 
     @property
+    def randomness(self) -> str:
+        """Where noise comes from if there is no seed, for the privacy statement."""
+        return OPENDP_NOISE if self.by_opendp else SYSTEM_NOISE
+
+    @property
     def theta(self) -> Floats:
         """Released coefficients in scaled units, the constant last."""
         assert self.step is not None
@@ -112,6 +118,7 @@ class ReleasedFit:
             "deviation": self.deviation,
             "response_span": list(self.span),
             "share": str(self.share),
+            "randomness": self.randomness,
         }
 
     def _values(self) -> dict[str, Any]:

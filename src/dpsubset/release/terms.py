@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..losses import loss_of
-from ..mechanisms.shared.base import OPENDP_NOISE, SYSTEM_NOISE
+from ..mechanisms.shared.base import SYSTEM_NOISE
 from ..privacy.guarantee import Guarantee, shown_cost, shown_parts, shown_up
 from ..public.design import Design
 from ..public.labels import shown
@@ -125,8 +125,7 @@ def _fit_noise_lines(release: Release) -> list[str]:
     if release.fit is None:
         return []
     fit = release.fit
-    source = OPENDP_NOISE if fit.by_opendp else SYSTEM_NOISE
-    noise = "" if release.guarantee.seeded else f" {source}"
+    noise = "" if release.guarantee.seeded else f" {fit.randomness}"
     return [f"Fit: {name(fit.mechanism)}, {fit.summary}: {fit.noise}.{noise}"]
 
 

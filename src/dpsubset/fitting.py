@@ -310,11 +310,11 @@ def fit_support(
         return ReleasedFit(
             part, entries, tuple(noise.draw(entries, sums, moments.n)), n, clip,
             noise.deviation(size, moments.n), noise.summary(), planned.share, noise.name,
-            noise.step,
+            noise.step, by_opendp=True,
         )  # fmt: skip
     return ReleasedFit(
         part, entries, tuple(noise.draw(sums, rng)), n, clip, noise.deviation(size),
-        noise.summary(), planned.share,
+        noise.summary(), planned.share, by_opendp=noise.gaussian,
     )  # fmt: skip
 
 

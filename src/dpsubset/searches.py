@@ -73,6 +73,7 @@ class LedgerCost:
             f"{self.fits} releases: {self.limit.shown(self.cost)}; with "
             f"{self.limit.shown(self.spent)} spent already it would be "
             f"{self.limit.shown(self.after)} of {self.limit}: {room}"
+            f"{f'. {self.after.proviso}' if self.after.assumes else ''}"
         )
 
 

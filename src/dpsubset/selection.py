@@ -419,7 +419,7 @@ def make_release(
         details=chosen.details(planned.setting),
         randomness=chosen.randomness,
         scale=released,
-        rows=planned.setting.n if planned.setting.problem.n_is_public else None,
+        rows=planned.setting.n if guarantee.tells_rows else None,
         date=planned.date,
         diagnostics=diagnostics or None,
     )

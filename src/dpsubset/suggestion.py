@@ -83,8 +83,7 @@ class BoundsPlan:
         rule = self.rule or usual_rule(self.share, None)
         of_column = rule.guarantee(self.share, self.neighbours, seeded=self.seed is not None)
         if self.by_rows:
-            cost = of_column.costs[self.neighbours]
-            of_column = replace(of_column, costs={self.neighbours: cost})
+            of_column = of_column.limited_to(PUBLIC_N)
         parts = {f"bounds of {column.name}": of_column for column in self.listing.columns}
         return Guarantee.of_parts(parts).of_rows(self.listing.rows_per_unit)
 

@@ -40,7 +40,7 @@ def checks(release: str | Path, fingerprint: str, ledger: Ledger | None = None) 
     facts = _read(release)
     whole = facts.pop(DIGEST, None) == digest(facts)
     found = [Check(whole, "its digest, of all that it says"), _schema(facts, fingerprint)]
-    found += [_version(facts), *_private(facts)]
+    found += [_version(facts), *_private(facts), *_rows(facts)]
     receipt = facts.get("ledger")
     if ledger is None:
         told = "no ledger was given: whether it was paid for was not looked at"
@@ -52,6 +52,8 @@ def checks(release: str | Path, fingerprint: str, ledger: Ledger | None = None) 
     except LedgerError as error:
         return [*found, Check(False, f"the ledger does not hold: {error}")]
     found.append(Check(True, f"the ledger's {history.sequence} lines are as they were written"))
+    if proviso := history.standing.lifetime.proviso:
+        found.append(Check(True, f"of all that the ledger has counted: {proviso}"))
     return [*found, *_entry(facts, receipt, history, fingerprint)]
 
 
@@ -86,6 +88,17 @@ def _private(facts: dict[str, Any]) -> list[Check]:
     guarantee = facts.get("guarantee")
     private = isinstance(guarantee, dict) and guarantee.get("private") is True
     return [] if private else [Check(False, "it is not private, or has no guarantee: it says so")]
+
+
+def _rows(facts: dict[str, Any]) -> list[Check]:
+    """Releases of earlier versions may tell the number of rows beside a cost under add-remove."""
+    guarantee, said = facts.get("guarantee"), facts.get("parameters")
+    costs = guarantee.get("costs") if isinstance(guarantee, dict) else None
+    counted = isinstance(said, dict) and "rows" in said
+    if not counted or not isinstance(costs, dict) or "add-remove" not in costs:
+        return []
+    told = "it tells the number of rows: its cost under add-remove does not hold"
+    return [Check(False, told)]
 
 
 def _entry(facts: dict[str, Any], receipt: Any, history: History, fingerprint: str) -> list[Check]:

@@ -28,7 +28,7 @@ from dpsubset.losses import LOSSES
 from dpsubset.mechanisms import PLAIN, Cost, Data, Mechanism, Outcome, Setting
 from dpsubset.mechanisms.choose_size import ChooseSize
 from dpsubset.mechanisms.mistakes import Mistakes
-from dpsubset.mechanisms.penalised import WORTH, Penalised
+from dpsubset.mechanisms.penalised import Penalised
 from dpsubset.mechanisms.top_r import TopR, epsilon_prime
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.sensitivity import Sensitivity
@@ -349,37 +349,19 @@ def test_no_evidence_is_no_reason_for_the_constant_alone() -> None:
     assert mass[0] < 0.2
 
 
-@pytest.mark.parametrize("worth", [WORTH, Fraction(2)])
-def test_a_phi_that_follows_n_is_paid_for_under_add_remove(
-    worth: Fraction, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A release under replace-one states a cost under add-remove, where phi moves too."""
-    monkeypatch.setattr("dpsubset.mechanisms.penalised.WORTH", worth)
-    stated = Problem.state(5, 2, reach=1.0, neighbours="replace-one")
-    mechanism = Penalised()
-    # Rows and epsilon for which phi is neither of its ends.
-    budget, copies = (Fraction(1), 2000) if worth == WORTH else (Fraction(2), 4)
-    setting = Setting.of(stated, budget)
-    least, most = mechanism._ends(setting)
-    promised = mechanism.guarantee(setting).epsilon_if_add_remove
-    assert promised is not None
-    plain = mechanism.eta(setting) * setting.sensitivity.spread("add-remove")
-    assert promised > plain
-    worst, between = 0.0, 0
-    for pair in contrary_pairs(replace(stated, neighbours="add-remove"), copies=copies):
-        logs = []
-        for data in pair.data(mechanism):
-            n = data.digest.n
-            between += least < n * worth < most
-            found = mechanism.outcomes(data, replace(setting, n=n))
-            assert found is not None
-            logs.append(found[1])
-        worst = max(worst, float(np.abs(logs[0] - logs[1]).max()))
-    assert between
-    assert worst <= float(promised) + 1e-9
-    if worth > 1:
-        # Who leaves out what phi moves by is caught.
-        assert worst > float(plain) * 1.01
+@pytest.mark.parametrize("chosen", [Penalised, ChooseSize])
+def test_a_phi_that_follows_n_has_no_cost_under_add_remove(chosen: type[Penalised]) -> None:
+    """The release states phi, and phi tells n."""
+    setting = Setting.of(Problem.state(5, 2, reach=1.0), 1)
+    tables = [replace(setting, n=n) for n in (2000, 2001)]
+    details = [chosen().details(each) for each in tables]
+    assert details[0] != details[1]
+    assert set(chosen().guarantee(tables[0]).costs) == {"replace-one"}
+    named = [chosen(phi=20).details(each) for each in tables]
+    assert named[0] == named[1]
+    assert set(chosen(phi=20).guarantee(tables[0]).costs) == {"replace-one", "add-remove"}
+    private = Setting.of(Problem.state(5, 2, reach=1.0, neighbours="add-remove"), 1)
+    assert set(chosen().guarantee(private).costs) == {"replace-one", "add-remove"}
 
 
 def test_a_range_for_smaller_supports_is_caught() -> None:
@@ -474,7 +456,7 @@ def test_choose_size_costs_what_it_was_given() -> None:
         setting = Setting.of(Problem.state(9, 3, neighbours=neighbours), 2)
         assert ChooseSize().guarantee(setting).epsilon == 2
         other = ChooseSize().guarantee(setting).costs
-        assert set(other) == set(NEIGHBOURS)
+        assert set(other) == ({"replace-one"} if neighbours == "replace-one" else set(NEIGHBOURS))
 
 
 def test_choose_size_finds_the_size() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import dpsubset as dps
 from dpsubset.models.entries import Entries, of_support
-from dpsubset.models.gaussian_ols import LEAST, RESIDUAL, GaussianOls, least_squares
+from dpsubset.models.gaussian_ols import ASSUMED, LEAST, RESIDUAL, GaussianOls, least_squares
 from dpsubset.public.design import Design
 from dpsubset.table.door import STEPS
 from dpsubset.table.sealed import SealedTable
@@ -57,6 +58,59 @@ def test_the_distance_holds_for_good_tables_and_for_no_others() -> None:
     assert 0 < moved(1.0) <= covered
     # The twin: a column that hardly varies.
     assert moved(1e-3) > 2 * covered
+
+
+def pairs(count: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """Neighbours with few rows, in which one row weighs much: X, y, and a row instead of the first.
+
+    Other rows hardly vary in one direction, and the two that differ lie along it.
+    """
+    rng = np.random.default_rng(3)
+    for _ in range(count):
+        x = np.column_stack([rng.uniform(-1, 1, (12, 2)), np.ones(12)])
+        x[1:, 0] = np.clip(x[1:, 1] + rng.normal(0, 0.05, 11), -1, 1)
+        y = np.clip(x @ rng.normal(0, 1, 3) + rng.normal(0, 0.05, 12), -1, 1)
+        x[0] = (*np.sign(rng.normal(size=2)), 1)
+        other = np.array([*np.sign(rng.normal(size=2)), 1, rng.choice([-1.0, 1.0])])
+        y[0] = rng.choice([-1.0, 1.0])
+        yield x, y, other[:3], other[3:]
+
+
+def test_it_is_the_rows_in_common_that_must_be_well_conditioned() -> None:
+    """The proof's inequality; with X'X of either table in it, it would be false."""
+    worse = 0
+    for x, y, row, response in pairs(2000):
+        far = 0.0
+        tables = [(x, y), (np.vstack([row, x[1:]]), np.concatenate([response, y[1:]]))]
+        found = [np.linalg.lstsq(a, b, rcond=None)[0] for a, b in tables]
+        far = float(np.linalg.norm(found[0] - found[1]))
+        largest = max(np.abs(b - a @ t).max() for (a, b), t in zip(tables, found, strict=True))
+        common = np.linalg.eigvalsh(x[1:].T @ x[1:]).min()
+        whole = min(np.linalg.eigvalsh(a.T @ a).min() for a, _ in tables)
+        reach = 2 * math.sqrt(3) * largest
+        assert far <= reach / common * (1 + 1e-9)
+        worse += far > reach / whole
+    assert worse > 0
+    assert "without any one of them has no eigenvalue below n/8" in ASSUMED
+    assert "no residual in its own rows" in ASSUMED
+
+
+def test_a_statement_says_where_gaussian_noise_comes_from() -> None:
+    """OpenDP takes it from OpenSSL's generator; the selection's is the operating system's."""
+    x, y = table(2)
+    gaussian = dps.fit(x, SCHEMA, y=y, k=3, epsilon=1, delta=0.1)
+    assert "Gaussian noise" in gaussian.fit.summary
+    pure = dps.fit(x, SCHEMA, y=y, k=2, epsilon=20)
+    smooth = dps.fit(x, SCHEMA, y=y, k=2, epsilon=20,
+                     rule=dps.FitRule(mechanism="objective-perturbation"))  # fmt: skip
+    for release, by_opendp in (
+        (fitted(), True), (gaussian, True), (pure, False), (smooth, False),
+    ):  # fmt: skip
+        lines = release.statement().split("## Provenance")[0].splitlines()
+        (line,) = [line for line in lines if line.startswith("- Fit: ")]
+        assert ("OpenSSL" in line) is by_opendp
+        assert ("OpenSSL" in release.to_dict()["fit"]["randomness"]) is by_opendp
+        assert ("the operating system's cryptographic generator" in line) is not by_opendp
 
 
 def test_it_is_least_squares() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpsubset.errors import ArgumentError
 from dpsubset.mechanisms import PLAIN, Data, Setting, mechanism
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.public.problem import Problem
@@ -33,6 +34,21 @@ def digest() -> Digest:
     cells = rng.integers(-STEPS, STEPS + 1, (P + 1, 80))
     cells[-1] = np.where(cells[0] + cells[3] // 2 + cells[-1] > 0, STEPS, -STEPS)
     return Digest.of_cells(cells.astype(np.int16), "test")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"short": 0}, {"short": -1}, {"listable": 0}, {"listable_records": 0}, {"movers": 0},
+        {"first_bits": 0}, {"last_pick": -1}, {"patience": float("nan")}, {"hard_after": (4, -1)},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_values_with_which_a_search_would_not_end_are_refused(wrong: dict[str, Any]) -> None:
+    """With short = 0 a region of one support was split again and again."""
+    (name,) = wrong
+    with pytest.raises(ArgumentError, match=f"{name} of a Tuning must be at least"):
+        Tuning(**wrong)
 
 
 @pytest.mark.parametrize("name", ["permute-and-flip", "exponential", "top-r", "penalised"])

@@ -210,7 +210,7 @@ class Means(Step):
         """As `private_mean` has it."""
         covered = PUBLIC_N if neighbours in PUBLIC_N else RELATIONS
         costs = self.budget(epsilon, neighbours).costs(neighbours)
-        return Guarantee(neighbours, {relation: costs[relation] for relation in covered})
+        return Guarantee(neighbours, costs).limited_to(covered)
 
     def budget(self, epsilon: Fraction, neighbours: Neighbours) -> Budget:
         """Of all values together."""

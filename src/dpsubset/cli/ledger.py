@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .select import reserve, write
-from .shared import check_apart, fail, guarded, number, say
+from .shared import check_apart, fail, guarded, number, say, say_proviso
 
 if TYPE_CHECKING:
     from ..ledger.event import Event
@@ -187,6 +187,7 @@ def ledger_cost(
         limit, count = before.limit, len(events)
         each = f"{count} releases" if count > 1 else "This release"
         say(f"{each}: {limit.shown(after.current)} spent after, {limit.shown(before.current)} now")
+        say_proviso(after.current)
         read = "Nothing was read but the header, nothing is spent."
         say(f"Limit: {limit}. There is room. {read if search is None else 'Nothing is spent.'}")
 
@@ -235,6 +236,7 @@ def ledger_verify(
             f"{history.sequence} lines, {len(history.entries)} entries: all as they were written"
             f"{f', on from {len(head)} exported' if head else ''}"
         )
+        say_proviso(history.standing.lifetime)
         if not head:
             say("Without an export (--head) an older copy of the whole ledger cannot be told.")
 
@@ -254,6 +256,7 @@ def ledger_void(
         book.void(entry, reason=reason, name=name)
         standing = book.standing()
         say(f"Void: {entry}. Spent: {standing.limit.shown(standing.current)} of {standing.limit}")
+        say_proviso(standing.current)
 
 
 @ledger_app.command("refresh")
@@ -266,6 +269,7 @@ def ledger_refresh(ledger: Where, reason: Reason, name: Name) -> None:
         book.refresh(reason=reason, name=name)
         standing = book.standing()
         say(f"Spent: nothing of {standing.limit}; ever: {standing.limit.shown(standing.lifetime)}")
+        say_proviso(standing.lifetime)
 
 
 @ledger_app.command("limit")
@@ -287,6 +291,7 @@ def ledger_limit(
         book.change_limit(reason=reason, name=name, **limit)
         standing = book.standing()
         say(f"Spent: {standing.limit.shown(standing.current)} of {standing.limit}")
+        say_proviso(standing.current)
 
 
 @ledger_app.command("export")
@@ -343,6 +348,7 @@ def _shown(history: History, count: int) -> list[str]:
     if standing.epoch:
         lines.append(f"Spent ever: {limit.shown(standing.lifetime)}; rows were declared new "
                      f"{standing.epoch} time{'s' * (standing.epoch > 1)}")  # fmt: skip
+    lines += filter(None, [standing.lifetime.proviso])
     lines += [
         f"{note['time']}  {note['what']} by {note['actor']}: {note['reason']}"
         for note in history.notes

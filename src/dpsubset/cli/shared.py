@@ -26,6 +26,7 @@ from ..text import visible
 from . import signals
 
 if TYPE_CHECKING:
+    from ..ledger.composition import Totals
     from ..ledger.event import Event
     from ..ledger.ledger import Ledger
 
@@ -93,6 +94,12 @@ def say(text: str) -> None:
     typer.echo(visible(text))
 
 
+def say_proviso(spent: Totals) -> None:
+    """What a sum that was told holds only under, if anything is assumed."""
+    if spent.assumes:
+        say(spent.proviso)
+
+
 def red(text: str) -> str:
     """For what must not be overlooked; plain where NO_COLOR says so (no-color.org)."""
     return text if os.environ.get("NO_COLOR") else typer.style(text, fg="red")
@@ -105,6 +112,7 @@ def show_room(ledger: Ledger | Literal[False], event: Callable[[], Event]) -> No
         limit = before.limit
         say(f"Ledger: {limit.shown(after.current)} of {limit} after it, now "
             f"{limit.shown(before.current)}")  # fmt: skip
+        say_proviso(after.current)
 
 
 @contextmanager

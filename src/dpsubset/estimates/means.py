@@ -279,8 +279,7 @@ def _of_totals(budget: Budget, neighbours: Neighbours) -> Guarantee:
     so nothing is said of tables that differ in it.
     """
     covered = PUBLIC_N if neighbours in PUBLIC_N else RELATIONS
-    costs = budget.costs(neighbours)
-    return Guarantee(neighbours, {relation: costs[relation] for relation in covered})
+    return Guarantee(neighbours, budget.costs(neighbours)).limited_to(covered)
 
 
 def _levels(rule: ScaleRule, planned: _Plan) -> Guarantee:

@@ -9,7 +9,7 @@ released too, and every round is paid for alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -160,8 +160,7 @@ def _price(planned: Plan) -> Guarantee:
     guarantee = rounds.guarantee(planned.setting, seeded=False)
     if mechanism.rows is None:
         # The number of rows scales the steps.
-        known = {relation: guarantee.costs[relation] for relation in PUBLIC_N}
-        guarantee = replace(guarantee, costs=known)
+        guarantee = guarantee.limited_to(PUBLIC_N)
     return guarantee.of_rows(planned.stated.schema.rows_per_unit)
 
 

@@ -24,13 +24,18 @@ A limit says in which way they count:
 *epsilon and delta*, "basic"
     epsilons and deltas add up, those of concentrated releases as they were stated.
 
+Some releases cost what they state only under an assumption that nobody has checked. A sum with such
+a release in it holds under the same assumption, so sums keep these assumptions, each with the
+number of releases that it comes from, and whoever shows a sum names them.
+
 Sums of a ledger bound an adaptive analyst, who chooses each release by looking at the ones before,
 its cost included: `proofs/composition.md`, section "What a ledger's sum means".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Literal
@@ -53,7 +58,8 @@ _KEPT_BITS = 1024
 class Totals:
     """Sums of costs under one relation. Public; see the head of this module.
 
-    ``stated`` and ``stated_delta`` are what concentrated releases were stated as.
+    ``stated`` and ``stated_delta`` are what concentrated releases were stated as. ``assumes`` has
+    what the sums hold only under, in words, each with the number of releases that it comes from.
     """
 
     pure: Fraction = Fraction(0)
@@ -64,11 +70,12 @@ class Totals:
     approximate: Fraction = Fraction(0)
     approximate_rho: Fraction = Fraction(0)
     delta: Fraction = Fraction(0)
+    assumes: tuple[tuple[str, int], ...] = ()
 
     @classmethod
-    def of(cls, cost: Cost) -> Totals:
-        """Of one release."""
-        found = dict.fromkeys((field.name for field in fields(cls)), Fraction(0))
+    def of(cls, cost: Cost, assumes: str | None = None) -> Totals:
+        """Of one release, and of what its guarantee takes for granted."""
+        found = dict.fromkeys(_SUMS, Fraction(0))
         for term in terms_of(cost):
             if term.kind == "pure":
                 found["pure"] += term.epsilon
@@ -82,41 +89,84 @@ class Totals:
                 found["approximate"] += term.epsilon
                 found["approximate_rho"] += term.as_rho
                 found["delta"] += term.delta
-        return cls(**found)
+        return cls(**found, assumes=() if assumes is None else ((assumes, 1),))
 
     def __add__(self, other: Totals) -> Totals:
         pairs = zip(self._all(), other._all(), strict=True)
-        return Totals(*(_kept(a + b) if b else a for a, b in pairs))
+        together = Counter(dict(self.assumes)) + Counter(dict(other.assumes))
+        return _of_sums((_kept(a + b) if b else a for a, b in pairs), together)
 
     def __sub__(self, other: Totals) -> Totals:
         """Without a release that was counted; never below what the others cost."""
-        return Totals(*(_kept(a - b) for a, b in zip(self._all(), other._all(), strict=True)))
+        pairs = zip(self._all(), other._all(), strict=True)
+        left = Counter(dict(self.assumes)) - Counter(dict(other.assumes))
+        return _of_sums((_kept(a - b) for a, b in pairs), left)
 
     def __le__(self, other: Totals) -> bool:
-        """In every way of counting."""
-        return all(a <= b for a, b in zip(self._all(), other._all(), strict=True))
+        """In every way of counting, and under no further assumption."""
+        within = all(a <= b for a, b in zip(self._all(), other._all(), strict=True))
+        return within and dict(self.assumes).keys() <= dict(other.assumes).keys()
+
+    @property
+    def assumed(self) -> str | None:
+        """What the sums hold only under, in words; None if nothing is assumed."""
+        return "; and ".join(text for text, _ in self.assumes) or None
+
+    @property
+    def proviso(self) -> str:
+        """A sentence on that, for people; empty if nothing is assumed."""
+        if self.assumed is None:
+            return ""
+        count = sum(number for _, number in self.assumes)
+        which = "a release" if count == 1 else f"{count} releases"
+        return (
+            f"That sum includes {which} by assumption. It holds only if {self.assumed}. Nobody has "
+            "checked that, and it may be false."
+        )
 
     @property
     def is_pure(self) -> bool:
         """Whether pure releases are all there is."""
         return not (self.rho or self.approximate or self.delta or self.stated)
 
-    def to_dict(self) -> dict[str, str]:
-        """As facts; what is 0 is left out."""
-        return {name: written(value) for name, value in self.__dict__.items() if value}
+    def to_dict(self) -> dict[str, Any]:
+        """As facts; what is 0 is left out, and so is what is assumed if that is nothing."""
+        sums = zip(_SUMS, self._all(), strict=True)
+        return {
+            **{name: written(value) for name, value in sums if value},
+            **({_ASSUMES: dict(self.assumes)} if self.assumes else {}),
+        }
 
     @classmethod
     def from_dict(cls, facts: Any) -> Totals:
         """From its facts, or a clear error."""
-        if not isinstance(facts, Mapping) or not set(facts) <= _SUMS:
-            raise LedgerError("the ledger holds totals of a form that is not known here")
-        return cls(**{name: rational(text) for name, text in facts.items()})
+        wrong = LedgerError("the ledger holds totals of a form that is not known here")
+        if not isinstance(facts, Mapping) or not set(facts) <= {*_SUMS, _ASSUMES}:
+            raise wrong
+        assumed = facts.get(_ASSUMES, {})
+        if not isinstance(assumed, Mapping):
+            raise wrong
+        if not all(isinstance(n, int) and n > 0 for n in assumed.values()):
+            raise wrong
+        sums = {name: rational(text) for name, text in facts.items() if name != _ASSUMES}
+        return cls(**sums, assumes=_listed(assumed))
 
     def _all(self) -> tuple[Fraction, ...]:
-        return tuple(self.__dict__.values())
+        return tuple(getattr(self, name) for name in _SUMS)
 
 
-_SUMS = frozenset(field.name for field in fields(Totals))
+_ASSUMES = "assumes"
+_SUMS = tuple(field.name for field in fields(Totals) if field.name != _ASSUMES)
+
+
+def _of_sums(sums: Iterable[Fraction], assumed: Mapping[str, int]) -> Totals:
+    named: dict[str, Any] = dict(zip(_SUMS, sums, strict=True))
+    return Totals(**named, assumes=_listed(assumed))
+
+
+def _listed(assumed: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+    """In one order, so that equal sums are equal."""
+    return tuple(sorted(assumed.items()))
 
 
 def _kept(number: Fraction) -> Fraction:
@@ -207,7 +257,7 @@ class Limit:
             return "more than any number of this measure"
         name = "epsilon" if self.rho is None else "rho"
         delta = f" and delta = {shown_up(spent[1])}" if spent[1] else ""
-        return f"{name} = {shown_up(spent[0])}{delta}"
+        return f"{name} = {shown_up(spent[0])}{delta}{' (by assumption)' * bool(totals.assumes)}"
 
     def __str__(self) -> str:
         if self.rho is not None:

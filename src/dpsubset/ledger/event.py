@@ -90,8 +90,12 @@ class Event:
     def cost(self, relation: Neighbours) -> Cost:
         """Under a relation; an error if it is without bound."""
         if relation not in self.costs:
-            others = ", ".join(self.costs) or "any relation"
-            known = f"it has a cost under {others} alone" if self.costs else "it has no guarantee"
+            known = "it has no guarantee"
+            if self.costs:
+                known = (
+                    f"it has a cost under {', '.join(self.costs)} alone, since it tells the number "
+                    f"of rows or depends on it. Ask for it with neighbours={relation!r}"
+                )
             raise LedgerError(
                 f"this release promises nothing under {relation}, the relation of the ledger: "
                 f"{known}"

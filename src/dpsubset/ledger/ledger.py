@@ -29,7 +29,7 @@ from .event import Event
 from .journal import Journal
 from .reading import LedgerReader, opening_of
 from .receipt import Receipt
-from .replay import standing_of
+from .replay import standing_after, standing_of
 from .standing import LONGEST_NAME, Declaration, Standing, minute, relation, words
 from .store import PATIENCE, hidden
 
@@ -165,7 +165,7 @@ class Ledger(LedgerReader):
                         )
                     found[key] = entry, standing_of(rows[0])
             new = [key for key in keys if key not in found]
-            standing = standing_of(last).at(minute())
+            standing = standing_after(last, journal.all).at(minute())
             costs = [wanted[key][1] for key in new]
             added: list[Row] = []
             after = standing.debited(costs, declared.data_set) if new else []
@@ -225,7 +225,7 @@ class Ledger(LedgerReader):
                 }[entry.state]
                 raise LedgerError(f"entry {key!r} stays as it is: {told}")
             epoch = standing_of(found[0]).epoch
-            standing = standing_of(last).at(minute())
+            standing = standing_after(last, journal.all).at(minute())
             standing = standing.credited(declared.cost_of(entry.event), epoch)
             return [self._row(last, "void", key, {"reason": reason}, standing, standing.time, name)]
 
@@ -302,7 +302,7 @@ class Ledger(LedgerReader):
         name: str | None,
     ) -> None:
         def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
-            standing = settle(standing_of(last).at(minute()))
+            standing = settle(standing_after(last, journal.all).at(minute()))
             return [self._row(last, kind, "", body, standing, standing.time, name)]
 
         self._append(lines)
@@ -315,7 +315,8 @@ class Ledger(LedgerReader):
                     f"entry {receipt.entry!r} of the ledger is not open for this release: nothing "
                     "is released"
                 )
-            return [self._row(last, kind, receipt.entry, body, standing_of(last))]
+            standing = standing_after(last, journal.all)
+            return [self._row(last, kind, receipt.entry, body, standing)]
 
         self._append(lines)
 
@@ -337,7 +338,8 @@ class Ledger(LedgerReader):
                 entry = of_rows(rows)
                 if suits(entry):
                     body = {"claim": uuid.uuid4().hex, "event": event.to_dict()}
-                    line = self._row(last, "read", key, body, standing_of(last))
+                    standing = standing_after(last, journal.all)
+                    line = self._row(last, "read", key, body, standing)
                     taken[:] = [*rows, line]
                     return [line]
             raise LedgerError(

@@ -11,7 +11,7 @@ from ..errors import LedgerError
 from .entry import Entry, body_of, of_rows
 from .event import Event
 from .journal import Journal
-from .replay import History, replay, standing_of
+from .replay import History, replay, standing_after
 from .standing import Declaration, Standing
 from .store import Store
 
@@ -44,7 +44,7 @@ class LedgerReader:
     def standing(self) -> Standing:
         """Limit and sums, as they are now."""
         with self._store.reading() as journal:
-            return standing_of(journal.last())
+            return standing_after(journal.last(), journal.all)
 
     def history(self) -> History:
         """Everything, checked line by line."""

@@ -67,10 +67,11 @@ class Receipt:
         }
 
     def __str__(self) -> str:
-        spent = self.limit.shown(self.before + self.cost)
+        spent = self.before + self.cost
+        proviso = f". {spent.proviso}" if spent.assumes else ""
         return (
             f"entry {self.entry} of the ledger of {self.declaration.data_set}; spent with this: "
-            f"{spent} of {self.limit}"
+            f"{self.limit.shown(spent)} of {self.limit}{proviso}"
         )
 
 

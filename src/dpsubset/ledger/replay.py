@@ -7,7 +7,7 @@ follow what came before it, and that its sums are those of the lines up to it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -28,13 +28,15 @@ class History:
     key : str
         Of the ledger, drawn when it was opened: another one of the same data set has another.
     standing : Standing
-        After the last line.
+        After the last line, with what its sums assume.
     entries : dict from id to Entry
         In the order of their reservations.
     sequence, hash
         Of the last line.
     notes : list of dict
         Who declared the rows new, or changed the limit, when and why.
+    complete : bool
+        Whether the last line says what its sums assume.
     """
 
     declaration: Declaration
@@ -44,6 +46,7 @@ class History:
     sequence: int = 0
     hash: str = START
     notes: list[dict[str, str]] = field(default_factory=list)
+    complete: bool = True
 
 
 def replay(rows: Iterable[Row], marks: Iterable[int] = ()) -> tuple[History, dict[int, str]]:
@@ -69,16 +72,23 @@ def _started(row: Row) -> History:
     stated = standing_of(row)
     if stated != Standing(stated.limit, time=row.time):
         raise LedgerError("the ledger does not start from nothing")
-    return History(declaration, str(facts["key"]), stated, sequence=1, hash=row.hash)
+    standing = replace(stated, complete=True)  # no release, so that nothing is assumed
+    return History(
+        declaration, str(facts["key"]), standing, sequence=1, hash=row.hash,
+        complete=stated.complete,
+    )  # fmt: skip
 
 
 def _step(history: History, row: Row) -> History:
     _check_chain(row, history.sequence, history.hash)
     if row.data_set != history.declaration.data_set:
         raise LedgerError(f"line {row.sequence} of the ledger is of another data set")
-    standing = _followed(history, row)
-    if standing != standing_of(row):
+    standing, stated = _followed(history, row), standing_of(row)
+    if history.complete and not stated.complete:
+        raise LedgerError(f"line {row.sequence} of the ledger does not say what its sums assume")
+    if stated != (standing if stated.complete else standing.as_written_before()):
         raise LedgerError(f"line {row.sequence} of the ledger has sums that do not add up")
+    history.complete = stated.complete
     history.standing = standing
     history.sequence, history.hash = row.sequence, row.hash
     return history
@@ -108,7 +118,9 @@ def _followed(history: History, row: Row) -> Standing:
         entry = entries[row.entry] = followed(entries[row.entry], row)
         if row.kind == "read" and entry.made is not None:
             reserved = history.declaration.cost_of(entry.event)
-            if not history.declaration.cost_of(entry.made) <= reserved:
+            made = history.declaration.cost_of(entry.made)
+            # Earlier versions did not compare what the two assume.
+            if not replace(made, assumes=()) <= reserved:
                 raise LedgerError(f"line {row.sequence} of the ledger costs more than its debit")
         if row.kind != "void":
             return standing
@@ -140,8 +152,17 @@ def _check_chain(row: Row, before: int, hash: str) -> None:
         raise LedgerError(f"line {row.sequence} of the ledger does not follow the one before it")
 
 
+def standing_after(last: Row, rows: Callable[[], Iterable[Row]]) -> Standing:
+    """How the ledger stands after its last line, with what its sums assume.
+
+    An earlier version may have written that line: then it follows from all entries.
+    """
+    stated = standing_of(last)
+    return stated if stated.complete else replay(rows())[0].standing
+
+
 def standing_of(row: Row) -> Standing:
-    """How the ledger stands after a line."""
+    """What a line says of how the ledger stands after it."""
     try:
         facts: Any = json.loads(row.totals)
     except ValueError:

@@ -79,7 +79,8 @@ class Debit:
         if self.receipt is not None:
             relation = self.receipt.declaration.relation
             cost = guarantee.costs.get(relation)
-            if cost is None or not Totals.of(cost) <= self.receipt.cost:
+            assumed = guarantee.assumes
+            if cost is None or not Totals.of(cost, assumed) <= self.receipt.cost:
                 raise LedgerError(
                     "with the number of rows that the table has, this release costs more than was "
                     "reserved for it. Nothing is released, and what was reserved is spent"

@@ -27,6 +27,9 @@ _TOLERANCE = 300
 
 _FORM = "%Y-%m-%dT%H:%MZ"
 
+#: Sums with their assumptions. Lines of earlier versions say of no form, and have none of these.
+_FORM_OF_SUMS = 2
+
 
 def words(value: Any, what: str, longest: int = LONGEST_TEXT) -> str:
     """A text that somebody gave, or a clear error."""
@@ -98,7 +101,7 @@ class Declaration:
                 f"{self.rows_per_unit} rows, and this release protects {event.unit!r} with up to "
                 f"{event.rows_per_unit}: unit and rows_per_unit of the schema must be the ledger's"
             )
-        return Totals.of(event.cost(self.relation))
+        return Totals.of(event.cost(self.relation), event.assumes)
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,8 @@ class Standing:
         How often the rows have been declared new.
     time : str
         Of the last line that has one.
+    complete : bool
+        Whether the sums say what they assume. Those of lines that earlier versions wrote do not.
     """
 
     limit: Limit
@@ -123,6 +128,7 @@ class Standing:
     lifetime: Totals = field(default_factory=Totals)
     epoch: int = 0
     time: str = ""
+    complete: bool = field(default=True, compare=False)
 
     def at(self, time: str) -> Standing:
         """The same later; a clock that was set back is refused."""
@@ -170,13 +176,21 @@ class Standing:
             "lifetime": self.lifetime.to_dict(),
             "epoch": self.epoch,
             "time": self.time,
+            "form": _FORM_OF_SUMS,
         }
+
+    def as_written_before(self) -> Standing:
+        """The same without what the sums assume, as earlier versions wrote it."""
+        current, lifetime = (replace(sums, assumes=()) for sums in (self.current, self.lifetime))
+        return replace(self, current=current, lifetime=lifetime)
 
     @classmethod
     def from_dict(cls, facts: Any) -> Standing:
         """From its facts, or a clear error."""
         keys = {"limit", "current", "lifetime", "epoch", "time"}
-        if not isinstance(facts, Mapping) or set(facts) != keys:
+        if not isinstance(facts, Mapping) or set(facts) - {"form"} != keys:
+            raise LedgerError("the ledger holds sums of a form that is not known here")
+        if facts.get("form", _FORM_OF_SUMS) != _FORM_OF_SUMS:
             raise LedgerError("the ledger holds sums of a form that is not known here")
         epoch, time = facts["epoch"], facts["time"]
         if not isinstance(epoch, int) or not isinstance(time, str):
@@ -187,6 +201,7 @@ class Standing:
             Totals.from_dict(facts["lifetime"]),
             epoch,
             time,
+            "form" in facts,
         )
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee
+from ..privacy.guarantee import Cost, Guarantee
 from ..privacy.random import Randomness
 from ..public.problem import rational
 from ..search.best import Best
@@ -32,7 +32,7 @@ from ..search.engine import Engine
 from ..search.enumerate import ScoredSupports, check_size, enumerate_supports
 from ..search.race import Race
 from ..search.region import Region
-from .penalised import WORTH, Penalised
+from .penalised import Penalised
 from .shared.base import Data, Outcome, Sampler, Setting
 from .shared.plain import PLAIN, flips
 
@@ -85,16 +85,13 @@ class ChooseSize(Penalised):
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
         """Both steps, from the weights that they are drawn with."""
-        sensitivity, problem = setting.sensitivity, setting.problem
         for_size, for_set = self.etas(setting)
         costs = {}
-        for relation in RELATIONS:
-            spread = sensitivity.spread(relation)
-            more = 2 * LOOSE * sensitivity.unit
-            if self.phi is None and problem.n_is_public and relation not in PUBLIC_N:
-                more += problem.k * (WORTH + sensitivity.unit)  # phi follows n
+        for relation in self._covered(setting):
+            spread = setting.sensitivity.spread(relation)
+            more = 2 * LOOSE * setting.sensitivity.unit
             costs[relation] = Cost(for_size * (spread + more) + for_set * spread)
-        return Guarantee(problem.neighbours, costs, seeded)
+        return Guarantee(setting.problem.neighbours, costs, seeded)
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         """The best score of every size; the races are made when they are asked for."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -166,7 +166,7 @@ class HardThresholding(Mechanism):
         found = self.rounds(setting).guarantee(setting, seeded)
         if self.rows is not None or self.iterations == 1:
             return found
-        return replace(found, costs={relation: found.costs[relation] for relation in PUBLIC_N})
+        return found.limited_to(PUBLIC_N)
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         """The gradient's data."""

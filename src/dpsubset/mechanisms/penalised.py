@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
-from ..privacy.guarantee import PUBLIC_N, Cost, Guarantee, shown_up
-from ..public.problem import rational
+from ..privacy.guarantee import PUBLIC_N, RELATIONS, Guarantee, shown_up
+from ..public.problem import Neighbours, rational
 from ..search.engine import Engine
 from ..search.enumerate import ScoredSupports, check_size, enumerate_supports
 from ..search.race import Race
@@ -103,17 +103,14 @@ class Penalised(ScoreMechanism):
         return least, max(least, most)
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """As of any weight; where n decides on phi, one record more moves phi k too."""
+        """As of any weight."""
         found = super().guarantee(setting, seeded=seeded)
-        if self.phi is not None or not setting.problem.n_is_public:
-            return found
-        moved = setting.problem.k * (WORTH + setting.sensitivity.unit)
-        more = {
-            relation: Cost(cost.epsilon + self.etas(setting)[0] * moved)
-            for relation, cost in found.costs.items()
-            if relation not in PUBLIC_N
-        }
-        return replace(found, costs={**found.costs, **more})
+        return found.limited_to(self._covered(setting))
+
+    def _covered(self, setting: Setting) -> tuple[Neighbours, ...]:
+        """Under which relations there is a cost: phi is told, and may be made of n."""
+        follows_n = self.phi is None and setting.problem.n_is_public
+        return PUBLIC_N if follows_n else RELATIONS
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         """A race that starts from one region for every size."""

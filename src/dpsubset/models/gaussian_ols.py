@@ -3,11 +3,12 @@
     theta + N(0, s^2),    s = Delta / sqrt(2 rho),    Delta = 2 sqrt(d) R / (n e)
 
 by Cai, Wang and Zhang 2021, Section 4.3, in scaled units: |y| <= 1, |x_j| <= 1. Delta is how far
-one replaced row moves the coefficients in l2 *if* X'X has no eigenvalue below n e and no residual
-is beyond R. No table has to keep to that: a column that hardly varies is enough to break it. The
-paper has it with high probability, for well-conditioned random designs and up to constants, which
-here are e = 1/8 and R = 2. So the guarantee says what it assumes, and a fit has to be asked for
-with ``allow_unproven``. `proofs/gaussian-ols.md` has the rest.
+one replaced row moves the coefficients in l2 *if* X'X of the n - 1 rows that both tables have has
+no eigenvalue below n e, and least squares on either table leaves no residual beyond R in its own
+rows. No table has to keep to that: a column that hardly varies is enough to break it. The paper has
+it with high probability, for well-conditioned random designs and up to constants, which here are
+e = 1/8 and R = 2. So the guarantee says what it assumes, and a fit has to be asked for with
+``allow_unproven``. `proofs/gaussian-ols.md` has the rest.
 """
 
 from __future__ import annotations
@@ -35,9 +36,11 @@ _SLACK = Fraction(1, 2**30)
 _LARGEST = 2.0**20
 
 ASSUMED = (
-    "this table, and any that differs from it in one row, has columns so different that X'X has no "
-    "eigenvalue below n/8, and no residual beyond twice the half-width of the response's clip: so "
-    "it is with high probability for many independent rows of well-conditioned columns"
+    "whichever columns are selected, X'X of this table's n rows without any one of them has no "
+    "eigenvalue below n/8 in scaled units, and least squares on this table, or on any that differs "
+    "from it in one row, leaves no residual in its own rows beyond twice the half-width of the "
+    "response's clip: so it is with high probability for many independent rows of well-conditioned "
+    "columns"
 )
 
 

@@ -211,7 +211,8 @@ class Guarantee:
         """Of a release made in several steps, each with a name and a guarantee.
 
         Under a relation it costs what the steps cost together, and nothing is known if nothing is
-        known of one of them. It is seeded if any of them is, and assumes what any of them assumes.
+        known of one of them: no cost is stated then for the other steps either, since all of them
+        are in one release. It is seeded if any of them is, and assumes what any of them assumes.
         """
         if len({part.neighbours for part in parts.values()}) != 1:
             raise ValueError("the parts of a guarantee are one or more, of the same neighbours")
@@ -227,7 +228,16 @@ class Guarantee:
             costs,
             any(step.seeded for step in steps),
             "; and ".join(assumed) or None,
-            tuple(parts.items()),
+            tuple((name, part.limited_to(costs)) for name, part in parts.items()),
+        )
+
+    def limited_to(self, relations: Iterable[Neighbours]) -> Guarantee:
+        """The same release, with costs under these relations alone; likewise of its parts."""
+        kept = tuple(relations)
+        return replace(
+            self,
+            costs={relation: cost for relation, cost in self.costs.items() if relation in kept},
+            parts=tuple((name, part.limited_to(kept)) for name, part in self.parts),
         )
 
     def of_rows(self, rows: int) -> Guarantee:
@@ -253,6 +263,15 @@ class Guarantee:
     def private(self) -> bool:
         """Whether the release may be called private, and nothing is left to be checked."""
         return self.proven and not self.seeded and self.assumes is None
+
+    @property
+    def tells_rows(self) -> bool:
+        """Whether the number of rows may be part of the release.
+
+        It may where n is public and no cost is stated for tables of different sizes. Otherwise
+        whoever knows all other rows could tell from n alone whether one row is in the table.
+        """
+        return {self.neighbours, *self.costs} <= set(PUBLIC_N)
 
     @property
     def epsilon(self) -> Fraction | None:

@@ -18,7 +18,7 @@ from ..errors import ArgumentError
 from ..losses import loss_of
 from ..mechanisms import Mechanism, Setting
 from ..mechanisms import mechanism as find_mechanism
-from ..privacy.guarantee import Guarantee
+from ..privacy.guarantee import PUBLIC_N, Guarantee
 from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..privacy.sensitivity import Sensitivity
 from ..table.moments import Moments
@@ -148,7 +148,7 @@ class Plan:
         neighbours = self.setting.problem.neighbours
         first = self.scale.rule.guarantee(self.scale_epsilon, neighbours, seeded=seeded)
         if self.by_rows:
-            first = replace(first, costs={neighbours: first.costs[neighbours]})
+            first = first.limited_to(PUBLIC_N)
         return {SCALE: first, **selection}
 
     @property

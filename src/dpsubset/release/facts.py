@@ -67,6 +67,9 @@ class Spending:
     relation: str
     #: Of everything that was spent, this release included, where epsilon is what is counted.
     belief: Fraction | None
+    #: What the sums hold only under, in words, with this release and ever.
+    assumes: str | None
+    proviso: str
     facts: Mapping[str, Any]
 
 
@@ -121,7 +124,7 @@ class Facts:
 
 def facts_of(release: Release, about: About | None) -> Facts:
     """Of a release."""
-    declared, g = about or About(), release.guarantee
+    declared, g = about or About(), release.stated
     return Facts(
         tuple(warnings(g)),
         g,
@@ -186,15 +189,17 @@ def _spending(release: Release) -> Spending | None:
         before, ever, cost = (
             Totals.from_dict(kept[key]) for key in ("spent_before", "spent_before_ever", "cost")
         )
-        spent = limit.spent(before + cost)
+        total, spent = ever + cost, limit.spent(before + cost)
         counted = limit.epsilon is not None and spent is not None
         return Spending(
             str(limit),
             limit.shown(before),
             limit.shown(before + cost),
-            limit.shown(ever + cost),
+            limit.shown(total),
             str(kept["relation"]),
             sure(*spent) if counted and spent else None,
+            (before + cost).assumed,
+            total.proviso,
             {key: kept[key] for key in ("limit", "spent_before", "spent_before_ever", "cost")},
         )
     return None

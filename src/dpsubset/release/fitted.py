@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArgumentError
+from ..mechanisms.shared.base import OPENDP_NOISE, SYSTEM_NOISE
 from ..models.entries import LARGEST, Entries
 from ..models.rule import FITS
 from ..models.solve import Solution
@@ -56,6 +57,8 @@ class ReleasedFit:
         What was fitted.
     ridge : float
         Of objective perturbation, in scaled units.
+    by_opendp : bool
+        Whether the noise was drawn by OpenDP, from OpenSSL's generator.
     """
 
     schema: Schema
@@ -70,6 +73,7 @@ class ReleasedFit:
     step: Fraction | None = None
     loss: str = "least-squares"
     ridge: float = 0.0
+    by_opendp: bool = False
 
     @property
     def noise(self) -> str:
@@ -96,6 +100,11 @@ class ReleasedFit:
         return rows if self.n is None else min(rows, max(self.n, 1))
 
     @property
+    def randomness(self) -> str:
+        """Where noise comes from if there is no seed, for the privacy statement."""
+        return OPENDP_NOISE if self.by_opendp else SYSTEM_NOISE
+
+    @property
     def theta(self) -> Floats:
         """Released coefficients in scaled units, the constant last."""
         assert self.step is not None
@@ -120,6 +129,7 @@ class ReleasedFit:
             "deviation": self.deviation,
             "response_span": list(self.span),
             "share": str(self.share),
+            "randomness": self.randomness,
         }
 
     def _values(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -106,7 +107,9 @@ def _scale(said: Mapping[str, Any], schema: Schema) -> ReleasedScale:
 def _guarantee(said: Mapping[str, Any], whole: Mapping[str, Any]) -> Guarantee:
     """Of a release, or of one of its parts."""
     if "parts" in said:
-        return Guarantee.of_parts({part["name"]: _guarantee(part, whole) for part in said["parts"]})
+        parts = {part["name"]: _guarantee(part, whole) for part in said["parts"]}
+        # Files of earlier versions state costs of parts that the whole does not have.
+        return replace(Guarantee.of_parts(parts), parts=tuple(parts.items()))
     costs = {relation: _cost(cost) for relation, cost in said["costs"].items()}
     return Guarantee(whole["neighbours"], costs, whole["seeded"], said["assumes"])
 

@@ -143,7 +143,8 @@ def _model(facts: Facts) -> dict[str, Any]:
     counted = (
         "No ledger was used: other releases from the data are not counted here."
         if spent is None
-        else f"A ledger counts all releases: with this one {spent.after} of {spent.limit}."
+        else f"A ledger counts all releases: with this one {spent.after} of {spent.limit}. "
+        f"{spent.proviso}".rstrip()
     )
     return {
         "model_name": "Central",

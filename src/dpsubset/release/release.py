@@ -17,7 +17,7 @@ from typing import Any
 from ..exact import float_up
 from ..ledger.receipt import KeptReceipt, Receipt
 from ..mechanisms.shared.base import SYSTEM_NOISE
-from ..privacy.guarantee import Guarantee, shown_cost
+from ..privacy.guarantee import PUBLIC_N, Guarantee, shown_cost
 from ..privacy.sensitivity import Sensitivity
 from ..public.labels import IMAGES
 from ..public.problem import Neighbours, Problem
@@ -58,7 +58,7 @@ class Release:
     fit : ReleasedFit, optional
         The noisy sums that the model was made of.
     rows : int, optional
-        The number of rows, where the neighbours make it public.
+        The number of rows, where it is public and no cost under add-remove is stated.
     date : str, optional
         The day on which it was asked for, in UTC: taken before a value was read.
     versions : dict
@@ -89,6 +89,14 @@ class Release:
     versions: Mapping[str, str] = field(default_factory=versions, repr=False, compare=False)
     receipt: Receipt | KeptReceipt | None = None
     diagnostics: dict[str, int] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def stated(self) -> Guarantee:
+        """The guarantee as statements have it: no cost under add-remove beside the number of rows.
+
+        Release files of earlier versions may have both.
+        """
+        return self.guarantee if self.rows is None else self.guarantee.limited_to(PUBLIC_N)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything a machine may want to know, as plain values."""
@@ -203,7 +211,7 @@ def _flags(g: Guarantee) -> list[str]:
 
 def _summary(release: Release) -> tuple[str, list[str], list[str]]:
     """A heading, the names below it, and what they cost."""
-    g, schema = release.guarantee, release.schema
+    g, schema = release.stated, release.schema
     selected = f"Selected {len(release.features)} of {release.problem.p} variables"
     if release.support is None:
         selected = "Released nothing: no set of variables could be named"

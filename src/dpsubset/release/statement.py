@@ -120,7 +120,12 @@ def _plain_values(release: Release, facts: Facts, sections: tuple[Section, ...])
         ],
         "ledger": None
         if spent is None
-        else {"relation": spent.relation, **spent.facts, "spent_with_this": spent.after},
+        else {
+            "relation": spent.relation,
+            **spent.facts,
+            "spent_with_this": spent.after,
+            "assumes": spent.assumes,
+        },
         "bounds": [each.to_dict() for each in facts.bounds],
         "bounds_from": facts.bounds_from,
         "schema_sha256": schema.fingerprint(),

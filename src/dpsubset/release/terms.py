@@ -34,7 +34,7 @@ def guarantee_lines(g: Guarantee, schema: Schema) -> list[str]:
     rows, verb = ("one row", "is") if most == 1 else (f"up to {most} rows of one unit", "are")
     by = "any other" if most == 1 else "as many others"
     relation = {
-        "replace-one": f"{rows} {verb} replaced by {by} (the number of rows is public)",
+        "replace-one": f"{rows} {verb} replaced by {by} (both have the same number of rows)",
         "add-remove": f"{rows} {verb} added or removed (the number of rows is private)",
     }[g.neighbours]
     cost, other = g.costs[g.neighbours], [shown_cost(c) + f" under {r}" for r, c in g.costs.items()]
@@ -49,8 +49,8 @@ def guarantee_lines(g: Guarantee, schema: Schema) -> list[str]:
         f"For two neighbours, with probabilities P and P', and any set S of answers: {formula}.",
         f"The same release costs {' and '.join(other)}."
         if len(other) > 1
-        else "Under other neighbours nothing is promised: what was done depends on the number of "
-        "rows.",
+        else "Under add-remove neighbours nothing is promised: what was released tells the number "
+        "of rows, or depends on it.",
         f"It holds only if {g.assumes}. Nobody has checked that, and it may be false; without it "
         "there is no guarantee."
         if g.assumes
@@ -125,7 +125,8 @@ def _fit_noise_lines(release: Release) -> list[str]:
     if release.fit is None:
         return []
     fit = release.fit
-    return [f"Fit: {name(fit.mechanism)}, {fit.summary}: {fit.noise}."]
+    noise = "" if release.guarantee.seeded else f" {fit.randomness}"
+    return [f"Fit: {name(fit.mechanism)}, {fit.summary}: {fit.noise}.{noise}"]
 
 
 def preparation_lines(release: Release, bounds_from: str | None) -> list[str]:

@@ -166,9 +166,10 @@ def plain_lines(release: Release, facts: Facts) -> list[str]:
     elif spent is None or spent.belief is None:
         lines.append(f"{adds} A ledger counts them; see below.")
     else:
+        only = "" if spent.assumes is None else f", but only if {spent.assumes}"
         lines.append(
             f"{adds} For all that the ledger counts, this release included, the figure is "
-            f"{percent(spent.belief)} % ({spent.relation})."
+            f"{percent(spent.belief)} % ({spent.relation}){only}."
         )
     return lines
 
@@ -205,9 +206,19 @@ def _record(facts: Facts) -> list[tuple[str, str | None]]:
         also = f"; the caller says {said(line.disputed)}" if line.disputed is not None else ""
         value = name(line.value) if code else said(line.value)
         found.append((line.title, f"{value} ({line.source}{also})"))
-    rows = "private" if facts.guarantee.neighbours == "add-remove" else "public, not stated here"
-    found.append(("Number of rows", f"{facts.rows} (public)" if facts.rows is not None else rows))
+    found.append(("Number of rows", _rows(facts)))
     return found
+
+
+def _rows(facts: Facts) -> str:
+    g = facts.guarantee
+    if facts.rows is not None:
+        return f"{facts.rows} (public)"
+    if g.tells_rows:
+        return "public, not stated here"
+    if g.neighbours == "add-remove":
+        return "private"
+    return "not part of this release, so that its cost under add-remove holds"
 
 
 def _spending(facts: Facts) -> tuple[Block, ...]:
@@ -219,7 +230,7 @@ def _spending(facts: Facts) -> tuple[Block, ...]:
     return (
         f"Ledger: before this release {spent.before} was spent, with it {spent.after}, of a limit "
         f"of {spent.limit}, counted under {spent.relation}. Ever spent on this data set: "
-        f"{spent.ever}.",
+        f"{spent.ever}.{f' {spent.proviso}' if spent.proviso else ''}",
     )
 
 
@@ -308,11 +319,11 @@ def utility_lines(release: Release) -> list[str]:
 
 def unprotected_lines(release: Release) -> list[str]:
     """What no epsilon is about."""
-    schema, g = release.schema, release.guarantee
+    schema, g = release.schema, release.stated
     public = ["column names and bounds"]
     public += ["what else is declared of the columns"] if declared_also(schema) else []
     public += [] if schema.response.labels is None else ["the labels of the response"]
-    public += ["k", *(["the number of rows"] if g.neighbours == "replace-one" else [])]
+    public += ["k", *(["the number of rows"] if g.tells_rows else [])]
     return [
         f"{', '.join(public)}.",
         "The running time, memory use and power draw of the computation depend on the data. An "

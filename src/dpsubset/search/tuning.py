@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..errors import ArgumentError
+
 
 @dataclass(frozen=True)
 class Tuning:
@@ -76,6 +78,21 @@ class Tuning:
     #: Bits of the masses when a race starts; None for so many that their rounding does not show.
     first_bits: int | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse values with which a search would not end.
+
+        A region with one support cannot be split, so it has to be listed; a dual point has to move
+        in one column or more; masses have bits.
+        """
+        for name, value in vars(self).items():
+            least = 1 if name in _AT_LEAST_ONE else 0
+            for each in value if isinstance(value, tuple) else (value,):
+                if each is not None and not each >= least:
+                    raise ArgumentError(f"{name} of a Tuning must be at least {least}")
+
+
+_AT_LEAST_ONE = ("short", "listable", "listable_records", "listable_straight", "movers",
+                 "first_bits")  # fmt: skip
 
 #: What every search takes that is not told otherwise.
 USUAL = Tuning()

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .errors import (
         ArgumentError,
         BudgetExceeded,
+        ColumnTypeWarning,
         DpsubsetError,
         LedgerError,
         SchemaError,
@@ -50,6 +51,7 @@ _HOMES = {
     "ArgumentError": "errors",
     "Bounds": "public.schema",
     "BudgetExceeded": "errors",
+    "ColumnTypeWarning": "errors",
     "DpsubsetError": "errors",
     "FitRule": "models.rule",
     "Estimate": "release.estimate",
@@ -101,6 +103,7 @@ __all__ = [
     "ArgumentError",
     "Bounds",
     "BudgetExceeded",
+    "ColumnTypeWarning",
     "DpsubsetError",
     "Estimate",
     "Expectation",

@@ -64,8 +64,8 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Public description of the columns. A frame's columns are found by name, and those that the
         schema does not declare are never selected; an array has the schema's features in order.
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge, \
-intercept, neighbours, sensitivity, response_scale, always_include, seed, node_limit, time_limit, \
-ledger
+intercept, neighbours, sensitivity, response_scale, check_readable, always_include, seed, \
+node_limit, time_limit, ledger
         As in :func:`dpsubset.select`.
 
     Attributes
@@ -101,6 +101,7 @@ ledger
         neighbours: str = "replace-one",
         sensitivity: str = "sharp",
         response_scale: str | ResponseScale | None = None,
+        check_readable: bool | float | Fraction | Decimal | None = None,
         always_include: Iterable[int | str] = (),
         seed: int | None = None,
         node_limit: int | None = None,
@@ -125,6 +126,7 @@ ledger
         self.neighbours = neighbours
         self.sensitivity = sensitivity
         self.response_scale = response_scale
+        self.check_readable = check_readable
         self.always_include = always_include
         self.seed = seed
         self.node_limit = node_limit
@@ -222,6 +224,7 @@ def checked(estimator: Any, X: Any, y: Any) -> tuple[Any, Any, dict[str, Any]]:
         if isinstance(estimator.schema, (str, Path)):
             read_schema(estimator.schema, X, y)  # its patterns need names: the error says so
         raise ArgumentError(NO_WIDTH)
+    untyped = is_list(X)
     X = _table(X, width)
     if X.shape[1] == 0:
         rows = X.shape[0] if estimator.neighbours == "replace-one" else ""  # private otherwise
@@ -234,7 +237,8 @@ def checked(estimator: Any, X: Any, y: Any) -> tuple[Any, Any, dict[str, Any]]:
     if isinstance(estimator.schema, (str, Path)):
         asked["schema"] = read_schema(estimator.schema, X, y)
     named = as_declared(X, asked["schema"])
-    return X, named, asked
+    # What a list holds is no type of its columns, which could be compared with the schema.
+    return X, (named.astype(object) if untyped else named), asked
 
 
 def mask(release: Release, X: Any, named: Any) -> NDArray[np.bool_]:

@@ -54,12 +54,12 @@ def test_dates(cell: str, value: str) -> None:
 
 def test_types_of_dates() -> None:
     for kind in (pa.date32(), pa.date64(), pa.timestamp("ns"), pa.timestamp("s", "Asia/Tokyo")):
-        assert is_readable(kind, True)
+        assert is_readable(kind, DATES.takes)
         assert not is_readable(kind)
     for kind in (pa.int64(), pa.float64(), pa.bool_(), pa.duration("s"), pa.time32("s")):
-        assert not is_readable(kind, True)
+        assert not is_readable(kind, DATES.takes)
     for kind in (pa.string(), pa.binary(), pa.null(), pa.dictionary(pa.int8(), pa.string())):
-        assert is_readable(kind, True)
+        assert is_readable(kind, DATES.takes)
         assert is_readable(kind)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .options import SeparatorOption, separator_sign
 from .shared import check_apart, guarded, say
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def schema_init(
         "schema.yaml"
     ),
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    separator: SeparatorOption = None,
 ) -> None:
     """Write a bounds file with the column names of FILE and empty bounds, to be filled in.
 
@@ -37,9 +39,9 @@ def schema_init(
         from .outputs import Output
 
         with Output(out, replace=force) as output:
-            known = sorts(file)
-            names = list(known) or header(file)
-            template(names, output.draft, known)
+            known, sign = sorts(file), separator_sign(separator)
+            names = list(known) or header(file, sign)
+            template(names, output.draft, known, sign)
             output.publish()
         by_type = ", their forms by their types" if known else ""
         say(
@@ -76,7 +78,7 @@ def schema_check(
             open_file(file, declared)
             say(f"{file}: has every declared column")
             known = {*(column.name for column in declared.columns), declared.response.name}
-            rest = [name for name in first_line(file) if name not in known]
+            rest = [name for name in first_line(file, declared.separator) if name not in known]
             if rest:
                 say(f"{file}: {_undeclared(rest)}")
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError, TableError
-from ...public.bounds_file import has_patterns, load, response_name
+from ...public.bounds_file import has_patterns, load, response_name, separator_of
 from ...public.schema import Schema
 from ..moments import Block
 
@@ -45,19 +45,19 @@ class Table(Protocol):
 def read_schema(path: str | Path, data: Any, y: Any = None) -> Schema:
     """Read a bounds file; its patterns stand for the columns of a file or frame, by their names."""
     facts = load(path)
-    names = _names(data) if has_patterns(facts) else None
+    names = _names(data, separator_of(facts)) if has_patterns(facts) else None
     response = response_name(facts)
     if names is not None and y is not None and response is not None and response not in names:
         names = [*names, response]
     return Schema.from_dict(facts, names)
 
 
-def _names(data: Any) -> list[str] | None:
+def _names(data: Any, separator: str | None = None) -> list[str] | None:
     """Column names of what has some; reads no row."""
     if isinstance(data, (str, Path)):
         from .files import header
 
-        return header(data)
+        return header(data, separator)
     from .frames import column_names, is_frame
     from .header import looks_like_a_value
 
@@ -71,9 +71,9 @@ def _names(data: Any) -> list[str] | None:
     return names
 
 
-def column_names(data: Any) -> list[str]:
-    """Column names of a file or frame; reads no row."""
-    names = _names(data)
+def column_names(data: Any, separator: str | None = None) -> list[str]:
+    """Column names of a file or frame; reads no row. ``separator`` is of the columns of a file."""
+    names = _names(data, separator)
     if names is None:
         raise TableError("a table with column names is needed: a file or a data frame")
     return names

@@ -18,14 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import TableError
-from .cells import quietly
+from .cells import NUMBERS, Takes, quietly
 
 #: Sequences of one type of cell, which NumPy knows.
 _TYPED = (str, bytes, bytearray, memoryview, array.array)
 
 
-#: Kinds of NumPy's types that hold numbers, and that hold dates; text and objects may hold either.
-NUMBER_KINDS, DATE_KINDS = "biufOSUT", "MOSUT"
+#: Kinds of NumPy's types by what they hold; text and objects may hold anything.
+_KINDS = {"boolean": "b", "number": "iuf", "date": "M"}
+_ANYTHING = "OSUT"
 
 
 def is_list(x: Any) -> bool:
@@ -41,7 +42,7 @@ def as_matrix(x: Any, p: int | None = None) -> Any:
     if hasattr(x, "toarray"):
         return _compressed(x)
     if not is_list(x):
-        return _typed(x, "X", 2, NUMBER_KINDS + DATE_KINDS)
+        return _typed(x, "X", 2, frozenset(_KINDS))
     if p is None:
         raise ValueError("the width of a list has to be declared")
     with quietly():
@@ -64,12 +65,12 @@ def _compressed(x: Any) -> Any:
 
     if not sparse.issparse(x):
         raise TableError("X is a matrix of an unknown kind: pass an array, or a matrix of SciPy's")
-    _check(x, "X", 2, "biuf")
+    _check(x, "X", 2, frozenset({"boolean", "number"}))
     # SciPy has no arithmetic for half floats. Singles hold them.
     return (x.astype(np.float32) if x.dtype == np.float16 else x).tocsr()
 
 
-def as_vector(y: Any, of_dates: bool = False) -> NDArray[Any]:
+def as_vector(y: Any, takes: Takes = NUMBERS.takes) -> NDArray[Any]:
     """A one-dimensional array; a single column will do, in a list a record of one cell."""
     if is_list(y):
         with quietly():
@@ -78,7 +79,7 @@ def as_vector(y: Any, of_dates: bool = False) -> NDArray[Any]:
     values = _array(y)
     if values is not None and values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    return _typed(values, "y", 1, DATE_KINDS if of_dates else NUMBER_KINDS)
+    return _typed(values, "y", 1, takes)
 
 
 def _length(record: Any) -> int:
@@ -152,29 +153,33 @@ def _array(values: Any) -> NDArray[Any] | None:
     return None
 
 
-def _typed(values: Any, what: str, dimensions: int, kinds: str) -> NDArray[Any]:
+def _typed(values: Any, what: str, dimensions: int, takes: Takes) -> NDArray[Any]:
     found = _array(values)
-    _check(found, what, dimensions, kinds)
+    _check(found, what, dimensions, takes)
     assert found is not None
     return found
 
 
-def _check(found: Any, what: str, dimensions: int, kinds: str) -> None:
+def _check(found: Any, what: str, dimensions: int, takes: Takes) -> None:
     if found is None or found.ndim != dimensions:
         shape = "two-dimensional, one row a record" if dimensions == 2 else "one-dimensional"
         raise TableError(f"{what} must be {shape}. Reshape your data and try again")
-    check_kind(found, what, kinds)
+    check_kind(found, what, takes)
 
 
-def check_kind(found: Any, what: str, kinds: str) -> None:
-    """Refuse an array by its type."""
+def check_kind(found: Any, what: str, takes: Takes) -> None:
+    """Refuse an array by its type, where no cell of it could be read as what is declared."""
     kind = found.dtype.kind
-    if kind not in kinds:
-        if "M" in kinds and kind in "biuf":
-            raise TableError(
-                f"{what} holds {found.dtype.name}, but dates are declared: pass datetime64, text "
-                "or objects"
-            )
+    if kind not in "".join(_KINDS[sort] for sort in takes) + _ANYTHING:
+        if kind in "biuf":
+            declared = "dates are declared: pass datetime64, text or objects"
+            if "date" not in takes:
+                declared = (
+                    "none of the levels or labels that are declared can stand in such an array, so "
+                    "that no cell of it could be read: declare those that can (such as 0 and 1), "
+                    "or pass text or objects"
+                )
+            raise TableError(f"{what} holds {found.dtype.name}, but {declared}")
         # The wording after the colon is the one scikit-learn's own checks look for.
         reason = "Complex data not supported" if kind == "c" else found.dtype.name
         raise TableError(f"{what} must hold real numbers: {reason}")

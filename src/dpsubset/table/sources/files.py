@@ -8,7 +8,7 @@ from ...errors import TableError
 from ...public.schema import Schema
 from . import Table
 from .delimited import DelimitedTable
-from .header import looks_like_a_value
+from .header import looks_like_a_value, other_separator
 from .parquet import ParquetTable
 
 _PARQUET = {".parquet", ".pq"}
@@ -16,8 +16,8 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": ","}
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
-def _kind(path: Path) -> tuple[str, str | None]:
-    """("parquet", None), or a delimiter and a compression."""
+def _kind(path: Path, separator: str | None = None) -> tuple[str, str | None]:
+    """("parquet", None), or a delimiter, the declared one if there is one, and a compression."""
     if not path.is_file():
         raise TableError(f"there is no file {path.name}")
     suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -30,7 +30,7 @@ def _kind(path: Path) -> tuple[str, str | None]:
             f"{path.name}: the ending must be .parquet, .csv or .tsv (.csv and .tsv may be "
             "compressed: .gz, .bz2, .zst)"
         )
-    return _DELIMITERS[ending], compression
+    return separator or _DELIMITERS[ending], compression
 
 
 def open_file(path: Path, schema: Schema, *, beside: bool = False) -> Table:
@@ -38,24 +38,26 @@ def open_file(path: Path, schema: Schema, *, beside: bool = False) -> Table:
 
     The response may be ``beside`` the file, which then need not have it: it is missing everywhere.
     """
-    kind, compression = _kind(path)
+    kind, compression = _kind(path, schema.separator)
     if kind == "parquet":
         return ParquetTable(path, schema, beside=beside)
     return DelimitedTable(path, schema, delimiter=kind, compression=compression, beside=beside)
 
 
-def first_line(path: Path) -> list[str]:
+def first_line(path: Path, separator: str | None = None) -> list[str]:
     """What stands where column names do; in a text file it may be a record."""
-    kind, compression = _kind(path)
+    kind, compression = _kind(path, separator)
     if kind == "parquet":
         return ParquetTable.header(path)
     return DelimitedTable.header(path, kind, compression)
 
 
-def header(path: str | Path) -> list[str]:
+def header(path: str | Path, separator: str | None = None) -> list[str]:
     """The column names of a file; reads no row."""
     path = Path(path)
-    names = first_line(path)
+    names = first_line(path, separator)
+    if separator is None and (hint := other_separator(names)):
+        raise TableError(f"{path.name}: {hint}")
     if len(set(names)) < len(names):
         raise TableError(f"{path.name} has several columns of one name: names must be unique")
     if _kind(path)[0] != "parquet" and any(map(looks_like_a_value, names)):

@@ -12,7 +12,7 @@ from ...errors import TableError
 from ...public.schema import Schema
 from ..moments import Block
 from . import Progress, batch_rows
-from .arrays import DATE_KINDS, NUMBER_KINDS, as_matrix, check_kind, is_list
+from .arrays import as_matrix, check_kind, is_list
 from .cells import NUMBERS, from_array, readers
 from .columns import in_parts, response_cells
 
@@ -26,14 +26,14 @@ class MatrixTable:
         if y is None:
             raise TableError("an array X needs its response: pass y=")
         *self._readers, self._read = readers(schema)
-        self._response, rows = response_cells(y, schema.response.name, self._read.dates)
+        self._response, rows = response_cells(y, schema.response.name, self._read.takes)
         if self._x.shape[1] != p:
             raise TableError(f"X has {self._x.shape[1]} columns, the schema declares {p}")
         if self._x.shape[0] != rows:
             raise TableError("X and y must have the same number of rows")
         if not is_list(x):  # whose cells have no type but their own
-            for of_dates in {read.dates for read in self._readers}:
-                check_kind(self._x, "X", DATE_KINDS if of_dates else NUMBER_KINDS)
+            for takes in {read.takes for read in self._readers}:
+                check_kind(self._x, "X", takes)
         self._plain = all(read is NUMBERS for read in self._readers)
 
     @property

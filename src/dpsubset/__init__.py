@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .release.release import Release
     from .research.chains import mixing_steps, traces_not_private
     from .research.cost import cost_of_privacy
+    from .sample import Sample, read_sample
     from .searches import ledger_cost, reserved
     from .selection import Price, price, select, simulate
     from .suggestion import suggest_bounds
@@ -71,6 +72,7 @@ _HOMES = {
     "Release": "release.release",
     "ResponseScale": "public.response_scale",
     "ScaleRule": "privacy.scale",
+    "Sample": "sample",
     "Schema": "public.schema",
     "SchemaError": "errors",
     "SearchLimitError": "errors",
@@ -87,6 +89,7 @@ _HOMES = {
     "cost_of_privacy": "research.cost",
     "ledger_cost": "searches",
     "private_mean": "estimates.means",
+    "read_sample": "sample",
     "reserved": "searches",
     "select": "selection",
     "simulate": "selection",
@@ -121,6 +124,7 @@ __all__ = [
     "PrivateSubsetSelector",
     "Release",
     "ResponseScale",
+    "Sample",
     "ScaleRule",
     "Schema",
     "SchemaError",
@@ -138,6 +142,7 @@ __all__ = [
     "price",
     "price_fit",
     "private_mean",
+    "read_sample",
     "reserved",
     "select",
     "simulate",

@@ -147,12 +147,12 @@ def select(
         planned.price()  # whatever it refuses is refused before a value is read
     told = doubts(data, planned.stated.schema, asked.get("y"))
     warn_of(told)
-    rng = planned.randomness
     with debited(ledger, lambda: event_of("select", planned, Plan.price)) as debit:
 
         def price(planned: Plan) -> Guarantee:
             return debit.checked(planned.price())
 
+        rng = planned.randomness
         planned, readable, progress = draw_check(planned, table, rng, progress, price)
         drawn = draw_support(planned, table, rng, progress, price)
         work = drawn.sampler.diagnostics() if diagnostics else {}

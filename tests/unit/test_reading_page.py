@@ -15,9 +15,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from dpsubset.public.column import Column
 from dpsubset.table.moments import LARGEST_N
 from dpsubset.table.sources.arrow import is_readable
-from dpsubset.table.sources.cells import LONGEST_TEXT, from_objects
+from dpsubset.table.sources.cells import LONGEST_TEXT, from_objects, reader
 from dpsubset.table.sources.dates import DATES
 from dpsubset.table.sources.delimited import LONGEST_HEADER, LONGEST_LINE
 
@@ -50,6 +51,15 @@ def test_cells_without_a_type(cell: str, value: str) -> None:
 def test_dates(cell: str, value: str) -> None:
     wanted = math.nan if value == "bad" else code(value)
     np.testing.assert_array_equal(from_objects([code(cell)], DATES), [wanted])
+
+
+@pytest.mark.parametrize(("given", "value"), table("| format and cell | read so |"))
+def test_formats(given: str, value: str) -> None:
+    form, cell = code(given)
+    bounds = ("1970-01-01", "2000-01-01") if isinstance(form, str) else (-1e6, 1e6)
+    read = reader(Column("a", *bounds, format=form))
+    wanted = math.nan if value == "bad" else code(value)
+    np.testing.assert_array_equal(from_objects([cell], read), [wanted])
 
 
 def test_types_of_dates() -> None:

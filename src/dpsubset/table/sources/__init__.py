@@ -79,6 +79,22 @@ def column_names(data: Any, separator: str | None = None) -> list[str]:
     return names
 
 
+def sample_cells(data: Any, schema: Schema, rows: int) -> list[list[Any]]:
+    """The cells of the first rows as they are, the response last. NOT PRIVATE: for sample rows."""
+    names = [*schema.feature_names, schema.response.name]
+    if isinstance(data, (str, Path)):
+        from .files import file_cells
+
+        return file_cells(Path(data), schema, rows)
+    from .columns import known
+    from .frames import is_frame
+
+    if not is_frame(data):
+        raise TableError("sample rows need column names: pass a file or a data frame")
+    columns = [known(data).head(rows)[name].to_list() for name in names]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
 def open_table(data: Any, schema: Schema, y: Any = None) -> Table:
     """Open a path, a data frame or an array."""
     if isinstance(data, (str, Path)):

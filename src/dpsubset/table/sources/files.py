@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from ...errors import TableError
 from ...public.schema import Schema
@@ -42,6 +44,23 @@ def open_file(path: Path, schema: Schema, *, beside: bool = False) -> Table:
     if kind == "parquet":
         return ParquetTable(path, schema, beside=beside)
     return DelimitedTable(path, schema, delimiter=kind, compression=compression, beside=beside)
+
+
+def file_cells(path: Path, schema: Schema, rows: int) -> list[list[Any]]:
+    """The cells of a file's first rows as they are, the response last. NOT PRIVATE."""
+    kind, _ = _kind(path, schema.separator)
+    if kind != "parquet":
+        table = open_file(path, schema)
+        assert isinstance(table, DelimitedTable)
+        return table.texts(rows)
+    import pyarrow.parquet as pq
+
+    names = [*schema.feature_names, schema.response.name]
+    with pq.ParquetFile(path) as file:
+        parts = [
+            batch.to_pylist() for batch in islice(file.iter_batches(rows, columns=names), rows)
+        ]
+    return [[row[name] for name in names] for part in parts for row in part][:rows]
 
 
 def first_line(path: Path, separator: str | None = None) -> list[str]:

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .errors import (
         ArgumentError,
         BudgetExceeded,
+        ColumnTypeWarning,
         DpsubsetError,
         LedgerError,
         SchemaError,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from .release.release import Release
     from .research.chains import mixing_steps, traces_not_private
     from .research.cost import cost_of_privacy
+    from .sample import Sample, read_sample
     from .searches import ledger_cost, reserved
     from .selection import Price, price, select, simulate
     from .suggestion import suggest_bounds
@@ -50,6 +52,7 @@ _HOMES = {
     "ArgumentError": "errors",
     "Bounds": "public.schema",
     "BudgetExceeded": "errors",
+    "ColumnTypeWarning": "errors",
     "DpsubsetError": "errors",
     "FitRule": "models.rule",
     "Estimate": "release.estimate",
@@ -69,6 +72,7 @@ _HOMES = {
     "Release": "release.release",
     "ResponseScale": "public.response_scale",
     "ScaleRule": "privacy.scale",
+    "Sample": "sample",
     "Schema": "public.schema",
     "SchemaError": "errors",
     "SearchLimitError": "errors",
@@ -85,6 +89,7 @@ _HOMES = {
     "cost_of_privacy": "research.cost",
     "ledger_cost": "searches",
     "private_mean": "estimates.means",
+    "read_sample": "sample",
     "reserved": "searches",
     "select": "selection",
     "simulate": "selection",
@@ -101,6 +106,7 @@ __all__ = [
     "ArgumentError",
     "Bounds",
     "BudgetExceeded",
+    "ColumnTypeWarning",
     "DpsubsetError",
     "Estimate",
     "Expectation",
@@ -118,6 +124,7 @@ __all__ = [
     "PrivateSubsetSelector",
     "Release",
     "ResponseScale",
+    "Sample",
     "ScaleRule",
     "Schema",
     "SchemaError",
@@ -135,6 +142,7 @@ __all__ = [
     "price",
     "price_fit",
     "private_mean",
+    "read_sample",
     "reserved",
     "select",
     "simulate",

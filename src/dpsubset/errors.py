@@ -46,6 +46,14 @@ class BudgetExceeded(LedgerError):
     """A ledger has no room for what a release would cost. Nothing is read, spent or released."""
 
 
+class ColumnTypeWarning(UserWarning):
+    """Much of a column may be missing: its type, or a noisy count, goes ill with the schema.
+
+    By types, which are public, it comes before anything is spent. By a count of cells that could
+    not be read, it comes with the release that has paid for the count.
+    """
+
+
 def did_you_mean(name: object, declared: Iterable[str]) -> str:
     """For an error about an unknown column: the declared name nearest to it, or nothing.
 

@@ -65,8 +65,8 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
         Public description of the columns. A frame's columns are found by name, and those that the
         schema does not declare are never selected; an array has the schema's features in order.
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge, \
-intercept, neighbours, sensitivity, response_scale, always_include, seed, node_limit, time_limit, \
-ledger
+intercept, neighbours, sensitivity, response_scale, check_readable, always_include, seed, \
+node_limit, time_limit, ledger
         As in :func:`dpsubset.select`.
 
     Attributes
@@ -102,6 +102,7 @@ ledger
         neighbours: str = "replace-one",
         sensitivity: str = "sharp",
         response_scale: str | ResponseScale | None = None,
+        check_readable: bool | float | Fraction | Decimal | None = None,
         always_include: Iterable[int | str] = (),
         seed: int | None = None,
         node_limit: int | None = None,
@@ -126,6 +127,7 @@ ledger
         self.neighbours = neighbours
         self.sensitivity = sensitivity
         self.response_scale = response_scale
+        self.check_readable = check_readable
         self.always_include = always_include
         self.seed = seed
         self.node_limit = node_limit
@@ -230,9 +232,8 @@ def checked(estimator: Any, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
         raise ArgumentError(NO_WIDTH)
     of_form = np.empty((0, width or 0)) if is_list(X) else table(X)
     if of_form.shape[1] == 0:
-        rows = (
-            of_form.shape[0] if estimator.neighbours == "replace-one" else ""
-        )  # private otherwise
+        public = estimator.neighbours == "replace-one"
+        rows = of_form.shape[0] if public else ""  # private otherwise
         raise TableError(
             f"X has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required."
         )

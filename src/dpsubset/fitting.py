@@ -30,17 +30,28 @@ from .privacy.scale import Scale, ScaleRule
 from .public.design import Design
 from .public.plan import Plan, SelectionArguments, exact_delta, exact_epsilon, plan, seal
 from .public.problem import Neighbours, Problem
+from .public.readable import share_of
 from .public.schema import Column, Schema
 from .public.stated import state, takes
 from .release.fitted import ReleasedFit, check_units, model_of, units_of
 from .release.model import Model
 from .release.release import Release
-from .selection import Price, draw_support, event_of, make_release, passes_of, priced
+from .selection import (
+    Price,
+    draw_check,
+    draw_support,
+    event_of,
+    make_release,
+    passes_of,
+    priced,
+    warn_of_counts,
+)
 from .table.door import STEPS
 from .table.moments import Moments
 from .table.sealed import SealedTable
 from .table.sources import Progress
 from .table.sources.passes import Passes
+from .table.types import doubts, warn_of
 
 __all__ = ["fit", "price_fit"]
 
@@ -131,7 +142,12 @@ def plan_fit(
     if rule.mechanism == "objective-perturbation":
         of_fit = Fraction(0)
     asked = {**asked, "delta": chance - of_fit}
-    planned = plan(data, schema, k=k, epsilon=budget * (1 - rule.share), **asked)
+    # The check has its share of everything; scale, selection and fit divide what is left.
+    counted = budget * share_of(asked.get("check_readable"))
+    budget -= counted
+    first = budget * (1 - rule.share) + counted
+    asked["check_readable"] = counted / first if counted else None
+    planned = plan(data, schema, k=k, epsilon=first, **asked)
     check_units(planned.stated.schema)
     if planned.asked == "private":
         planned = planned.with_scale(rule.usual_scale())
@@ -240,16 +256,21 @@ def fit(
     planned = planned.with_selection(planned.selection.with_rows(table.rows))
     if planned.selection.priced:
         planned.price()  # whatever it refuses is refused before a value is read
+    told = doubts(data, planned.selection.stated.schema, asked.get("y"))
+    warn_of(told)
     rng = planned.selection.randomness
 
     def price(selection: Plan) -> Guarantee:
         return planned.with_selection(selection).price()
 
     with debited(ledger, lambda: event_of("fit", planned.selection, price)) as debit:
+
+        def checked(selection: Plan) -> Guarantee:
+            return debit.checked(price(selection))
+
         passes = passes_of(planned.selection, progress, more=1)
-        drawn = draw_support(
-            planned.selection, table, rng, passes, lambda p: debit.checked(price(p))
-        )
+        first, readable = draw_check(planned.selection, table, rng, passes, checked)
+        drawn = draw_support(first, table, rng, passes, checked)
         settled = planned.with_selection(drawn.planned)
         fitted = None
         if drawn.outcome is not None:
@@ -257,7 +278,10 @@ def fit(
         guarantee = settled.price()
         model = None if fitted is None else model_on(settled.on_support, fitted, str(guarantee))
         release = make_release(drawn.planned, guarantee, drawn.outcome, drawn.scale, {})
-        return debit.signed(replace(release, model=model, fit=fitted))
+        release = replace(release, model=model, fit=fitted)
+        release = debit.signed(replace(release, column_warnings=told, readable=readable))
+    warn_of_counts(release)
+    return release
 
 
 @takes(plan, state)
@@ -351,5 +375,5 @@ def price_fit(
     if data is not None:
         selection = selection.with_rows(seal(selection, data, asked.get("y")).rows)
     guarantee = planned.with_selection(selection).price() if selection.priced else None
-    found = priced(selection, data, guarantee)
+    found = priced(selection, data, guarantee, asked.get("y"))
     return replace(found, mechanism=f"{found.mechanism}, fitted by {planned.noise.name}")

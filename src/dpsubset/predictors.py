@@ -59,6 +59,7 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
         neighbours: str = "replace-one",
         sensitivity: str = "sharp",
         response_scale: str | ResponseScale | None = None,
+        check_readable: bool | float | Fraction | Decimal | None = None,
         always_include: Iterable[int | str] = (),
         seed: int | None = None,
         node_limit: int | None = None,
@@ -83,6 +84,7 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
         self.neighbours = neighbours
         self.sensitivity = sensitivity
         self.response_scale = response_scale
+        self.check_readable = check_readable
         self.always_include = always_include
         self.seed = seed
         self.node_limit = node_limit
@@ -187,8 +189,8 @@ class PrivateSubsetRegressor(RegressorMixin, Predictor):  # type: ignore[misc]
         How coefficients are fitted, how much of epsilon they take, and how wide the response is
         clipped for them.
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge, \
-neighbours, sensitivity, response_scale, always_include, seed, node_limit, time_limit, \
-ledger
+neighbours, sensitivity, response_scale, check_readable, always_include, seed, node_limit, \
+time_limit, ledger
         As in :func:`dpsubset.select`.
 
     Attributes

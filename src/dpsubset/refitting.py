@@ -44,7 +44,7 @@ from .table.moments import Moments
 from .table.sealed import SealedTable
 from .table.sources import Progress
 from .table.sources.passes import Passes
-from .table.types import doubts
+from .table.types import doubts, warn_of
 
 __all__ = ["fit_released", "price_released"]
 
@@ -60,6 +60,11 @@ class RefitPlan:
     noise: Noise
     seed: int | None
     date: str = field(default_factory=today, compare=False)
+
+    @property
+    def part(self) -> Schema:
+        """Of the columns that are fitted, and the response."""
+        return of_support(self.schema, Design.of(self.schema), self.support)
 
     def on_support(self, n: int | None) -> OnSupport:
         """For a table of n rows, where their number is public."""
@@ -204,6 +209,8 @@ def fit_released(
     planned = plan_released(release, data, schema, **asked)
     guarantee, earlier = planned.price(), planned.release
     table = SealedTable(data, planned.schema, asked.get("y"))
+    told = doubts(data, planned.part, asked.get("y"))
+    warn_of(told)
     # Moments have no response that could be scaled anew.
     scale = None if earlier.scale is None or isinstance(data, Moments) else earlier.scale.exact
     n_is_public = earlier.problem.neighbours in PUBLIC_N
@@ -226,6 +233,7 @@ def fit_released(
                 rows=earlier.rows if fitted.n is None else fitted.n,
                 date=planned.date,
                 versions=versions(),
+                column_warnings=tuple(dict.fromkeys((*earlier.column_warnings, *told))),
                 receipt=None,
                 diagnostics=None,
             )
@@ -255,8 +263,8 @@ def price_released(
     declared = planned.schema
     if data is not None:
         SealedTable(data, declared, asked.get("y"))
-    told = () if data is None or isinstance(data, Moments) else tuple(doubts(data, declared))
-    names = of_support(declared, Design.of(declared), planned.support).feature_names
+    told = () if data is None else doubts(data, planned.part, asked.get("y"))
+    names = planned.part.feature_names
     return Price(
         planned.price(), planned.noise.name, (*names, declared.response.name), declared.protected,
         told,

@@ -9,9 +9,10 @@ everything in the scale that was drawn from it. What the two draws cost is added
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arguments import whole
-from .errors import ArgumentError, LedgerError, SearchLimitError
+from .errors import ArgumentError, ColumnTypeWarning, LedgerError, SearchLimitError
 from .ledger.event import Event
 from .ledger.spending import LedgerLike, debited, whole_cost
 from .mechanisms import Data, Outcome, Sampler
@@ -33,14 +34,15 @@ from .privacy.scale import Scale, ScaleSampler
 from .public.plan import Plan, SelectionArguments, plan, seal
 from .public.schema import Schema
 from .public.stated import state, takes
+from .release.readable import ReleasedReadable
 from .release.release import Release
 from .release.scale import ReleasedScale
 from .table.door import STEPS
-from .table.moments import Moments
 from .table.sealed import SealedTable
 from .table.sources import Progress
 from .table.sources.passes import Passes
-from .table.types import doubts
+from .table.types import doubts, warn_of
+from .text import visible
 
 __all__ = ["Price", "price", "select", "simulate"]
 
@@ -111,6 +113,10 @@ def select(
         first, with a part of epsilon, and it is centred and clipped by them; the released numbers
         are part of the release. "declared": its bounds, which is as good where values fill them.
         Labels and moments have no other.
+    check_readable : bool or number, optional
+        Whether noisy counts of the cells that hold no value, missing or unreadable, are released
+        too: True for a hundredth of epsilon, or a share of it. They tell whether the schema goes
+        with how cells are written, and a warning follows if most of a column seems unreadable.
     always_include : names or positions
         Variables that are part of every support.
     seed : int, optional
@@ -142,18 +148,33 @@ def select(
     planned = planned.with_rows(table.rows)
     if planned.priced:
         planned.price()  # whatever it refuses is refused before a value is read
+    told = doubts(data, planned.stated.schema, asked.get("y"))
+    warn_of(told)
     with debited(ledger, lambda: event_of("select", planned, Plan.price)) as debit:
-        drawn = draw_support(
-            planned,
-            table,
-            planned.randomness,
-            passes_of(planned, progress),
-            lambda p: debit.checked(p.price()),
-        )
+
+        def price(planned: Plan) -> Guarantee:
+            return debit.checked(planned.price())
+
+        rng = planned.randomness
+        passes = passes_of(planned, progress)
+        planned, readable = draw_check(planned, table, rng, passes, price)
+        drawn = draw_support(planned, table, rng, passes, price)
         work = drawn.sampler.diagnostics() if diagnostics else {}
         guarantee = drawn.planned.price()
         release = make_release(drawn.planned, guarantee, drawn.outcome, drawn.scale, work)
-        return debit.signed(release)
+        release = debit.signed(replace(release, column_warnings=told, readable=readable))
+    warn_of_counts(release)
+    return release
+
+
+def warn_of_counts(release: Release) -> None:
+    """Warn of columns that seem unreadable. The release is paid for: no filter that makes errors of
+    warnings may lose it.
+    """
+    if release.readable is not None:
+        for line in release.readable.warnings():
+            with suppress(ColumnTypeWarning):
+                warnings.warn(visible(line), ColumnTypeWarning, stacklevel=4)
 
 
 @takes(plan, state)
@@ -203,6 +224,26 @@ class Drawn:
     outcome: Outcome
     scale: Scale | None
     sampler: Sampler = field(repr=False)
+
+
+def draw_check(
+    planned: Plan,
+    table: SealedTable,
+    rng: Randomness,
+    passes: Passes,
+    price: Callable[[Plan], Guarantee],
+) -> tuple[Plan, ReleasedReadable | None]:
+    """Count the cells without a value, with noise, if that was asked for."""
+    check = planned.check
+    if check is None:
+        return planned, None
+    bad, n = table.count_bad(passes)
+    planned = planned.with_rows(n)
+    price(planned)  # whatever it refuses is refused before anything is drawn
+    drawn = check.draw(bad, n, rng)
+    rows = None if check.counts_rows else n
+    found = ReleasedReadable.of(check.names, drawn, rows, check.noise.epsilon)
+    return planned, found
 
 
 def draw_support(
@@ -334,13 +375,13 @@ def price(
     planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
     if data is not None:
         planned = planned.with_rows(seal(planned, data, asked.get("y")).rows)
-    return priced(planned, data, planned.price() if planned.priced else None)
+    return priced(planned, data, planned.price() if planned.priced else None, asked.get("y"))
 
 
-def priced(planned: Plan, data: Any, guarantee: Guarantee | None) -> Price:
+def priced(planned: Plan, data: Any, guarantee: Guarantee | None, y: Any = None) -> Price:
     """A price, with what would be read and what is doubtful about that."""
     declared = planned.stated.schema
-    told = () if data is None or isinstance(data, Moments) else tuple(doubts(data, declared))
+    told = () if data is None else doubts(data, declared, y)
     if guarantee is not None and guarantee.proven and not planned.divided:
         # The total under the neighbours that were asked for is known, its parts are not.
         cost = guarantee.costs[guarantee.neighbours]
@@ -378,7 +419,7 @@ def _read(
 
 def passes_of(planned: Plan, progress: Progress | None, more: int = 0) -> Passes:
     """The passes of a selection over its table, and ``more`` after it."""
-    count = 1 + (planned.scale is not None) + more
+    count = 1 + (planned.check is not None) + (planned.scale is not None) + more
     return Passes(progress, planned.setting.problem.n_is_public, count)
 
 

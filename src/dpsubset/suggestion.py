@@ -36,6 +36,7 @@ from .table.histograms import count_columns
 from .table.listing import Listing, list_columns
 from .table.sources import Progress
 from .table.sources.passes import Passes
+from .table.types import doubts_of, warn_of
 
 __all__ = ["BoundsPlan", "plan_bounds", "suggest_bounds"]
 
@@ -97,6 +98,7 @@ def plan_bounds(
     neighbours: Neighbours = "replace-one",
     rule: ScaleRule | None = None,
     seed: int | None = None,
+    separator: str | None = None,
 ) -> BoundsPlan:
     """Check the arguments of :func:`suggest_bounds`. Of the table, names and types are read."""
     budget = exact_epsilon(epsilon)
@@ -104,7 +106,7 @@ def plan_bounds(
     if rule is not None and (not isinstance(rule, ScaleRule) or len(rule.shares) != 2):
         raise ArgumentError("rule must be a ScaleRule of two quantiles")
     seed = None if seed is None else seed_number(seed)
-    listing = list_columns(data, within, columns)
+    listing = list_columns(data, within, columns, separator)
     if len(listing.columns) > _MOST_COLUMNS:
         raise ArgumentError(f"bounds are suggested for at most {_MOST_COLUMNS} columns at a time")
     of_row = budget / listing.rows_per_unit
@@ -125,6 +127,7 @@ def suggest_bounds(
     seed: int | None = None,
     progress: Progress | None = None,
     ledger: LedgerLike = None,
+    separator: str | None = None,
 ) -> SuggestedBounds:
     """Release bounds of columns: two private quantiles of each. Costs epsilon in all.
 
@@ -153,14 +156,18 @@ def suggest_bounds(
         Called with the fraction of the work done so far; as for :func:`dpsubset.select`.
     ledger : path, URL or Ledger, optional
         Where the cost is debited before a value is read; as for :func:`dpsubset.select`.
+    separator : {",", ";", "|", "\\t"}, optional
+        What separates the columns of a text file, if not what its ending says; a schema says it
+        itself.
 
     Returns
     -------
     SuggestedBounds
     """
     planned = plan_bounds(
-        data, within, epsilon=epsilon, columns=columns, neighbours=neighbours, rule=rule, seed=seed
-    )
+        data, within, epsilon=epsilon, columns=columns, neighbours=neighbours, rule=rule, seed=seed,
+        separator=separator,
+    )  # fmt: skip
     return release_bounds(planned, data, progress, ledger)
 
 
@@ -168,12 +175,16 @@ def release_bounds(
     planned: BoundsPlan, data: Any, progress: Progress | None = None, ledger: LedgerLike = None
 ) -> SuggestedBounds:
     """Debit what a plan costs, read its columns, and draw."""
-    table = planned.listing.open(data)
+    listing = planned.listing
+    table = listing.open(data)
+    told = doubts_of(listing.columns, listing.kinds)
+    warn_of(told)
     with debited(ledger, lambda: event_of_bounds(planned)) as debit:
         passes = Passes(progress, planned.neighbours in PUBLIC_N)
         counts, n = count_columns(table, planned.listing.columns, passes)
         counted = planned.with_rows(n)
-        return debit.signed(_drawn(counted, counts, debit.checked(counted.price())))
+        released = _drawn(counted, counts, debit.checked(counted.price()))
+        return debit.signed(replace(released, column_warnings=told))
 
 
 def event_of_bounds(planned: BoundsPlan) -> Event:
@@ -214,7 +225,7 @@ def _facts(planned: BoundsPlan, found: list[Column], guarantee: Guarantee) -> di
     paid = PaidBounds(names, guarantee.epsilon, planned.neighbours, guarantee.seeded)
     listing, schema = planned.listing, planned.listing.schema
     if schema is None:
-        facts = blank(listing.names, listing.kinds)
+        facts = blank(listing.names, listing.kinds, listing.separator)
         response, columns = facts.pop("response"), facts.pop("columns")
         columns |= {column.name: entry_of(column) for column in found}
         return {**facts, KEY: [paid.entry()], "response": response, "columns": columns}

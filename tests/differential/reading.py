@@ -55,6 +55,7 @@ SCHEMAS = [
 LEVELS = {"levels": ["yes", "1", 0.1, "word", '"1"', "true day"], "missing": {"as": "indicator"}}
 LOG = {"lo": 0.001, "hi": 5, "transform": "log"}
 CODED = {"codes": [1, "word"], "as": "value", "value": 2}
+MONEY = {"thousands": ",", "currency": "$", "parentheses": True}
 DATED = {"lo": DATES[0], "hi": DATES[1], "missing": {"codes": ["2000-01-01"], "as": "indicator"}}
 RICH = [
     Schema.from_bounds(
@@ -63,6 +64,26 @@ RICH = [
         bad_cells="high",
     ),
     Schema.from_bounds({"a": {"kind": "boolean"}, "b": DATED}, "y", labels=(False, True)),
+    # Text in declared formats.
+    Schema.from_bounds(
+        {
+            "a": {"lo": -5, "hi": 5, "format": MONEY, "missing": {"codes": ["$1"], "as": "high"}},
+            "b": {"lo": DATES[0], "hi": DATES[1], "format": "%m/%d/%Y"},
+        },
+        {
+            "name": "y",
+            "lo": 0,
+            "hi": 3,
+            "format": {"thousands": ".", "decimal": ",", "parentheses": True},
+        },
+    ),
+    Schema.from_bounds(
+        {
+            "a": {"lo": DATES[0], "hi": DATES[1], "format": "%Y%m%d"},
+            "b": {"lo": DATES[0], "hi": DATES[1], "format": "%d %b %Y %H:%M"},
+        },
+        ("y", -2, 2),
+    ),
 ]
 
 

@@ -21,6 +21,7 @@ DESCRIBED = {
     "public.provenance",
     "public.labels",
     "public.dates",
+    "public.formats",
     "public.bounds_file",
     "public.column",
     "public.entries",
@@ -44,8 +45,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "public.provenance": set(),
     "public.labels": {"arguments"},
     "public.dates": set(),
+    "public.formats": set(),
     "public.bounds_file": set(),
-    "public.column": {"arguments", "public.labels", "public.dates"},
+    "public.column": {"arguments", "public.labels", "public.dates", "public.formats"},
     "public.entries": {"arguments", "public.bounds_file", "public.column", "public.dates"},
     "public.schema": {
         "arguments",
@@ -64,7 +66,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "table.digest": {"kernels", "public.schema", "table.door", "table.moments", "table.products"},
     # Sources stand beside the moments: they make blocks for them and know nothing of what follows.
     "table.sources": DESCRIBED | {"kernels", "table.moments"},
-    "table.types": DESCRIBED | {"table.sources"},
+    "table.types": DESCRIBED | {"table.sources", "text"},
     "public.problem": BASE | {"losses"},
     "losses": BASE | {"public.problem"},
     "privacy.sensitivity": BASE | {"public.problem", "losses"},
@@ -78,6 +80,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ledger": {"arguments", "public.problem", "privacy.accounting", "privacy.guarantee"},
     "privacy.scale": {"arguments", "public.problem", "privacy.guarantee", "privacy.random"},
     "privacy.sup_norm": {"privacy.random"},
+    # Counts of cells that hold no value: how they are drawn, and which.
+    "privacy.counts": {"public.problem"}
+    | {"privacy.guarantee", "privacy.random", "privacy.sup_norm"},
+    "public.readable": {"arguments", "public.problem", "public.schema", "privacy.counts"}
+    | {"privacy.guarantee", "privacy.random"},
     "public.response_scale": {"arguments", "privacy.scale"},
     # From noisy sums to a model. Of a table `entries` alone is given something: exact sums.
     "models": BASE
@@ -98,7 +105,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | MODEL
     | ENGINE
     | {"mechanisms", "models", "privacy.guarantee", "privacy.scale", "table.sources", "text"}
-    | {"ledger"},
+    | {"ledger", "privacy.sup_norm"},
     # What is asked of a table, public; and the table itself, private.
     "public.stated": BASE | MODEL | ENGINE | {"table.sources"},
     "table.sealed": BASE | MODEL | {"table.sources", "table.response"},
@@ -106,24 +113,24 @@ MAY_IMPORT: dict[str, set[str]] = {
     | MODEL
     | ENGINE
     | SCALE
-    | {"public.stated", "table.sealed", "privacy.guarantee", "mechanisms"},
+    | {"public.stated", "table.sealed", "privacy.guarantee", "mechanisms", "public.readable"},
     "selection": BASE
     | MODEL
     | ENGINE
     | SCALE
     | {"table.sources", "table.types", "public.stated", "table.sealed", "public.plan"}
-    | {"privacy.guarantee", "mechanisms", "release", "ledger"},
+    | {"privacy.guarantee", "mechanisms", "release", "ledger", "text"},
     "fitting": BASE
     | MODEL
     | ENGINE
     | SCALE
     | {"table.sources", "public.stated", "table.sealed", "public.plan", "privacy.guarantee"}
-    | {"mechanisms", "models", "release", "selection", "ledger"},
+    | {"mechanisms", "models", "release", "selection", "ledger", "public.readable", "table.types"},
     "refitting": BASE
     | {"table.sources", "table.types", "public.stated", "table.sealed", "public.plan", "ledger"}
     | {"privacy.guarantee", "privacy.random", "models", "release", "selection", "fitting"},
     "suggestion": BASE
-    | {"public.problem", "public.plan", "public.suggested", "table.sources"}
+    | {"public.problem", "public.plan", "public.suggested", "table.sources", "table.types"}
     | {
         "table.listing",
         "table.histograms",
@@ -143,9 +150,12 @@ MAY_IMPORT: dict[str, set[str]] = {
         "table.sources",
         "table.listing",
         "table.histograms",
+        "table.types",
     }
     | {"privacy.random", "privacy.noise", "privacy.accounting", "privacy.guarantee"}
     | {"privacy.budget", "privacy.scale", "release", "ledger"},
+    # How public sample rows read: not private, and nothing is released.
+    "sample": BASE | {"release", "table.sources", "text"},
     "verification": {"exact", "ledger", "privacy.guarantee", "release"},
     # Cross-checks of the search: nothing that releases may ask them.
     "solvers": BASE | MODEL | ENGINE,
@@ -157,6 +167,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | MODEL
     | ENGINE
     | {"privacy.guarantee", "privacy.budget", "privacy.scale", "mechanisms"}
+    | {"privacy.counts", "public.readable"}
     # What is released beside selections, and the tables that it is made of.
     | {"models", "estimates", "suggestion", "table.sealed", "table.listing", "table.histograms"},
     "research": BASE

@@ -15,9 +15,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from dpsubset.public.column import Column
 from dpsubset.table.moments import LARGEST_N
 from dpsubset.table.sources.arrow import is_readable
-from dpsubset.table.sources.cells import LONGEST_TEXT, from_objects
+from dpsubset.table.sources.cells import LONGEST_TEXT, from_objects, reader
 from dpsubset.table.sources.dates import DATES
 from dpsubset.table.sources.delimited import LONGEST_HEADER, LONGEST_LINE
 
@@ -52,14 +53,23 @@ def test_dates(cell: str, value: str) -> None:
     np.testing.assert_array_equal(from_objects([code(cell)], DATES), [wanted])
 
 
+@pytest.mark.parametrize(("given", "value"), table("| format and cell | read so |"))
+def test_formats(given: str, value: str) -> None:
+    form, cell = code(given)
+    bounds = ("1970-01-01", "2000-01-01") if isinstance(form, str) else (-1e6, 1e6)
+    read = reader(Column("a", *bounds, format=form))
+    wanted = math.nan if value == "bad" else code(value)
+    np.testing.assert_array_equal(from_objects([cell], read), [wanted])
+
+
 def test_types_of_dates() -> None:
     for kind in (pa.date32(), pa.date64(), pa.timestamp("ns"), pa.timestamp("s", "Asia/Tokyo")):
-        assert is_readable(kind, True)
+        assert is_readable(kind, DATES.takes)
         assert not is_readable(kind)
     for kind in (pa.int64(), pa.float64(), pa.bool_(), pa.duration("s"), pa.time32("s")):
-        assert not is_readable(kind, True)
+        assert not is_readable(kind, DATES.takes)
     for kind in (pa.string(), pa.binary(), pa.null(), pa.dictionary(pa.int8(), pa.string())):
-        assert is_readable(kind, True)
+        assert is_readable(kind, DATES.takes)
         assert is_readable(kind)
 
 

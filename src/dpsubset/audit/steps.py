@@ -1,4 +1,4 @@
-"""Audits of steps that select nothing: scales, bounds, means, and the sums of a fit.
+"""Audits of steps that select nothing: scales, bounds, means, counts, and the sums of a fit.
 
 Each goes the program's own way from a made-up table to the integers that noise is added to, or to
 the histogram that a quantile is drawn from. On two neighbours the largest log ratio of an outcome
@@ -23,12 +23,14 @@ from ..estimates.sums import Sums
 from ..models.entries import Entries, of_support
 from ..models.noisy_moments import NoisyMoments
 from ..privacy.budget import RECORDS, Budget
+from ..privacy.counts import NoisyCounts
 from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee, shown_cost
 from ..privacy.random import Randomness, SystemSource
 from ..privacy.scale import ScaleRule, ScaleSampler, log_probabilities
 from ..public.design import Design
 from ..public.problem import Neighbours
-from ..public.schema import Bounds
+from ..public.readable import MOST_COUNTED, ReadableCheck
+from ..public.schema import Bounds, Schema
 from ..suggestion import plan_bounds
 from ..table.door import STEPS
 from ..table.histograms import count_columns
@@ -67,7 +69,7 @@ class Law(ABC):
 class SupNorm(Law):
     """Integers with noise that falls with its largest entry."""
 
-    noise: NoisyMoments
+    noise: NoisyMoments | NoisyCounts
     values: tuple[int, ...]
 
     def draw(self, rng: Randomness) -> Sequence[int]:
@@ -274,6 +276,47 @@ class ResponseScale(SuggestedBounds):
         return Quantiles(self.rule, epsilon, neighbours, (counts,))
 
 
+class Readable(Step):
+    """readable: counts of cells without a value, of two columns, and under add-remove of rows."""
+
+    name = "readable"
+
+    def check(self, epsilon: Fraction, neighbours: Neighbours) -> ReadableCheck:
+        """Of a feature and a response."""
+        return ReadableCheck.of(self.schema, epsilon, neighbours)
+
+    @property
+    def schema(self) -> Schema:
+        """Of the tables."""
+        return Bounds(x=1, y=1).schema([f"x{j}" for j in range(self.columns - 1)])
+
+    def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
+        """As a plan has it."""
+        return self.check(epsilon, neighbours).noise.guarantee()
+
+    def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
+        """By the way of a selection."""
+        bad, n = SealedTable(table[:, :-1], self.schema, table[:, -1]).count_bad()
+        check = self.check(epsilon, neighbours)
+        return SupNorm(check.noise, tuple(check.values(bad, n)))
+
+    def pairs(self, relation: Neighbours) -> Iterator[tuple[str, Table, Table]]:
+        """One row has values everywhere, or nowhere."""
+        rest = np.where(np.arange(_REST)[:, None] % 3, 0.5, np.nan) * np.ones(self.columns)
+        full, empty = np.zeros((1, self.columns)), np.full((1, self.columns), np.nan)
+        half = np.where(np.arange(self.columns) % 2, 0.0, np.nan)[None]
+        for label, one, other in (("all or none", full, empty), ("crossed", half, full - half)):
+            first = np.vstack([rest, one]) if relation == "replace-one" else rest
+            yield label, first, np.vstack([rest, other])
+
+
+class ManyReadable(Readable):
+    """The same with more features than are counted one by one."""
+
+    name = "readable, many columns"
+    columns = MOST_COUNTED + 2
+
+
 def contrary(relation: Neighbours) -> tuple[Table, float | None, float]:
     """Responses that neighbours share, and what the last of them goes from (or not) and to."""
     low, high = np.array([-1.0, 1.0]) * (1 - 1 / STEPS)
@@ -284,7 +327,7 @@ def contrary(relation: Neighbours) -> tuple[Table, float | None, float]:
 
 #: By the name that the command line has for them.
 STEPS_OF_RELEASES: dict[str, Step] = {
-    step.name: step for step in (ResponseScale(), FitSums(), Means(), SuggestedBounds())
+    step.name: step for step in (ResponseScale(), FitSums(), Means(), SuggestedBounds(), Readable())
 }
 
 

@@ -11,7 +11,15 @@ import typer
 
 from ..text import visible
 from . import signals
-from .options import File, LedgerOption, Neighbours, NoLedgerOption, PurposeOption
+from .options import (
+    File,
+    LedgerOption,
+    Neighbours,
+    NoLedgerOption,
+    PurposeOption,
+    SeparatorOption,
+    separator_sign,
+)
 from .shared import check_apart, fail, guarded, ledger_of, number, red, show_room, trouble
 
 bounds_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
@@ -72,6 +80,7 @@ def bounds_suggest(
     ledger: LedgerOption = None,
     no_ledger: NoLedgerOption = False,
     purpose: PurposeOption = None,
+    separator: SeparatorOption = None,
 ) -> None:
     """Release bounds for columns of FILE from private quantiles. Costs epsilon.
 
@@ -94,8 +103,9 @@ def bounds_suggest(
         names = None if columns is None else [name.strip() for name in columns.split(",")]
         relation: Any = neighbours
         planned = plan_bounds(
-            file, wide, epsilon=budget, columns=names, neighbours=relation, seed=seed
-        )
+            file, wide, epsilon=budget, columns=names, neighbours=relation, seed=seed,
+            separator=separator_sign(separator),
+        )  # fmt: skip
         if dry_run:
             typer.echo(visible(told(planned.price(), "Would spend")))
             show_room(book, lambda: event_of_bounds(planned))

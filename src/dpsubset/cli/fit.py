@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -24,8 +25,10 @@ from .options import (
     PurposeOption,
     Quiet,
     SchemaFile,
+    SeparatorOption,
     Statement,
     asks,
+    separator_sign,
 )
 from .select import Files, progress_bar, reserve, tell, write
 from .shared import check_apart, fail, guarded, ledger_of, number, trouble
@@ -164,6 +167,7 @@ def predict_command(
     force: Annotated[
         bool, typer.Option("--force", help="Replace a file that is there already.")
     ] = False,
+    separator: SeparatorOption = None,
 ) -> None:
     """Predict the response for every row of FILE. Costs nothing.
 
@@ -176,7 +180,10 @@ def predict_command(
 
         from ..release.model import Model
 
-        text = _predictions(Model.load(model), file)
+        fitted, sign = Model.load(model), separator_sign(separator)
+        if sign is not None:
+            fitted = replace(fitted, schema=replace(fitted.schema, separator=sign))
+        text = _predictions(fitted, file)
         if output is None:
             if problem := trouble(sys.stdout, text):
                 fail(f"standard output: {problem}", 1)

@@ -83,6 +83,23 @@ PurposeOption = Annotated[
     str | None,
     typer.Option(help="What for: a line for the ledger. If not given: the ledger's own purpose."),
 ]
+SeparatorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--separator",
+        help="What separates the columns of a text file, if not a comma: ';', '|' or 'tab'. A "
+        "bounds file says it by its key separator.",
+        metavar="SIGN",
+        show_default=False,
+    ),
+]
+
+
+def separator_sign(written: str | None) -> str | None:
+    """What an option says of a separator; a tab is hard to type."""
+    from ..public.bounds_file import check_separator
+
+    return check_separator("\t" if written in ("tab", "\\t") else written)
 
 
 def selection(
@@ -141,6 +158,14 @@ def selection(
             "of epsilon) or declared (its bounds). If not given: private, for labels declared.",
         ),
     ] = None,
+    check_readable: Annotated[
+        str | None,
+        typer.Option(
+            help="Count, with noise, the cells that hold no value, for this share of epsilon (such "
+            "as 0.01). A warning follows if most of a column seems unreadable.",
+            metavar="SHARE",
+        ),
+    ] = None,
     always_include: Annotated[
         list[str] | None,
         typer.Option(help="A variable that is part of every set; may be repeated.", metavar="NAME"),
@@ -178,11 +203,16 @@ def selection(
         "neighbours": neighbours,
         "sensitivity": sensitivity,
         "response_scale": response_scale,
+        "check_readable": _share(check_readable),
         "always_include": always_include or (),
         "seed": seed,
         "node_limit": node_limit,
         "time_limit": time_limit,
     }
+
+
+def _share(text: str | None) -> Any:
+    return None if text is None else number(text, "check-readable")
 
 
 class Asked:

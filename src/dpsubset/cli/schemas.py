@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .shared import check_apart, guarded, say
+from .options import SeparatorOption, separator_sign
+from .shared import check_apart, guarded, red, say, trouble
 
 if TYPE_CHECKING:
     from ..public.schema import Schema
@@ -23,6 +25,7 @@ def schema_init(
         "schema.yaml"
     ),
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    separator: SeparatorOption = None,
 ) -> None:
     """Write a bounds file with the column names of FILE and empty bounds, to be filled in.
 
@@ -37,9 +40,9 @@ def schema_init(
         from .outputs import Output
 
         with Output(out, replace=force) as output:
-            known = sorts(file)
-            names = list(known) or header(file)
-            template(names, output.draft, known)
+            known, sign = sorts(file), separator_sign(separator)
+            names = list(known) or header(file, sign)
+            template(names, output.draft, known, sign)
             output.publish()
         by_type = ", their forms by their types" if known else ""
         say(
@@ -76,9 +79,37 @@ def schema_check(
             open_file(file, declared)
             say(f"{file}: has every declared column")
             known = {*(column.name for column in declared.columns), declared.response.name}
-            rest = [name for name in first_line(file) if name not in known]
+            rest = [name for name in first_line(file, declared.separator) if name not in known]
             if rest:
                 say(f"{file}: {_undeclared(rest)}")
+
+
+@schema_app.command("try")
+def schema_try(
+    schema: Annotated[Path, typer.Argument(help="The bounds file.")],
+    file: Annotated[
+        Path, typer.Argument(help="PUBLIC or made-up sample rows: their cells are shown.")
+    ],
+    rows: Annotated[int, typer.Option(help="How many rows to show at most.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Show how sample rows read, cell by cell: number, date, level, missing or unreadable.
+
+    NOT PRIVATE: cells are shown as they are. FILE must hold public or made-up rows, written as
+    those of the sensitive table are, and never that table itself. Costs nothing, and touches no
+    ledger.
+    """
+    with guarded():
+        import json
+
+        from ..sample import NOT_PRIVATE, read_sample
+
+        found = read_sample(file, schema, rows)
+        if as_json:
+            trouble(sys.stderr, red(NOT_PRIVATE) + "\n")
+            typer.echo(json.dumps(found.to_dict(), indent=2))
+        else:
+            typer.echo(str(found).replace(NOT_PRIVATE, red(NOT_PRIVATE), 1))
 
 
 @schema_app.command("fingerprint")

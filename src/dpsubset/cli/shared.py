@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TextIO
 
 import typer
 
 from ..errors import (
     ArgumentError,
     BudgetExceeded,
+    ColumnTypeWarning,
     DpsubsetError,
     LedgerError,
     SearchLimitError,
@@ -138,7 +140,8 @@ def guarded() -> Iterator[None]:
     room, 5 for one that cannot be used, 128 and its number for a signal, 1 for the rest.
     """
     try:
-        yield
+        with _telling_of_columns():
+            yield
     except (typer.Exit, typer.Abort):
         raise
     except SearchLimitError as error:
@@ -163,6 +166,23 @@ def guarded() -> Iterator[None]:
             "could quote the table. To see it, run dpsubset.select from Python on made-up data",
             1,
         )
+
+
+@contextmanager
+def _telling_of_columns() -> Iterator[None]:
+    """Warnings about columns, a line each, whatever filters are set."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ColumnTypeWarning)
+        usual = warnings.showwarning
+
+        def show(message: Any, category: Any, *where: Any, **more: Any) -> None:
+            if issubclass(category, ColumnTypeWarning):
+                trouble(sys.stderr, red(f"Warning: {visible(str(message))}") + "\n")
+            else:
+                usual(message, category, *where, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def fail(message: str, code: int) -> NoReturn:

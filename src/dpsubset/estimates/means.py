@@ -35,6 +35,7 @@ from ..table.histograms import count_columns
 from ..table.listing import Listing, list_columns
 from ..table.sources import Progress
 from ..table.sources.passes import Passes
+from ..table.types import doubts_of, warn_of
 from .peeling import Peel
 from .sums import Sums, check_plain, deviation_of, mean_of
 
@@ -213,6 +214,7 @@ def _plan(
     choice(truncation, ("declared", "private"), "truncation")
     listing = list_columns(data, within, columns)
     check_plain(listing.columns)
+    warn_of(doubts_of(listing.columns, listing.kinds), stacklevel=5)
     if truncation == "private" and len(listing.columns) > _MOST_LEVELS:
         raise ArgumentError(
             f"private truncation is for at most {_MOST_LEVELS} columns: with more, each would have "

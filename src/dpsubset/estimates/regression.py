@@ -28,6 +28,7 @@ from ..public.plan import Plan, plan, seal
 from ..public.schema import Bounds, Column, Schema
 from ..release.estimate import Estimate
 from ..table.digest import Digest
+from ..table.types import doubts, warn_of
 
 __all__ = ["sparse_regression"]
 
@@ -145,6 +146,7 @@ def sparse_regression(
     )  # fmt: skip
     _check_numbers(planned.stated.schema)
     table = seal(planned, data, y)
+    warn_of(doubts(data, planned.stated.schema, y))
     with debited(ledger, lambda: event_of(planned, _price(planned))) as debit:
         digest = table.read(planned.setting.problem)
         counted = planned.with_rows(digest.n)

@@ -103,6 +103,22 @@ def deviation(d: int, eta: Fraction | float) -> float:
     return math.sqrt(mean_square(d, float(eta)) / 3)
 
 
+def margin(d: int, eta: Fraction | float, confidence: float) -> int:
+    """What one entry of a draw is at most, in size, with this probability.
+
+    Where eta is small the cube's half side R is a gamma variable of shape d + 1, and an entry is
+    uniform in it: P(|z| > t) = Q(d + 1, x) - x / d Q(d, x) with x = eta t.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import gammaincc
+
+    def beyond(x: float) -> float:
+        return float(gammaincc(d + 1, x) - x / d * gammaincc(d, x)) - (1 - confidence)
+
+    farthest = float(brentq(beyond, 0.0, 50.0 * (d + 1)))
+    return math.ceil(farthest / float(eta)) + 1
+
+
 def mean_square(d: int, eta: float) -> float:
     """E[R^2] of the cube's half side, where eta is so small that R is a gamma variable."""
     return (d + 1) * (d + 2) / eta**2

@@ -24,6 +24,9 @@ from ..errors import SchemaError, TableError, did_you_mean
 #: The key of what holds for columns that nothing else stands for.
 DEFAULT = "default"
 
+#: What may separate the columns of a text file.
+SEPARATORS = (",", ";", "|", "\t")
+
 _HEAD = """\
 # Public facts about a table, for dpsubset. Fill in what is empty, from what is known about the
 # world, never from the rows themselves, and name the response. Forms of a column:
@@ -32,6 +35,8 @@ _HEAD = """\
 #   {levels: [red, green, 3]}             a category: one of these, selected as a whole
 #   {kind: boolean}                       0 or 1
 #   {kind: date, lo: 1990-01-01, hi: 2025-12-31}
+#   {lo: 0, hi: 1e5, format: {thousands: ",", decimal: ".", currency: $}}   text like $1,187.57
+#   {lo: 1990-01-01, hi: 2025-12-31, format: "%m/%d/%Y"}                    text like 01/31/1990
 #   {role: ignored}                       not read; role: always is part of every selected set
 # A response with two classes has labels in place of bounds: labels: [negative, positive].
 # group: name makes one choice of all columns with that name, which k counts once.
@@ -45,6 +50,7 @@ _HEAD = """\
 # Many columns: "snp_*": {lo: 0, hi: 2} stands for all columns whose names match (* any text, ? one
 # character, [abc] one of these), default: {lo: 0, hi: 1} for all others. A column's own name comes
 # first, then the first pattern that matches, then the default. patterns: false turns this off.
+# separator: what separates the columns of a text file, if not a comma: ";", "|" or "\\t".
 # bounds_released: which bounds 'dpsubset bounds suggest' released, and what that has cost.
 """
 
@@ -132,24 +138,42 @@ def _texts(facts: Any) -> Iterator[str]:
             yield from _texts(value)
 
 
+def check_separator(separator: Any) -> str | None:
+    """What separates the columns of a text file, if it is said; an error for what cannot."""
+    if separator is None or (isinstance(separator, str) and separator in SEPARATORS):
+        return separator
+    raise SchemaError('separator must be one of , ; | or a tab ("\\t")')
+
+
+def separator_of(facts: Any) -> str | None:
+    """The separator that facts declare, if they do."""
+    return check_separator(facts.get("separator")) if isinstance(facts, Mapping) else None
+
+
 def template(
-    names: Sequence[str], path: str | Path, sorts: Mapping[str, str] | None = None
+    names: Sequence[str],
+    path: str | Path,
+    sorts: Mapping[str, str] | None = None,
+    separator: str | None = None,
 ) -> None:
     """Write a bounds file with these column names and *empty* bounds, for a person to fill in.
 
     ``sorts`` says what the types of columns hold (see :mod:`dpsubset.table.types`), where they are
     known: a column of text is asked for its levels, one of dates for dates.
     """
-    dump(blank(names, sorts), Path(path))
+    dump(blank(names, sorts, separator), Path(path))
 
 
-def blank(names: Sequence[str], sorts: Mapping[str, str] | None = None) -> dict[str, Any]:
+def blank(
+    names: Sequence[str], sorts: Mapping[str, str] | None = None, separator: str | None = None
+) -> dict[str, Any]:
     """The facts of a template."""
     known = sorts or {}
     return {
         "version": 1,
         "unit": "one row",
         "bad_cells": "middle",
+        **({} if separator is None else {"separator": separator}),
         **taken_literally(names),
         "response": {"name": None, "lo": None, "hi": None},
         "columns": {name: {**_FORMS[known.get(name, "number")]} for name in names},

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 from ..arguments import approximate
 from ..errors import SchemaError
 from .dates import days
+from .formats import Format, settled
 from .labels import IMAGES, Label, reading, settle, settle_all
 
 Role = Literal["feature", "always", "ignored"]
@@ -87,6 +88,10 @@ class Column:
     kind : {"number", "boolean", "date"}
         A boolean is a number between 0 and 1. Of a date, lo and hi are days since 1970-01-01; they
         may be given as dates, which imply the kind.
+    format : str or NumberFormat, optional
+        How the text of cells is written, where that is not the usual way: of a date a pattern such
+        as ``%m/%d/%Y``, of a number the signs that stand in it (see
+        :mod:`dpsubset.public.formats`). Cells that are not text are read by their type.
     """
 
     name: str
@@ -99,6 +104,7 @@ class Column:
     transform: Transform | None = field(default=None, kw_only=True)
     missing: Missing | None = field(default=None, kw_only=True)
     kind: Kind = field(default="number", kw_only=True)
+    format: Format | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -123,6 +129,8 @@ class Column:
             object.__setattr__(self, "levels", levels)
         else:
             self._settle_bounds(what)
+        if self.format is not None:
+            object.__setattr__(self, "format", settled(self.format, self.kind, what))
         if self.missing is not None:
             object.__setattr__(self, "missing", self._settled_missing(self.missing, what))
 
@@ -139,7 +147,7 @@ class Column:
             raise SchemaError(f"{what} has bounds and {other}: declare one of them")
         if self.labels is not None and self.levels is not None:
             raise SchemaError(f"{what} has labels and levels: declare one of them")
-        for key in ("transform", "kind"):
+        for key in ("transform", "kind", "format"):
             if getattr(self, key) not in (None, "number"):
                 raise SchemaError(f"{what}: {key} goes with bounds, not with {other}")
 

@@ -11,7 +11,9 @@ from .bounds_file import HOW_TO_WRITE_NUMBERS
 from .column import Column, Missing
 from .dates import days, written
 
-_KEYS = ("lo", "hi", "role", "labels", "levels", "group", "transform", "missing", "kind")
+_KEYS = (
+    "lo", "hi", "role", "labels", "levels", "group", "transform", "missing", "kind", "format",
+)  # fmt: skip
 _MISSING_KEYS = ("codes", "as", "value")
 
 
@@ -47,6 +49,9 @@ def entry(column: Column) -> dict[str, Any]:
         found["levels"] = list(column.levels)
     elif column.kind != "boolean" or column.span != (0.0, 1.0):
         found |= {"lo": _written(column, column.lo), "hi": _written(column, column.hi)}
+    if column.format is not None:
+        written_so = column.format
+        found["format"] = written_so if isinstance(written_so, str) else written_so.entry()
     for key in ("transform", "group"):
         if getattr(column, key) is not None:
             found[key] = getattr(column, key)

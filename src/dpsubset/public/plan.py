@@ -24,6 +24,7 @@ from ..privacy.sensitivity import Sensitivity
 from ..table.moments import Moments
 from ..table.sealed import SealedTable
 from .dates import today
+from .readable import ReadableCheck, share_of
 from .response_scale import Asked, ResponseScale, settle, usual_scale
 from .schema import Schema
 from .stated import ProblemArguments, Stated, state
@@ -32,6 +33,8 @@ SMALLEST_EPSILON = Fraction(1, 10**9)
 
 #: The steps of a release that has a scale, as guarantees name them.
 SCALE, SELECTION = "the scale of the response", "the selection"
+#: The counts of cells without a value, where these were asked for.
+CHECK = "the count of unreadable cells"
 
 #: How far one row moves the scores.
 Rule = Literal["sharp", "published", "lemma-2"]
@@ -46,6 +49,7 @@ class SelectionArguments(ProblemArguments, total=False):
     allow_unproven: bool
     sensitivity: Rule
     response_scale: Literal["private", "declared"] | ResponseScale | None
+    check_readable: bool | float | Fraction | Decimal | None
     seed: int | None
 
 
@@ -58,12 +62,14 @@ class Plan:
     setting : Setting
         What the mechanism is told. Its epsilon is what is left for the selection, of one row.
     epsilon : Fraction
-        Of the whole release, for one row: a unit of so many rows has as many times that.
+        Of scale and selection, for one row: a unit of so many rows has as many times that.
     asked : ResponseScale, "private" or None
         Which scale of the response is released first.
     by_rows : bool
         Whether the number of rows decides on that scale: then nothing is promised to tables that
         differ in it.
+    check : ReadableCheck, optional
+        Which cells without a value are counted, at a price of their own.
     date : str
         The day on which it was made, in UTC. No value has been read by then, so that no release
         says how long anything took.
@@ -76,6 +82,7 @@ class Plan:
     epsilon: Fraction
     asked: Asked = None
     by_rows: bool = False
+    check: ReadableCheck | None = None
     date: str = field(default_factory=today, compare=False)
 
     @property
@@ -140,9 +147,11 @@ class Plan:
         return found.of_rows(self.stated.schema.rows_per_unit)
 
     def parts(self) -> dict[str, Guarantee]:
-        """What each step costs one row: the scale, if there is one, and the selection."""
+        """What each step costs one row: scale and check, if asked for, and the selection."""
         seeded = self.seed is not None
         selection = {SELECTION: self.mechanism.guarantee(self.setting, seeded=seeded)}
+        if self.check is not None:
+            selection = {CHECK: self.check.noise.guarantee(seeded=seeded), **selection}
         if self.scale is None:
             return selection
         neighbours = self.setting.problem.neighbours
@@ -169,6 +178,7 @@ def plan(
     allow_unproven: bool = False,
     sensitivity: Rule = "sharp",
     response_scale: Literal["private", "declared"] | ResponseScale | None = None,
+    check_readable: bool | float | Fraction | Decimal | None = None,
     seed: int | None = None,
     **stated: Unpack[ProblemArguments],
 ) -> Plan:
@@ -188,6 +198,12 @@ def plan(
     problem = settled.problem
     chosen = chosen.named(settled.design.position)
     budget = _of_one_row(budget, chance, settled.schema.rows_per_unit)
+    check, share = None, share_of(check_readable)
+    if share:
+        if isinstance(data, Moments):
+            raise ArgumentError("check_readable needs the table: moments have no cells any more")
+        check = ReadableCheck.of(settled.schema, budget * share, problem.neighbours)
+        budget *= 1 - share
     asked = settle(
         response_scale,
         labels=settled.schema.response.labels is not None or loss_of(problem).labels,
@@ -195,7 +211,7 @@ def plan(
     )
     setting = Setting(problem, Sensitivity.of(problem, sensitivity), budget, chance)
     by_rows = asked == "private" and problem.n_is_public
-    planned = Plan(settled, chosen, setting, seed, budget, asked, by_rows)._divide()
+    planned = Plan(settled, chosen, setting, seed, budget, asked, by_rows, check)._divide()
     chosen.check(planned.setting)
     return planned
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..arguments import whole
 from ..errors import ArgumentError, SchemaError, did_you_mean
-from .bounds_file import dump, expand, has_patterns, load, taken_literally
+from .bounds_file import check_separator, dump, expand, has_patterns, load, taken_literally
 from .column import Column, Missing, bound
 from .dates import days
 from .entries import check_agreement, check_keys, column, entry, is_filled_in, lacks_levels
@@ -60,6 +60,9 @@ class Schema:
     paid : tuple of PaidBounds
         Bounds that were released privately, and what that has cost: no other bound may come from
         the rows.
+    separator : {",", ";", "|", "\\t"}, optional
+        What separates the columns of a text file; by default its ending says so, a comma or for
+        .tsv a tab. It says nothing of the table itself, so the fingerprint is without it.
     """
 
     columns: tuple[Column, ...]
@@ -68,6 +71,7 @@ class Schema:
     bad_cells: BadCells = "middle"
     rows_per_unit: int = 1
     paid: tuple[PaidBounds, ...] = ()
+    separator: str | None = None
 
     def __post_init__(self) -> None:
         names = [c.name for c in (*self.columns, self.response)]
@@ -90,6 +94,7 @@ class Schema:
         if not isinstance(self.unit, str) or not self.unit.strip():
             raise SchemaError("unit must say in words what one row stands for")
         object.__setattr__(self, "rows_per_unit", _rows(self.rows_per_unit))
+        check_separator(self.separator)
 
     @classmethod
     def from_bounds(
@@ -102,6 +107,7 @@ class Schema:
         unit: str = "one row",
         bad_cells: BadCells = "middle",
         rows_per_unit: int = 1,
+        separator: str | None = None,
     ) -> Schema:
         """Build from ``{"age": (0, 110), ...}`` and ``("cost", 0, 50_000)``.
 
@@ -123,14 +129,15 @@ class Schema:
         settled = tuple(
             replace(c, role="always") if {c.name, c.group} & always else c for c in declared
         )
-        return cls(settled, _explained(response, labels), unit, bad_cells, rows_per_unit)
+        explained = _explained(response, labels)
+        return cls(settled, explained, unit, bad_cells, rows_per_unit, separator=separator)
 
     @classmethod
     def from_dict(cls, facts: Any, names: Sequence[str] | None = None) -> Schema:
         """Build from the contents of a bounds file; ``names`` as in :meth:`read`."""
         if not isinstance(facts, Mapping):
             raise SchemaError("a schema file must hold a mapping with 'columns' and 'response'")
-        options = ("unit", "bad_cells", "rows_per_unit")
+        options = ("unit", "bad_cells", "rows_per_unit", "separator")
         known = {"columns", "response", *options, KEY, "patterns", "version"}
         extra = sorted(str(key) for key in facts if key not in known)
         if extra:
@@ -186,6 +193,7 @@ class Schema:
             "bad_cells": self.bad_cells,
             # Not where it says nothing, so that schemas without it keep their fingerprints.
             **({} if self.rows_per_unit == 1 else {"rows_per_unit": self.rows_per_unit}),
+            **({} if self.separator is None else {"separator": self.separator}),
             **({KEY: [each.entry() for each in self.paid]} if self.paid else {}),
             **taken_literally([*columns, self.response.name]),
             "response": {"name": self.response.name, **entry(self.response)},
@@ -217,7 +225,8 @@ class Schema:
     def fingerprint(self) -> str:
         """SHA-256 of the public facts: the same for equal schemas, whatever file they came from."""
         facts = self.to_dict()
-        facts.pop("patterns", None)  # about the file
+        for key in ("patterns", "separator"):  # about files
+            facts.pop(key, None)
         text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
         columns = json.dumps([c.name for c in self.columns])  # the order of columns counts
         return hashlib.sha256((text + columns).encode()).hexdigest()

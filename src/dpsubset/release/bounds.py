@@ -35,6 +35,8 @@ class SuggestedBounds:
         The contents of a bounds file: these bounds, what else is known, and what they cost.
     receipt : Receipt, optional
         Its entry in a ledger.
+    column_warnings : tuple of str
+        Columns whose types go ill with what was declared: much of them may have been missing.
     """
 
     columns: tuple[Column, ...]
@@ -43,6 +45,7 @@ class SuggestedBounds:
     unit: str
     facts: Mapping[str, Any] = field(repr=False)
     receipt: Receipt | None = None
+    column_warnings: tuple[str, ...] = ()
 
     @property
     def bounds(self) -> dict[str, tuple[float, float]]:
@@ -68,6 +71,7 @@ class SuggestedBounds:
                 "neighbours": g.neighbours,
                 "unit": self.unit,
             },
+            **({"column_warnings": [*self.column_warnings]} if self.column_warnings else {}),
             **({} if self.receipt is None else {"ledger": self.receipt.to_dict()}),
         }
 
@@ -76,7 +80,8 @@ class SuggestedBounds:
         flag = ["*** NOT PRIVATE: seeded draw, for tests only ***"] if self.guarantee.seeded else []
         lines = [f"  {c.name}: {_shown(c, c.lo)} to {_shown(c, c.hi)}" for c in self.columns]
         heading = f"Released bounds of {len(lines)} column{'s' * (len(lines) > 1)}:"
-        return "\n".join(map(visible, [*flag, heading, *lines, told(self.guarantee, "Spent")]))
+        lines += [told(self.guarantee, "Spent"), *(f"Warning: {w}" for w in self.column_warnings)]
+        return "\n".join(map(visible, [*flag, heading, *lines]))
 
 
 def told(guarantee: Guarantee, verb: str) -> str:

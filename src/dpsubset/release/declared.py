@@ -25,6 +25,8 @@ def also(column: Column) -> str:
         parts.append(f"levels {shown}" + ", ..." * bool(column.levels[MOST_LEVELS:]))
     if column.transform is not None:
         parts.append({"log": "by its logarithm", "sqrt": "by its square root"}[column.transform])
+    if column.format is not None:
+        parts.append(f"text of cells written like {column.format}")
     if column.group is not None:
         parts.append(f"part of the group {column.group}")
     if column.missing is not None:

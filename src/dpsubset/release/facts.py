@@ -226,6 +226,7 @@ def _proofs(release: Release) -> tuple[str, ...]:
     """Files of the package: of the mechanism, of its scores, and of what else was released."""
     found = [release.mechanism.replace("-", "_"), "scores"]
     found += ["scale"] if release.scale is not None else []
+    found += ["readable"] if release.readable is not None else []
     found += [release.fit.mechanism] if release.fit is not None else []
     found += ["composition"] if release.guarantee.parts else []
     return tuple(f"dpsubset/proofs/{each}.md" for each in found)
@@ -234,6 +235,7 @@ def _proofs(release: Release) -> tuple[str, ...]:
 def _audits(release: Release) -> tuple[str, ...]:
     """Commands that try to contradict the guarantee, on made-up data."""
     found = [release.mechanism, *(["scale"] if release.scale is not None else [])]
+    found += ["readable"] if release.readable is not None else []
     if release.fit is not None and release.fit.mechanism == "noisy-moments":
         found.append("noisy-moments")
     return tuple(f"dpsubset audit {each}" for each in found)

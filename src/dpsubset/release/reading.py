@@ -21,6 +21,7 @@ from ..public.design import Design
 from ..public.problem import Problem
 from ..public.schema import Schema
 from .files import opened
+from .readable import ReleasedReadable
 from .release import FORMAT, Release
 from .scale import ReleasedScale
 
@@ -84,6 +85,8 @@ def _release(facts: Mapping[str, Any], schema: Schema) -> Release:
         scale=scale,
         earlier=facts.get("earlier"),
         rows=said.get("rows"),
+        readable=ReleasedReadable.from_dict(facts["readable"]) if "readable" in facts else None,
+        column_warnings=tuple(map(str, facts.get("column_warnings", ()))),
         date=facts.get("date"),
         versions=_versions(facts[_OF_THE_PROGRAM]),
         receipt=KeptReceipt(facts["ledger"]) if "ledger" in facts else None,

@@ -29,6 +29,7 @@ from .files import loaded, written
 from .fitted import ReleasedFit
 from .model import Model
 from .notices import versions, warnings
+from .readable import ReleasedReadable
 from .scale import ReleasedScale
 from .statement import Form, statement
 
@@ -63,6 +64,10 @@ class Release:
         The day on which it was asked for, in UTC: taken before a value was read.
     versions : dict
         What it was made with.
+    readable : ReleasedReadable, optional
+        Noisy counts of the cells that hold no value, where these were asked for.
+    column_warnings : tuple of str
+        Columns whose types go ill with the schema: much of them may have counted as missing.
     receipt : Receipt, optional
         Its entry in a ledger, whose id is the release's, and what was spent before.
     diagnostics : dict, optional
@@ -87,6 +92,8 @@ class Release:
     rows: int | None = None
     date: str | None = field(default=None, compare=False)
     versions: Mapping[str, str] = field(default_factory=versions, repr=False, compare=False)
+    readable: ReleasedReadable | None = None
+    column_warnings: tuple[str, ...] = ()
     receipt: Receipt | KeptReceipt | None = None
     diagnostics: dict[str, int] | None = field(default=None, repr=False, compare=False)
 
@@ -105,10 +112,12 @@ class Release:
             "format": FORMAT,
             **({} if self.date is None else {"date": self.date}),
             **({"warning": " ".join(warnings(g))} if warnings(g) else {}),
+            **({"column_warnings": [*self.column_warnings]} if self.column_warnings else {}),
             "features": list(self.features),
             "support": None if self.support is None else list(self.support),
             **({} if self.earlier is None else {"earlier": self.earlier}),
             **({} if self.scale is None else {"scale": self.scale.to_dict()}),
+            **({} if self.readable is None else {"readable": self.readable.to_dict()}),
             **({} if self.model is None else {"model": self.model.to_dict()}),
             **({} if self.fit is None else {"fit": self.fit.to_dict()}),
             "guarantee": {
@@ -223,10 +232,18 @@ def _summary(release: Release) -> tuple[str, list[str], list[str]]:
             f"Guarantee: {g}; unit of privacy: {schema.protected}",
             *([f"Cost: {', '.join(costs)}"] if costs and g.private else []),
             *([f"Released first: {release.scale}"] if release.scale else []),
+            *(f"Warning: {text}" for text in _column_warnings(release)),
+            *(release.readable.lines() if release.readable else []),
             *([f"Ledger: {release.receipt}"] if release.receipt else []),
             *(str(release.model).splitlines() if release.model else []),
         ],
     )
+
+
+def _column_warnings(release: Release) -> list[str]:
+    """By types, and by counts."""
+    counted = release.readable.warnings() if release.readable else ()
+    return [*release.column_warnings, *counted]
 
 
 def _float(x: Fraction | None) -> float | None:

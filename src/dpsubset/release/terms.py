@@ -105,8 +105,19 @@ def mechanism_lines(release: Release) -> list[str]:
         if seeded
         else visible(release.randomness),
         *([f"In every candidate set by declaration: {_names(always)}."] if always else []),
+        *_check_noise_lines(release),
         *_scale_noise_lines(release),
         *_fit_noise_lines(release),
+    ]
+
+
+def _check_noise_lines(release: Release) -> list[str]:
+    if release.readable is None:
+        return []
+    noise = "" if release.guarantee.seeded else f" {SYSTEM_NOISE}"
+    return [
+        "Counts of cells without a value: integers with one draw of noise, which falls with its "
+        f"largest entry. They are released too.{noise}"
     ]
 
 
@@ -142,6 +153,8 @@ def preparation_lines(release: Release, bounds_from: str | None) -> list[str]:
         f"Missing and unreadable cells of features count as the {schema.bad_cells} of their bounds"
         + (", unless the table below says otherwise." if more else "."),
         *_dropped_lines(schema),
+        *(f"Types of columns go ill with the schema: {said(w)}." for w in release.column_warnings),
+        *_readable_lines(release),
         *_label_lines(schema, release.problem),
         "Values are scaled to [-1, 1] and rounded to multiples of 1/32767.",
         *_rescaling_lines(release),
@@ -157,6 +170,15 @@ def _dropped_lines(schema: Schema) -> list[str]:
         f"Rows without a readable value of {name(schema.response.name)} contribute nothing; how "
         "many there are is private."
     ]
+
+
+def _readable_lines(release: Release) -> list[str]:
+    """The counts of cells without a value, where they were released."""
+    counted = release.readable
+    if counted is None:
+        return []
+    lines = [*counted.warnings(), *counted.lines()]
+    return [f"{said(line)}." for line in lines]
 
 
 def _paid_lines(schema: Schema) -> list[str]:

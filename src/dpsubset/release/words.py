@@ -100,8 +100,8 @@ def released_line(release: Release) -> str:
     )
 
 
-#: The steps of a release that has a scale, in order.
-_STEPS = ("the scale", "the selection", "the fit")
+#: Steps of a release, where they are called otherwise here than in guarantees.
+_STEPS = {"the scale of the response": "the scale"}
 
 
 def _scale(release: Release) -> list[str]:
@@ -116,8 +116,8 @@ def _scale(release: Release) -> list[str]:
     if not g.proven:
         return [text]
     each = "; ".join(
-        f"{step} costs {shown_cost(part.costs[g.neighbours])}"
-        for step, (_, part) in zip(_STEPS, g.parts, strict=False)
+        f"{_STEPS.get(step, step)} costs {shown_cost(part.costs[g.neighbours])}"
+        for step, part in g.parts
     )
     costs = f"{each}; in all {shown_cost(g.costs[g.neighbours])}."
     if g.seeded:

@@ -7,11 +7,12 @@ are looked at, values are not.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import ArgumentError, SchemaError, TableError, did_you_mean
+from ..public.bounds_file import check_separator
 from ..public.entries import column as column_of
 from ..public.schema import Column, Schema
 from .histograms import reading
@@ -34,12 +35,15 @@ class Listing:
         All columns of the table.
     kinds : mapping
         What their types hold, where these are known.
+    separator : str, optional
+        Of the columns of a text file, where that is declared.
     """
 
     columns: tuple[Column, ...]
     schema: Schema | None
     names: tuple[str, ...]
     kinds: Mapping[str, str] = field(default_factory=dict)
+    separator: str | None = None
 
     @property
     def unit(self) -> str:
@@ -64,7 +68,7 @@ class Listing:
     @property
     def reading(self) -> Schema:
         """What makes a source read these columns; see `histograms.reading`."""
-        return reading(self.columns, self._beside())
+        return replace(reading(self.columns, self._beside()), separator=self.separator)
 
     def open(self, data: Any) -> Table:
         """The table, with these columns alone."""
@@ -91,7 +95,9 @@ class Listing:
         return Column(name, 0, 1) if not self.kinds else Column(name, levels=("0", "1"))
 
 
-def list_columns(data: Any, within: Any, asked: Any = None) -> Listing:
+def list_columns(
+    data: Any, within: Any, asked: Any = None, separator: str | None = None
+) -> Listing:
     """Which columns, with which bounds.
 
     Parameters
@@ -103,27 +109,32 @@ def list_columns(data: Any, within: Any, asked: Any = None) -> Listing:
     asked : names, optional
         Which columns; by default those of the mapping or the schema that have bounds, or all whose
         type is a number.
+    separator : str, optional
+        Of the columns of a text file; a schema says it itself.
     """
     chosen = None if asked is None else _listed(asked)
     check_held(data, "the table")
-    names, kinds = _named(data)
     schema = None
     if isinstance(within, (str, Path)):
         schema = read_schema(within, data)
     elif isinstance(within, Schema):
         schema = within
+    if schema is not None and separator is not None:
+        raise ArgumentError("separator goes with bounds; a schema declares it itself")
+    separator = check_separator(separator) if schema is None else schema.separator
+    names, kinds = _named(data, separator)
     if schema is not None:
         columns = _of_schema(schema, chosen)
     else:
         columns = _of_bounds(within, chosen, names, kinds)
     if not columns:
         raise ArgumentError("there is no column of numbers or dates")
-    return Listing(columns, schema, names, kinds)
+    return Listing(columns, schema, names, kinds, separator)
 
 
-def _named(data: Any) -> tuple[tuple[str, ...], Mapping[str, str]]:
+def _named(data: Any, separator: str | None) -> tuple[tuple[str, ...], Mapping[str, str]]:
     if not is_array(data):
-        return tuple(column_names(data)), sorts(data)
+        return tuple(column_names(data, separator)), sorts(data)
     array = held(data, "the table")
     if array.ndim != 2:
         raise TableError("an array must have two dimensions: rows and columns")

@@ -1,7 +1,7 @@
 """SealedTable: a table whose names and types have been looked at, and whose values go to the door.
 
 The one object between a user's data and what a search or a mechanism gets. It shows nothing, is
-not pickled, and only `read` and `count_response` touch values: neither fails because of one.
+not pickled, and only methods that read and count touch values: none of them fails because of one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..public.design import Design
 from ..public.problem import Problem
 from ..public.schema import Schema
 from .digest import Digest, with_constant
-from .moments import Block, Moments
+from .moments import Block, Moments, check_n
 from .response import counted, rescaled, rescaled_schema
 from .sources import Table, open_table
 from .sources.passes import Passes, over
@@ -83,6 +83,19 @@ class SealedTable:
         """
         assert self._table is not None
         return counted(self._schema, over(passes, self._table.responses(), self._table.rows))
+
+    def count_bad(self, passes: Passes | None = None) -> tuple[list[int], int]:
+        """How many cells of each feature and, last, of the response read as no value; and the
+        number of rows. All of it is private. A record counts at most once in each, by its own cell.
+        """
+        assert self._table is not None
+        bad, n = np.zeros(len(self._schema.features) + 1, dtype=np.int64), 0
+        for x, y in over(passes, self._table.blocks(), self._table.rows):
+            n += len(y)
+            check_n(n)
+            bad[:-1] += np.isnan(np.asarray(x, dtype=np.float64)).sum(axis=0)
+            bad[-1] += np.isnan(y).sum()
+        return bad.tolist(), n
 
     def keep(self, n: int) -> None:
         """Hold on to what the cells of n rows read as, for many passes, if they are few."""

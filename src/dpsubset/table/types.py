@@ -2,18 +2,25 @@
 
 Types of columns are public, as their names are; no value is read. Text files have none, and a
 column of Python objects says nothing of what they are.
+
+Where no cell of a type can be read as what is declared, the sources refuse the table
+(`Reader.takes` in `sources.cells`). Where some may, and much of a column may yet be missing, there
+is a warning. Both are functions of types and schema alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import TableError
+from ..errors import ColumnTypeWarning, TableError
 from ..public.labels import Label, reading
 from ..public.schema import Column, Schema
+from ..text import visible
+from .sources.cells import reader
 
 #: What a type holds, as far as a schema cares.
 Sort = Literal["number", "boolean", "text", "category", "date", "other"]
@@ -67,17 +74,36 @@ def sort_of(y: Any) -> str | None:
     return "float" if kind.is_float() else None
 
 
-def doubts(data: Any, schema: Schema) -> list[str]:
-    """What is declared and goes ill with the types of a table: much of it would be missing."""
-    found = sorts(data)
-    used = (*schema.features, schema.response)
-    each = [(column, found[column.name]) for column in used if column.name in found]
+def doubts(data: Any, schema: Schema, y: Any = None) -> tuple[str, ...]:
+    """What is declared and goes ill with the types of a table: much of it would be missing.
+
+    ``y`` is a response that stands beside. Nothing for moments, which have no cells.
+    """
+    from .sources.arrays import is_array, is_sparse
+
+    found = dict(sorts(data))
+    if (is_array(data) or is_sparse(data)) and data.ndim == 2:
+        found = _of_array(data, schema.feature_names)
+    if y is not None:
+        found |= _of_response(y, schema.response.name)
+    return doubts_of((*schema.features, schema.response), found)
+
+
+def warn_of(told: Iterable[str], stacklevel: int = 4) -> None:
+    """Warn before anything is spent: whoever makes errors of warnings has spent nothing."""
+    for text in told:
+        warnings.warn(visible(text), ColumnTypeWarning, stacklevel=stacklevel)
+
+
+def doubts_of(columns: Iterable[Column], found: Mapping[str, Any]) -> tuple[str, ...]:
+    """The same for some columns, by what their types hold."""
+    each = [(column, found[column.name]) for column in columns if column.name in found]
     told = [(column, sort, _doubt(column, sort)) for column, sort in each]
-    return [
+    return tuple(
         f"column {column.name!r} is {_CALLED[sort]}, declared as {_declared(column)}: {doubt}"
         for column, sort, doubt in told
         if doubt is not None
-    ]
+    )
 
 
 def _doubt(column: Column, sort: Sort) -> str | None:
@@ -87,11 +113,21 @@ def _doubt(column: Column, sort: Sort) -> str | None:
     if named is not None:
         return _doubt_names(named, sort)
     if sort in ("text", "category"):
+        if column.format is not None:
+            return None  # which is about text
         if column.kind == "date":
-            return "a cell that is not written like 1990-01-31 counts as missing"
+            return (
+                "a cell that is not written like 1990-01-31 counts as missing (format: declares "
+                "another way)"
+            )
         if column.kind == "boolean":
             return None  # words are read too
-        return "every cell that does not spell a number counts as missing (a category has levels)"
+        return (
+            "every cell that does not spell a number counts as missing (a category has levels; "
+            "format: declares separators and currency signs)"
+        )
+    if sort == "number" and column.kind == "date" and "number" in reader(column).takes:
+        return None  # its digits are the date
     if (sort == "date") != (column.kind == "date"):
         instead = "kind: date, with dates as bounds" if sort == "date" else "bounds of numbers"
         return f"no cell can be read as one (declare {instead})"
@@ -182,8 +218,6 @@ def _of_arrow(kind: Any) -> Sort:
 
 
 def _of_frame(data: Any) -> dict[str, Sort]:
-    import narwhals.stable.v2 as nw
-
     from .sources.columns import known
     from .sources.frames import column_names
 
@@ -191,20 +225,55 @@ def _of_frame(data: Any) -> dict[str, Sort]:
     frame = known(data).head(0)  # narwhals would look at objects to say what they are
     found: dict[str, Sort] = {}
     for place, name in enumerate(names):
-        series = frame[:, place]
-        kind = series.dtype
-        if str(getattr(series.to_native(), "dtype", "")) == "object":
-            continue
-        if isinstance(kind, nw.Boolean):
-            found[name] = "boolean"
-        elif kind.is_numeric():
-            found[name] = "number"
-        elif isinstance(kind, (nw.Categorical, nw.Enum)):
-            found[name] = "category"
-        elif isinstance(kind, nw.String):
-            found[name] = "text"
-        elif isinstance(kind, (nw.Date, nw.Datetime)):
-            found[name] = "date"
-        elif kind.is_nested() or kind.is_temporal():
-            found[name] = "other"
+        sort = _of_series(frame[:, place])
+        if sort is not None:
+            found[name] = sort
     return found
+
+
+def _of_series(series: Any) -> Sort | None:
+    """Of a column without rows."""
+    import narwhals.stable.v2 as nw
+
+    kind = series.dtype
+    if str(getattr(series.to_native(), "dtype", "")) == "object":
+        return None
+    if isinstance(kind, nw.Boolean):
+        return "boolean"
+    if kind.is_numeric():
+        return "number"
+    if isinstance(kind, (nw.Categorical, nw.Enum)):
+        return "category"
+    if isinstance(kind, nw.String):
+        return "text"
+    if isinstance(kind, (nw.Date, nw.Datetime)):
+        return "date"
+    return "other" if kind.is_nested() or kind.is_temporal() else None
+
+
+#: NumPy's kinds of types; objects say nothing.
+_KINDS: dict[str, Sort] = {
+    "b": "boolean", "i": "number", "u": "number", "f": "number", "M": "date", "U": "text",
+    "S": "text", "T": "text",
+}  # fmt: skip
+
+
+def _of_array(values: Any, names: Iterable[str]) -> dict[str, Sort]:
+    sort = _KINDS.get(getattr(values.dtype, "kind", ""))
+    return {} if sort is None else dict.fromkeys(names, sort)
+
+
+def _of_response(y: Any, name: str) -> dict[str, Sort]:
+    """Of a response beside X, where it has a type; nothing is asked of objects that may be lazy."""
+    import pyarrow as pa
+
+    from .sources.arrays import is_array, of_library
+    from .sources.columns import column_of
+
+    if is_array(y):
+        return _of_array(y, [name])
+    if issubclass(type(y), (pa.Array, pa.ChunkedArray)):
+        return {name: _of_arrow(y.type)}
+    series = column_of(y) if of_library(y) else None
+    sort = None if series is None else _of_series(series.head(0))
+    return {} if sort is None else {name: sort}

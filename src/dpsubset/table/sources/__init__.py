@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from numpy.typing import NDArray
 
 from ...errors import ArgumentError, TableError
-from ...public.bounds_file import has_patterns, load, response_name
+from ...public.bounds_file import has_patterns, load, response_name, separator_of
 from ...public.schema import Schema
 from ..moments import Block
 
@@ -45,19 +45,19 @@ class Table(Protocol):
 def read_schema(path: str | Path, data: Any, y: Any = None) -> Schema:
     """Read a bounds file; its patterns stand for the columns of a file or frame, by their names."""
     facts = load(path)
-    names = _names(data) if has_patterns(facts) else None
+    names = _names(data, separator_of(facts)) if has_patterns(facts) else None
     response = response_name(facts)
     if names is not None and y is not None and response is not None and response not in names:
         names = [*names, response]
     return Schema.from_dict(facts, names)
 
 
-def _names(data: Any) -> list[str] | None:
+def _names(data: Any, separator: str | None = None) -> list[str] | None:
     """Column names of what has some; reads no row."""
     if isinstance(data, (str, Path)):
         from .files import header
 
-        return header(data)
+        return header(data, separator)
     from .frames import column_names, is_frame
     from .header import looks_like_a_value
 
@@ -71,12 +71,28 @@ def _names(data: Any) -> list[str] | None:
     return names
 
 
-def column_names(data: Any) -> list[str]:
-    """Column names of a file or frame; reads no row."""
-    names = _names(data)
+def column_names(data: Any, separator: str | None = None) -> list[str]:
+    """Column names of a file or frame; reads no row. ``separator`` is of the columns of a file."""
+    names = _names(data, separator)
     if names is None:
         raise TableError("a table with column names is needed: a file or a data frame")
     return names
+
+
+def sample_cells(data: Any, schema: Schema, rows: int) -> list[list[Any]]:
+    """The cells of the first rows as they are, the response last. NOT PRIVATE: for sample rows."""
+    names = [*schema.feature_names, schema.response.name]
+    if isinstance(data, (str, Path)):
+        from .files import file_cells
+
+        return file_cells(Path(data), schema, rows)
+    from .columns import known
+    from .frames import is_frame
+
+    if not is_frame(data):
+        raise TableError("sample rows need column names: pass a file or a data frame")
+    columns = [known(data).head(rows)[name].to_list() for name in names]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def open_table(data: Any, schema: Schema, y: Any = None) -> Table:

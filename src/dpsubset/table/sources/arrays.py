@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import TableError
-from .cells import quietly
+from .cells import NUMBERS, Takes, quietly
 
 #: Sequences of one type of cell, which NumPy knows.
 _TYPED = (str, bytes, bytearray, memoryview, array.array)
@@ -31,8 +31,9 @@ _TYPED = (str, bytes, bytearray, memoryview, array.array)
 #: lazy aside.
 _LIBRARIES = ("pandas", "polars", "pyarrow", "narwhals")
 
-#: Kinds of NumPy's types that hold numbers, and that hold dates; text and objects may hold either.
-NUMBER_KINDS, DATE_KINDS = "biufOSUT", "MOSUT"
+#: Kinds of NumPy's types by what they hold; text and objects may hold anything.
+_KINDS = {"boolean": "b", "number": "iuf", "date": "M"}
+_ANYTHING = "OSUT"
 
 _REFUSED = (
     "has to hold its values, and an object of type {kind} may have yet to compute them: that could "
@@ -89,9 +90,9 @@ def of_library(data: Any) -> bool:
 def array_of(x: Any) -> Any:
     """X as an array of two dimensions or a sparse matrix; looks at type and shape only."""
     if is_sparse(x):
-        _check(x, "X", 2, "biuf")
+        _check(x, "X", 2, frozenset({"boolean", "number"}))
         return x
-    return _typed(x, "X", 2, NUMBER_KINDS + DATE_KINDS)
+    return _typed(x, "X", 2, frozenset(_KINDS))
 
 
 def by_rows(x: Any) -> Any:
@@ -136,12 +137,12 @@ def unfolded_cells(y: Any) -> NDArray[Any]:
         return _numbers_or_objects([cell if row is None else row[0] for row, cell in rows])
 
 
-def as_vector(y: Any, of_dates: bool = False) -> NDArray[Any]:
+def as_vector(y: Any, takes: Takes = NUMBERS.takes) -> NDArray[Any]:
     """An array of one dimension, or of one column; looks at type and shape only."""
     values = held(y, "y")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
-    return _typed(values, "y", 1, DATE_KINDS if of_dates else NUMBER_KINDS)
+    return _typed(values, "y", 1, takes)
 
 
 def cells_of(record: Any) -> int:
@@ -229,9 +230,9 @@ def held(values: Any, what: str) -> NDArray[Any]:
     raise refusal(values, what)
 
 
-def _typed(values: Any, what: str, dimensions: int, kinds: str) -> NDArray[Any]:
+def _typed(values: Any, what: str, dimensions: int, takes: Takes) -> NDArray[Any]:
     found = held(values, what)
-    _check(found, what, dimensions, kinds)
+    _check(found, what, dimensions, takes)
     return found
 
 
@@ -240,21 +241,25 @@ def _misshapen(what: str, dimensions: int) -> TableError:
     return TableError(f"{what} must be {shape}. Reshape your data and try again")
 
 
-def _check(found: Any, what: str, dimensions: int, kinds: str) -> None:
+def _check(found: Any, what: str, dimensions: int, takes: Takes) -> None:
     if found.ndim != dimensions:
         raise _misshapen(what, dimensions)
-    check_kind(found, what, kinds)
+    check_kind(found, what, takes)
 
 
-def check_kind(found: Any, what: str, kinds: str) -> None:
-    """Refuse an array by its type."""
+def check_kind(found: Any, what: str, takes: Takes) -> None:
+    """Refuse an array by its type, where no cell of it could be read as what is declared."""
     kind = found.dtype.kind
-    if kind not in kinds:
-        if "M" in kinds and kind in "biuf":
-            raise TableError(
-                f"{what} holds {found.dtype.name}, but dates are declared: pass datetime64, text "
-                "or objects"
-            )
+    if kind not in "".join(_KINDS[sort] for sort in takes) + _ANYTHING:
+        if kind in "biuf":
+            declared = "dates are declared: pass datetime64, text or objects"
+            if "date" not in takes:
+                declared = (
+                    "none of the levels or labels that are declared can stand in such an array, so "
+                    "that no cell of it could be read: declare those that can (such as 0 and 1), "
+                    "or pass text or objects"
+                )
+            raise TableError(f"{what} holds {found.dtype.name}, but {declared}")
         # The wording after the colon is the one scikit-learn's own checks look for.
         reason = "Complex data not supported" if kind == "c" else found.dtype.name
         raise TableError(f"{what} must hold real numbers: {reason}")

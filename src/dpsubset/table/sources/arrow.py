@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...kernels.compiled import kernel
 from . import dates
-from .cells import LONGEST_TEXT, NUMBERS, Reader
+from .cells import LONGEST_TEXT, NUMBERS, Reader, Takes
 
 #: Bytes of text that are read at a time.
 _TEXT = 2**25
@@ -24,19 +24,22 @@ _TEXT = 2**25
 _LARGEST_SCALE = {32: 9, 64: 18, 128: 38, 256: 76}
 
 
-def is_readable(kind: pa.DataType, of_dates: bool = False) -> bool:
-    """Whether a column of this Arrow type can hold numbers or, where these are meant, dates."""
+def is_readable(kind: pa.DataType, takes: Takes = NUMBERS.takes) -> bool:
+    """Whether a column of this Arrow type can hold cells of what is declared: by default numbers.
+
+    One that has no values, or may spell any, can.
+    """
     if pa.types.is_dictionary(kind):
-        return is_readable(kind.value_type, of_dates)
+        return is_readable(kind.value_type, takes)
     if pa.types.is_null(kind) or is_text(kind):
         return True
-    if of_dates:
-        return dates.is_temporal(kind)
+    if dates.is_temporal(kind):
+        return "date" in takes
     types = pa.types
-    return any(
-        of_type(kind)
-        for of_type in (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)
-    )
+    if types.is_boolean(kind):
+        return "boolean" in takes
+    numeric = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    return numeric and "number" in takes
 
 
 def is_text(kind: pa.DataType) -> bool:

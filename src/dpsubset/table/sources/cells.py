@@ -5,7 +5,8 @@ cell and on what is declared: the schema, and the type of its column where the t
 never depends on another cell. Numbers of any type stay numbers, rounded to the nearest float64;
 booleans become 0 and 1; text is read as a decimal number; everything else (missing, words, dates,
 complex numbers off the real line, objects) is NaN. Columns with levels, labels or codes and those
-of booleans have readers of their own, in `labelled`, and those of dates in `dates`.
+of booleans have readers of their own, in `labelled`, those of dates in `dates`, and those with a
+declared format in `formatted`.
 
 Columns that have a type are converted by that type (numbers here, Arrow's types in `arrow`). Cells
 without one, in lists and in columns of objects, are taken one by one, whatever stands beside them.
@@ -29,6 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from ...public.formats import Format
 from ...public.labels import NUMBER, reading
 from ...public.schema import Column, Schema
 from . import dates
@@ -43,12 +45,16 @@ _OBJECTS = 2**14
 _NUMBER = f"^{NUMBER}$"
 
 
+#: Types of columns, by what they hold: "number", "boolean" and "date". Text may spell any of them.
+Takes = frozenset[str]
+
+
 class Reader(Protocol):
     """Makes float64 of the cells of one column, each by itself."""
 
     @property
-    def dates(self) -> bool:
-        """Whether it takes types of dates, and none of numbers."""
+    def takes(self) -> Takes:
+        """Which types of columns, beside text, hold cells that it may read as a value."""
 
     def numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Numbers, NaN for cells that are missing or hold none; may return ``values`` itself."""
@@ -63,7 +69,7 @@ class Reader(Protocol):
 class NumberReader:
     """Reads the cells of a column with bounds."""
 
-    dates = False
+    takes: Takes = frozenset({"number", "boolean"})
 
     @staticmethod
     def numbers(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -103,10 +109,25 @@ def reader(column: Column) -> Reader:
         return LevelReader(column.levels)
     kinds: dict[str, Reader] = {"boolean": BooleanReader(), "date": dates.DATES}
     read = kinds.get(column.kind, NUMBERS)
+    if column.format is not None:
+        read = _formatted(column.format)
     # Text that spells no number, or date, is missing without being called so.
     codes = [] if column.missing is None else map(reading, column.missing.codes)
-    numbers = [code for code in codes if isinstance(code, float)]
+    numbers = [value for code in codes if not math.isnan(value := _code(code, read))]
     return CodedReader(read, numbers) if numbers else read
+
+
+def _formatted(form: Format) -> Reader:
+    from .formatted import FormattedDates, FormattedNumbers
+
+    return FormattedDates(form) if isinstance(form, str) else FormattedNumbers(form)
+
+
+def _code(code: float | str, read: Reader) -> float:
+    """What a code for missing cells reads as; as text it may be written in the column's format."""
+    if isinstance(code, float):
+        return code
+    return float(read.texts(pa.array([code.encode()], pa.large_binary()))[0])
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from .arrays import (
     unfolded_cells,
 )
 from .arrow import from_arrow, is_readable
-from .cells import Reader, from_array, from_objects
+from .cells import NUMBERS, Reader, Takes, from_array, from_objects
 
 
 class Cells(Protocol):
@@ -42,47 +42,55 @@ def in_parts(cells: Cells, rows: int, read: Reader) -> Iterator[NDArray[np.float
         yield cells(start, min(start + step, rows), read)
 
 
-def series_cells(series: nw.Series[Any], name: str, of_dates: bool = False) -> Cells:
-    """A column of a frame, or an error if its type holds no numbers, or no dates."""
-    cells, kind = _typed(series, of_dates)
+def series_cells(series: nw.Series[Any], name: str, takes: Takes = NUMBERS.takes) -> Cells:
+    """A column of a frame, or an error if its type holds nothing of what is declared."""
+    cells, kind = _typed(series, takes)
     if cells is None:
         # The bare name of the type: in full, a nested one lists its fields and categories.
-        raise TableError(f"column {name!r} holds {kind}, {unreadable(of_dates)}")
+        raise TableError(f"column {name!r} holds {kind}, {unreadable(takes)}")
     return cells
 
 
-def unreadable(of_dates: bool) -> str:
-    """What an error says of a type."""
-    meant = "date, as the schema declares it" if of_dates else "number"
-    return f"which is no {meant}: convert it, or give it the role 'ignored'"
+def unreadable(takes: Takes) -> str:
+    """What an error says of a type, no cell of which could be read as what is declared."""
+    if "date" in takes:
+        how = "which is no date, as the schema declares it: declare bounds that are numbers"
+    elif takes == NUMBERS.takes:
+        how = "which is no number: declare kind: date, with dates as bounds, if it holds dates"
+    else:
+        how = (
+            "and none of the levels or labels declared for it can stand in such a column, so that "
+            "no cell of it could be read: declare those that can (such as 0 and 1)"
+        )
+    return f"{how}, convert it, or give it the role 'ignored'"
 
 
 #: A column, None if its type cannot hold what is declared; and what that type is called.
 Typed = tuple[Cells | None, str]
 
 
-def _typed(series: nw.Series[Any], of_dates: bool) -> Typed:
+def _typed(series: nw.Series[Any], takes: Takes) -> Typed:
     if series.implementation.is_pandas():
         from .pandas import pandas_cells
 
-        return pandas_cells(series.to_native(), of_dates)
+        return pandas_cells(series.to_native(), takes)
     if series.implementation.is_polars():
         from .polars import polars_cells
 
-        return polars_cells(series.to_native(), of_dates)
+        return polars_cells(series.to_native(), takes)
     if series.implementation.is_pyarrow():
-        return arrow_cells(series.to_native(), of_dates)
+        return arrow_cells(series.to_native(), takes)
     raise refusal(series.to_native(), "a column")
 
 
-def arrow_cells(column: pa.ChunkedArray, of_dates: bool) -> Typed:
+def arrow_cells(column: pa.ChunkedArray, takes: Takes) -> Typed:
     """A column of Arrow's."""
 
     def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
         return from_arrow(column.slice(start, stop - start), read)
 
     kind = str(column.type).partition("<")[0]
-    return (cells if is_readable(column.type, of_dates) else None), kind
+    return (cells if is_readable(column.type, takes) else None), kind
 
 
 def object_cells(part: Callable[[int, int], Sequence[Any]]) -> Cells:
@@ -104,7 +112,7 @@ def known(data: Any, **how: Any) -> Any:
     raise TableError("the data frame has several columns of one name: names must be unique")
 
 
-def response_cells(y: Any, name: str, of_dates: bool = False) -> tuple[Cells, int]:
+def response_cells(y: Any, name: str, takes: Takes = NUMBERS.takes) -> tuple[Cells, int]:
     """A response beside X, and its length."""
     if is_list(y):
         # Whose cells are looked at when they are read, not before.
@@ -114,8 +122,8 @@ def response_cells(y: Any, name: str, of_dates: bool = False) -> tuple[Cells, in
         return listed, length(y)
     series = column_of(y) if of_library(y) else None
     if series is not None:
-        return series_cells(series, name, of_dates), len(series)
-    array = as_vector(y, of_dates)
+        return series_cells(series, name, takes), len(series)
+    array = as_vector(y, takes)
 
     def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
         return from_array(array[start:stop], read)

@@ -34,7 +34,7 @@ _NOT_A_TIME = np.iinfo(np.int64).min
 class DateReader:
     """Reads the cells of a column of dates."""
 
-    dates = True
+    takes = frozenset({"date"})
 
     @staticmethod
     def numbers(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -98,6 +98,20 @@ class DelimitedTable:
         for (y,) in self._columns(slice(-1, None)):
             yield y
 
+    def texts(self, rows: int) -> list[list[bytes]]:
+        """The wanted fields of the first records as they are written. NOT PRIVATE."""
+        found: list[list[bytes]] = []
+        with open(self._path, "rb") as raw:
+            stream = _decompress(raw, self._compression, self._path)
+            for text in self._whole_lines(stream):
+                for fields in self._fields_of(text, slice(None)):
+                    found += [
+                        list(row) for row in zip(*map(pa.Array.to_pylist, fields), strict=True)
+                    ]
+                    if len(found) >= rows:
+                        return found[:rows]
+        return found
+
     def _columns(self, which: slice) -> Iterator[list[NDArray[np.float64]]]:
         """Some of the wanted columns, the response last."""
         with open(self._path, "rb") as raw:
@@ -126,8 +140,14 @@ class DelimitedTable:
             yield rest
 
     def _records(self, text: bytes, which: slice) -> Iterator[list[NDArray[np.float64]]]:
+        readers = self._readers[: len(self._wanted)][which]
+        for fields in self._fields_of(text, which):
+            yield [from_arrow(field, read) for field, read in zip(fields, readers, strict=True)]
+
+    def _fields_of(self, text: bytes, which: slice) -> Iterator[list[pa.LargeBinaryArray]]:
+        """Some of the wanted fields of whole lines, as text."""
         data = np.frombuffer(text, dtype=np.uint8)
-        wanted, readers = self._wanted[which], self._readers[: len(self._wanted)][which]
+        wanted = self._wanted[which]
         width, at = len(wanted), 0
         # Rows of a block are bounded, however short the lines are.
         starts = np.zeros((width, min(batch_rows(width), text.count(b"\n") + 1)), dtype=np.int64)
@@ -144,13 +164,13 @@ class DelimitedTable:
                     f"{self._path.name} has a line with another number of fields than its header, "
                     "with a quote that stays open, or that is too long: predictions need whole rows"
                 )
-            values = []
-            for w, read in enumerate(readers):
+            fields = []
+            for w in range(width):
                 column = packed(data, starts[w, :rows], ends[w, :rows])
                 if self._quotes[w]:  # a quote within quotes is doubled
                     column = pc.replace_substring(column, '""', '"')
-                values.append(from_arrow(column, read))
-            yield values
+                fields.append(column)
+            yield fields
 
 
 def _has_quote(column: Column) -> bool:

@@ -53,11 +53,11 @@ class FrameTable:
         places = {name: i for i, name in enumerate(names)}
         self._readers = readers(schema)
         self._columns = [
-            series_cells(frame[:, places[name]], name, read.dates)
+            series_cells(frame[:, places[name]], name, read.takes)
             for name, read in zip(wanted, self._readers, strict=y is None)
         ]
         if y is not None:
-            response, rows = response_cells(y, schema.response.name, self._readers[-1].dates)
+            response, rows = response_cells(y, schema.response.name, self._readers[-1].takes)
             if rows != self._rows:
                 raise TableError("the data frame and y must have the same number of rows")
             self._columns.append(response)

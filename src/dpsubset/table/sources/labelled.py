@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...public.labels import BLANKS, IMAGES, WORDS, Label, reading
-from .cells import NUMBERS, Reader
+from .cells import NUMBERS, Reader, Takes
 
 
 class LevelReader:
@@ -21,8 +21,6 @@ class LevelReader:
 
     ``images`` are what levels count as in place of their positions.
     """
-
-    dates = False
 
     def __init__(self, levels: Sequence[Label], images: Sequence[float] | None = None) -> None:
         counted = range(len(levels)) if images is None else images
@@ -34,6 +32,10 @@ class LevelReader:
         self._texts = pa.array([read.encode() for read, _ in texts], pa.large_binary())
         # With one more, for text that is none of them.
         self._text_images = np.array([image for _, image in texts] + [np.nan], dtype=np.float64)
+        able = {"number"} if numbers else set()
+        able |= {"boolean"} if {0.0, 1.0} & {read for read, _ in numbers} else set()
+        #: Types of columns that may hold one of the levels.
+        self.takes: Takes = frozenset(able)
         # Which of the two words can matter.
         self._words = [word for word, value in WORDS.items() if value in self._numbers]
 
@@ -76,7 +78,7 @@ class LabelReader(LevelReader):
 class BooleanReader:
     """Reads numbers, and the words true and false, in any case, as 1 and 0."""
 
-    dates = False
+    takes = NUMBERS.takes
     numbers = staticmethod(NUMBERS.numbers)
     days = staticmethod(NUMBERS.days)
 
@@ -90,7 +92,7 @@ class CodedReader:
     """Reads as another reader does, but a cell that reads as one of the codes is missing."""
 
     def __init__(self, read: Reader, codes: Sequence[float]) -> None:
-        self._read, self._codes, self.dates = read, np.array(codes), read.dates
+        self._read, self._codes, self.takes = read, np.array(codes), read.takes
 
     def numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Numbers that are no code."""

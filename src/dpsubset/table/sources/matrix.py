@@ -13,8 +13,6 @@ from ...public.schema import Schema
 from ..moments import Block
 from . import batch_rows
 from .arrays import (
-    DATE_KINDS,
-    NUMBER_KINDS,
     array_of,
     by_rows,
     check_kind,
@@ -38,13 +36,13 @@ class MatrixTable:
         if y is None:
             raise TableError("an array X needs its response: pass y=")
         *self._readers, self._read = readers(schema)
-        self._response, rows = response_cells(y, schema.response.name, self._read.dates)
+        self._response, rows = response_cells(y, schema.response.name, self._read.takes)
         p = len(self._names)
         if not self._listed:  # the cells of a list have no type but their own
             if self._x.shape[1] != p:
                 raise TableError(f"X has {self._x.shape[1]} columns, the schema declares {p}")
-            for of_dates in {read.dates for read in self._readers}:
-                check_kind(self._x, "X", DATE_KINDS if of_dates else NUMBER_KINDS)
+            for takes in {read.takes for read in self._readers}:
+                check_kind(self._x, "X", takes)
         if self.rows != rows:
             raise TableError("X and y must have the same number of rows")
         self._plain = all(read is NUMBERS for read in self._readers)

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .cells import Reader, from_array, from_objects, quietly
+from .cells import NUMBERS, Reader, Takes, from_array, from_objects, quietly
 from .columns import Cells, Typed, arrow_cells, object_cells
 
 
-def pandas_cells(series: Any, of_dates: bool = False) -> Typed:
+def pandas_cells(series: Any, takes: Takes = NUMBERS.takes) -> Typed:
     """A column of pandas."""
     kind, name = series.dtype, str(series.dtype).partition("[")[0]
     if isinstance(kind, pd.CategoricalDtype):
@@ -21,12 +21,13 @@ def pandas_cells(series: Any, of_dates: bool = False) -> Typed:
     if not _is_own(kind):
         return None, name  # its cells may have yet to be computed
     if isinstance(kind, pd.ArrowDtype):
-        return arrow_cells(series.array.__arrow_array__(), of_dates)
+        return arrow_cells(series.array.__arrow_array__(), takes)
     if isinstance(kind, pd.StringDtype) and kind.storage == "pyarrow":
-        return arrow_cells(series.array.__arrow_array__(), of_dates)
+        return arrow_cells(series.array.__arrow_array__(), takes)
     if kind.kind in "biuf":
-        return None if of_dates else _numbers(series), name
-    if kind.kind == "M" and of_dates and isinstance(kind, (np.dtype, pd.DatetimeTZDtype)):
+        sort = "boolean" if kind.kind == "b" else "number"
+        return _numbers(series) if sort in takes else None, name
+    if kind.kind == "M" and "date" in takes and isinstance(kind, (np.dtype, pd.DatetimeTZDtype)):
         return _dates(series), name
     if kind.kind in "cmM" or isinstance(kind, (pd.PeriodDtype, pd.IntervalDtype)):
         return None, name

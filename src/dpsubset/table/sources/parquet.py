@@ -78,12 +78,12 @@ class ParquetTable:
             check_columns(list(kinds.names), schema, path.name, beside)
             for name in self._names:
                 kind = kinds.field(name).type
-                of_dates = self._readers[name].dates
-                if not is_readable(kind, of_dates):
+                takes = self._readers[name].takes
+                if not is_readable(kind, takes):
                     # Without what stands in <>: a nested type lists its fields there.
                     bare = str(kind).partition("<")[0]
                     raise TableError(
-                        f"{path.name}: column {name!r} holds {bare}, {unreadable(of_dates)}"
+                        f"{path.name}: column {name!r} holds {bare}, {unreadable(takes)}"
                     )
             self._parts = _plan(file, self._names)
             self._response_parts = _plan(file, self._names[-1:])

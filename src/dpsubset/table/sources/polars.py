@@ -11,11 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from .arrow import from_arrow, is_readable
-from .cells import Reader
+from .cells import NUMBERS, Reader, Takes
 from .columns import Typed, object_cells
 
 
-def polars_cells(series: Any, of_dates: bool = False) -> Typed:
+def polars_cells(series: Any, takes: Takes = NUMBERS.takes) -> Typed:
     """A column of polars."""
     kind = type(series.dtype).__name__
     if kind not in ("Object", "Unknown"):
@@ -25,8 +25,8 @@ def polars_cells(series: Any, of_dates: bool = False) -> Typed:
             def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
                 return from_arrow(_folded(series, start, stop), read)
 
-            return (cells if is_readable(typed, of_dates) else None), kind
-    if of_dates and kind not in ("Object", "Unknown"):
+            return (cells if is_readable(typed, takes) else None), kind
+    if "number" not in takes and kind not in ("Object", "Unknown"):
         return None, kind
     # Objects, and numbers that Arrow has no type for (of 128 bits).
     return object_cells(lambda start, stop: series.slice(start, stop - start).to_list()), kind

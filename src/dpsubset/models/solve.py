@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .entries import Entries
-from .intervals import QUANTILE, Moments, Posterior, intervals
+from .intervals import QUANTILE, Moments, Posterior, in_unit, intervals, normalised
 
 Floats = NDArray[np.float64]
 
@@ -124,12 +124,16 @@ def of_coefficients(theta: Floats, deviation: float | None, units: Floats) -> So
 
     Nothing is known of columns and response beside them: no spread, no R2, no sampling error.
     """
-    plain, size = units @ theta, len(theta)
+    size = len(theta)
+    rows, units_of_rows = normalised(units)
+    points = rows @ theta
+    plain = points * units_of_rows
     unknown = np.column_stack([np.full(size, -np.inf), np.full(size, np.inf)])
     of_table = unknown
     if deviation is not None:
-        half = QUANTILE * deviation * np.sqrt((units**2).sum(axis=1))
-        of_table = np.column_stack([plain - half, plain + half])
+        half = QUANTILE * deviation * np.sqrt((rows**2).sum(axis=1))
+        ends = zip(points - half, points + half, units_of_rows, strict=True)
+        of_table = np.array([in_unit((low, high), unit) for low, high, unit in ends])
     nothing = np.full(size - 1, np.nan)
     return Solution(theta, plain, of_table, unknown, nothing, np.nan, np.nan)
 

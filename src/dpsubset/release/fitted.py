@@ -149,7 +149,7 @@ def units_of(fitted: ReleasedFit) -> tuple[Floats, Floats]:
             first, last = schema.features[column.feature].scaled_span
             centre, width = first / 2 + last / 2, last / 2 - first / 2
         units[a, a] = half / width
-        units[-1, a] = -half * centre / width
+        units[-1, a] = -half * (centre / width)  # in this order nothing overflows
     shift = np.zeros(entries.m + 1)
     shift[-1] = middle
     return units, shift

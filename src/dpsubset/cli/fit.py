@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ArgumentError
+from ..text import visible
 from .options import (
     AboutFile,
     Asked,
@@ -70,13 +71,15 @@ def fit_command(
         typer.Option(help="Of epsilon, for the fit; 0.6 if not given.", metavar="NUMBER"),
     ] = None,
     how: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--fit",
-            help="How to fit: noisy-moments, objective-perturbation, or gaussian-ols, which is "
-            "not private by proof.",
+            help="How to fit: noisy-moments (least squares), objective-perturbation (the loss of "
+            "the selection), or gaussian-ols, which is not private by proof. If not given, "
+            "objective-perturbation with --loss logistic, else noisy-moments.",
+            show_default=False,
         ),
-    ] = "noisy-moments",
+    ] = None,
     width: Annotated[
         str | None,
         typer.Option(
@@ -164,11 +167,22 @@ def predict_command(
     force: Annotated[
         bool, typer.Option("--force", help="Replace a file that is there already.")
     ] = False,
+    of: Annotated[
+        str | None,
+        typer.Option(
+            "--of",
+            help="Of a response that was declared with a transform: predict its median (the "
+            "transform undone, as without this option) or its mean, by the residual variance.",
+            metavar="median|mean",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Predict the response for every row of FILE. Costs nothing.
 
     One line a row: the prediction, and for labels the chance of the second one beside it. They say
-    what FILE says of its rows, so they are as sensitive as that.
+    what FILE says of its rows, so they are as sensitive as that. What they are of is told on
+    standard error.
     """
     with guarded(), ExitStack() as stack:
         check_apart(model, file, out)
@@ -176,7 +190,9 @@ def predict_command(
 
         from ..release.model import Model
 
-        text = _predictions(Model.load(model), file)
+        read = Model.load(model)
+        text = _predictions(read, file, of)
+        typer.echo(f"Predictions are of {visible(read.predicts(of))}.", err=True)  # type: ignore[arg-type]
         if output is None:
             if problem := trouble(sys.stdout, text):
                 fail(f"standard output: {problem}", 1)
@@ -184,7 +200,7 @@ def predict_command(
             fail("; ".join(problems), 1)
 
 
-def _predictions(model: Model, file: Path) -> str:
+def _predictions(model: Model, file: Path, of: Any) -> str:
     import csv
     import io
 
@@ -192,8 +208,9 @@ def _predictions(model: Model, file: Path) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     if labels is None:
-        writer.writerow(["prediction"])
-        writer.writerows([f"{value:.10g}"] for value in model.predict(file).tolist())
+        transformed = model.schema.response.transform is not None
+        writer.writerow([f"predicted {of or 'median'}" if transformed else "prediction"])
+        writer.writerows([f"{value:.10g}"] for value in model.predict(file, of).tolist())
     else:
         writer.writerow(["prediction", f"chance of {labels[1]}"])
         chances = model.probabilities(file).tolist()

@@ -131,8 +131,8 @@ def plan_fit(
     if rule.mechanism == "objective-perturbation":
         if chance and chosen.takes_delta == "no":
             raise ArgumentError(
-                "objective-perturbation, which fits the logistic loss, has no use for a delta: leave it at "
-                "0, or name another fit, as in rule=FitRule(mechanism='noisy-moments')"
+                "objective-perturbation, which fits the logistic loss, has no use for a delta: "
+                "leave it at 0, or name another fit, as in rule=FitRule(mechanism='noisy-moments')"
             )
         of_fit = Fraction(0)
     asked = {**asked, "delta": chance - of_fit}

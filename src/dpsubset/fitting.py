@@ -139,7 +139,13 @@ def plan_fit(
     chosen = find_mechanism(asked.get("mechanism", "permute-and-flip"), asked.get("options"))
     # A mechanism without a delta leaves it to the fit, unless that has none either.
     of_fit = chance if chosen.takes_delta == "no" else chance / 2
+    rule = rule.of_loss(asked.get("loss"))
     if rule.mechanism == "objective-perturbation":
+        if chance and chosen.takes_delta == "no":
+            raise ArgumentError(
+                "objective-perturbation, which fits the logistic loss, has no use for a delta: "
+                "leave it at 0, or name another fit, as in rule=FitRule(mechanism='noisy-moments')"
+            )
         of_fit = Fraction(0)
     asked = {**asked, "delta": chance - of_fit}
     # The check has its share of everything; scale, selection and fit divide what is left.
@@ -193,8 +199,9 @@ def choose_noise(
             raise ArgumentError("objective-perturbation needs the records: moments are not enough")
         if loss.labels and response.labels is None:
             raise ArgumentError(
-                f"a {loss.name} model is of two labels: declare those of the response, or take "
-                "loss='least-squares'"
+                f"a {loss.name} model is of two labels: declare those of the response, take "
+                "loss='least-squares', or fit it by least squares with "
+                "rule=FitRule(mechanism='noisy-moments')"
             )
         return ObjectivePerturbation(epsilon, problem.neighbours, loss)
     if rule.mechanism == "gaussian-ols":

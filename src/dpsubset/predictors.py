@@ -29,6 +29,7 @@ from .public.labels import typed
 from .public.response_scale import ResponseScale
 from .public.schema import Bounds, Schema
 from .release.model import Model
+from .release.target import Of
 from .table.sources.arrays import is_array, of_library
 from .table.sources.features import is_named, rectangle
 from .table.sources.frames import is_frame
@@ -209,10 +210,21 @@ time_limit, ledger
         Names of the columns of X, if it had names.
     """
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Predictions in units of the response."""
+    def predict(self, X: Any, of: Of | None = None) -> NDArray[np.float64]:
+        """Predictions in units of the response, as clipped for the fit (``release_.model.target``).
+
+        Parameters
+        ----------
+        X : array or data frame
+        of : {"median", "mean"}, optional
+            Of a response that was declared with a transform, as for :meth:`dpsubset.Model.predict`.
+            By default its mean, which squared errors and so ``score`` judge by; its median after a
+            fit that released no residual variance.
+        """
         rows = self._rows(X)
-        return self._model.predict(rows)
+        if of is None and self._model.residual_variance is not None:
+            of = "mean"
+        return self._model.predict(rows, of)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -125,6 +125,7 @@ def plan_released(
     if isinstance(release, (str, Path)):
         release = Release.load(release, declared)
     support = _fit_for_a_model(release, declared)
+    rule = rule.of_loss(release.problem.loss)
     rows = declared.rows_per_unit
     if rows > 1 and chance:
         raise ArgumentError("rows_per_unit is above 1: leave delta at 0")

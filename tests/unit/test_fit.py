@@ -328,7 +328,7 @@ def test_a_model_file_is_the_model_and_nothing_else(tmp_path: Path) -> None:
     assert dps.Model.load(tmp_path / "model.json") == model
     assert set(json.loads(model.to_json())) == {
         "format", "response", "guarantee", "intercept", "terms", "r2", "clipped", "schema", "order",
-        "positions", "width", "link", "sha256",
+        "positions", "width", "link", "loss", "residual_variance", "target", "sha256",
     }  # fmt: skip
     with pytest.raises(dps.TableError):
         dps.Model.load(tmp_path / "none.json")

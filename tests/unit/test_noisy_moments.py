@@ -236,7 +236,7 @@ def test_the_clip_of_a_fit_is_wider_and_within_the_bounds() -> None:
     ]
     assert wide == sorted(wide)
     assert wide[0] == 100
-    assert wide[-1] == 1000
+    assert wide[-1] > 10 * 1000  # and from there on to the declared bounds
     edge = Scale(Fraction(STEPS - 50), Fraction(50), (STEPS - 100, STEPS))
     found = rule.scale(edge, outer, 10**8, 14, Fraction(1), "replace-one")
     assert found.centre + found.half_width == STEPS

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ArgumentError
+from ..text import visible
 from .options import (
     AboutFile,
     Asked,
@@ -73,13 +74,15 @@ def fit_command(
         typer.Option(help="Of epsilon, for the fit; 0.6 if not given.", metavar="NUMBER"),
     ] = None,
     how: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--fit",
-            help="How to fit: noisy-moments, objective-perturbation, or gaussian-ols, which is "
-            "not private by proof.",
+            help="How to fit: noisy-moments (least squares), objective-perturbation (the loss of "
+            "the selection), or gaussian-ols, which is not private by proof. If not given, "
+            "objective-perturbation with --loss logistic, else noisy-moments.",
+            show_default=False,
         ),
-    ] = "noisy-moments",
+    ] = None,
     width: Annotated[
         str | None,
         typer.Option(
@@ -168,11 +171,22 @@ def predict_command(
         bool, typer.Option("--force", help="Replace a file that is there already.")
     ] = False,
     separator: SeparatorOption = None,
+    of: Annotated[
+        str | None,
+        typer.Option(
+            "--of",
+            help="Of a response that was declared with a transform: predict its median (the "
+            "transform undone, as without this option) or its mean, by the residual variance.",
+            metavar="median|mean",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Predict the response for every row of FILE. Costs nothing.
 
     One line a row: the prediction, and for labels the chance of the second one beside it. They say
-    what FILE says of its rows, so they are as sensitive as that.
+    what FILE says of its rows, so they are as sensitive as that. What they are of is told on
+    standard error.
     """
     with guarded(), ExitStack() as stack:
         check_apart(model, file, out)
@@ -183,7 +197,8 @@ def predict_command(
         fitted, sign = Model.load(model), separator_sign(separator)
         if sign is not None:
             fitted = replace(fitted, schema=replace(fitted.schema, separator=sign))
-        text = _predictions(fitted, file)
+        text = _predictions(fitted, file, of)
+        typer.echo(f"Predictions are of {visible(fitted.predicts(of))}.", err=True)  # type: ignore[arg-type]
         if output is None:
             if problem := trouble(sys.stdout, text):
                 fail(f"standard output: {problem}", 1)
@@ -191,7 +206,7 @@ def predict_command(
             fail("; ".join(problems), 1)
 
 
-def _predictions(model: Model, file: Path) -> str:
+def _predictions(model: Model, file: Path, of: Any) -> str:
     import csv
     import io
 
@@ -199,8 +214,9 @@ def _predictions(model: Model, file: Path) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     if labels is None:
-        writer.writerow(["prediction"])
-        writer.writerows([f"{value:.10g}"] for value in model.predict(file).tolist())
+        transformed = model.schema.response.transform is not None
+        writer.writerow([f"predicted {of or 'median'}" if transformed else "prediction"])
+        writer.writerows([f"{value:.10g}"] for value in model.predict(file, of).tolist())
     else:
         writer.writerow(["prediction", f"chance of {labels[1]}"])
         chances = model.probabilities(file).tolist()

@@ -113,7 +113,9 @@ def intervals(
 ) -> tuple[Floats, Floats, Floats]:
     """Unshrunk ``units @ theta``, and ends of intervals: by noise alone, and by both.
 
-    ``posterior`` is None where there is no noise.
+    ``posterior`` is None where there is no noise. Each row of ``units`` is divided by its largest
+    entry first, and the ends are multiplied by it afterwards, so that no unit overflows on the way.
+    An end that is no float64 is infinite, hence not known.
     """
     gram, size = moments.gram, moments.entries.m + 1
     if np.linalg.matrix_rank(gram, hermitian=True) < size:
@@ -126,17 +128,40 @@ def intervals(
     possible = (vectors * np.maximum(values, 0.0)) @ vectors.T
     sigma2 = _variance(moments, theta)
     step = None if posterior is None else _Noise(moments, posterior)
-    table, both = np.empty((size, 2)), np.empty((size, 2))
-    for i, row in enumerate(units):
+    plain, table, both = np.empty(size), np.empty((size, 2)), np.empty((size, 2))
+    rows, units_of_rows = normalised(units)
+    for i, (row, unit) in enumerate(zip(rows, units_of_rows, strict=True)):
         g, point = inverse @ row, float(row @ theta)
         sampling = sigma2 * float(g @ possible @ g)
         if step is None:
-            width = QUANTILE * np.sqrt(sampling)
-            table[i], both[i] = point, (point - width, point + width)
+            width = float(QUANTILE * np.sqrt(sampling))
+            of_table, of_both = (point, point), (point - width, point + width)
         else:
             quadratic = step.quadratic(i, row, g)
-            table[i], both[i] = (quadratic.ends(point, v) for v in (0.0, sampling))
-    return units @ theta, table, both
+            of_table, of_both = (quadratic.ends(point, v) for v in (0.0, sampling))
+        plain[i], table[i], both[i] = point * unit, in_unit(of_table, unit), in_unit(of_both, unit)
+    return plain, table, both
+
+
+def normalised(units: Floats) -> tuple[Floats, list[float]]:
+    """Rows divided by their largest entry in size, and these; 0 in place of one below float64's
+    normal numbers, which has too few digits to compute with.
+    """
+    largest = np.abs(units).max(axis=1, initial=0.0)
+    known = largest >= np.finfo(np.float64).tiny
+    # A row that is not known is computed in another unit, and nothing is told of it.
+    whole = np.where(known[:, None], units, np.eye(len(units)))
+    divisors = np.where(known, largest, 1.0)
+    return whole / divisors[:, None], np.where(known, largest, 0.0).tolist()
+
+
+def in_unit(ends: tuple[float, float], unit: float) -> tuple[float, float]:
+    """Ends in this unit: infinite where that is no float64, or where the unit is none."""
+    if not unit:
+        return -np.inf, np.inf
+    # Python's floats overflow to infinity without a warning, and NaN is replaced by it.
+    low, high = (float(end) * unit for end in ends)
+    return (-np.inf if np.isnan(low) else low), (np.inf if np.isnan(high) else high)
 
 
 def _variance(moments: Moments, theta: Floats) -> float:

@@ -4,15 +4,18 @@ What selects best is too narrow to predict with: for a selection a response is c
 half-distance of its deciles. A model is fitted on a wider clip, the wider the less noise there is:
 with r the deviation of a noisy sum over the number of rows, at
 
-    0.3 / sqrt(r) half-distances around their middle, from 1 to 10,
+    max(1, 0.3 / sqrt(r), 0.009 / r) half-distances around their middle,
 
-and never beyond the declared bounds. docs/model.md has the measurements.
+and never beyond the declared bounds. Up to 10 half-distances the second term decides, beyond them
+the third, under which the noise of a sum stays at 0.009 half-distances a row: so the clip reaches
+the declared bounds as epsilon times the number of rows grows, whatever the response's tails are.
+docs/model.md has the measurements.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -30,7 +33,7 @@ SCALE_SHARE, FIT_SHARE = Fraction(1, 10), Fraction(6, 10)
 #: Of what is released of the response: its deciles.
 _OUTER = (Fraction(1, 10), Fraction(9, 10))
 
-_WIDTH, _LEAST, _MOST = 0.3, 1.0, 10.0
+_LEAST, _WIDTH, _NOISE = 1.0, 0.3, 0.009
 #: How a model may be fitted.
 FITS = ("noisy-moments", "objective-perturbation", "gaussian-ols")
 #: Where the number of rows is private, and no rule may look at it.
@@ -48,13 +51,15 @@ class FitRule:
     width : Fraction, optional
         Where the response is clipped, in half-distances of its released quantiles; by default the
         public rule above.
-    mechanism : {"noisy-moments", "objective-perturbation", "gaussian-ols"}
-        How the model is fitted; docs/model.md compares them.
+    mechanism : {"noisy-moments", "objective-perturbation", "gaussian-ols"}, optional
+        How the model is fitted; docs/model.md compares them. By default
+        "objective-perturbation" after a selection by the logistic loss, so that the model is a
+        logistic one, and "noisy-moments", least squares, after all others.
     """
 
     share: Fraction = FIT_SHARE
     width: Fraction | None = None
-    mechanism: str = FITS[0]
+    mechanism: str | None = None
 
     def __post_init__(self) -> None:
         share = shortest(self.share)
@@ -66,8 +71,14 @@ class FitRule:
             if width is None or width <= 0:
                 raise ArgumentError("the width of a FitRule must be greater than 0")
             object.__setattr__(self, "width", width)
-        if self.mechanism not in FITS:
+        if self.mechanism is not None and self.mechanism not in FITS:
             raise ArgumentError(f"the mechanism of a FitRule must be one of {', '.join(FITS)}")
+
+    def of_loss(self, loss: str | None) -> FitRule:
+        """The same with a mechanism: where none was named, the one that fits this loss."""
+        if self.mechanism is not None:
+            return self
+        return replace(self, mechanism=FITS[1] if loss == "logistic" else FITS[0])
 
     def usual_scale(self) -> ResponseScale:
         """What is released of the response if nobody says so: always two quantiles, since a median
@@ -102,5 +113,5 @@ class FitRule:
             return _USUAL
         noise = usual_deviation(d, float(epsilon), neighbours) / max(n, 1)
         # In eighths: a public number that people can read.
-        width = min(max(_WIDTH / math.sqrt(noise), _LEAST), _MOST)
+        width = max(_LEAST, _WIDTH / math.sqrt(noise), _NOISE / noise)
         return Fraction(round(8 * width), 8)

@@ -15,7 +15,8 @@ noise it is least squares.
 *Intervals* are not shrunk: `intervals.py`.
 
 *R2* is that of the shrunk model on the table: 2 beta'g - beta'G beta over v, where the noise that
-the model has taken for signal, 2 trace(H s^2 W W') in the mean, is taken off.
+the model has taken for signal, 2 trace(H s^2 W W') in the mean, is taken off. The *residual
+variance* is the rest of v, (1 - R2) v, over the number of rows.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .entries import Entries
-from .intervals import QUANTILE, Moments, Posterior, intervals
+from .intervals import QUANTILE, Moments, Posterior, in_unit, intervals, normalised
 
 Floats = NDArray[np.float64]
 
@@ -47,6 +48,8 @@ class Solution:
         Standard deviations of the columns and of the response, as far as they can be told.
     r2 : float
         NaN, as the spreads, where nothing was released that tells it.
+    residual_variance : float
+        Of the response about the model; NaN likewise.
     """
 
     theta: Floats
@@ -56,6 +59,7 @@ class Solution:
     spread: Floats
     response_spread: float
     r2: float
+    residual_variance: float
 
 
 def solve(
@@ -112,11 +116,13 @@ def solve(
         moved = moved[:m] - np.outer(means, moved[m])
         taken = 2 * deviation**2 * float(((factors @ moved) * moved).sum())
     explained = 2 * shrunk @ g - shrunk @ centred @ shrunk - taken
+    r2 = float(np.clip(explained / total, 0.0, 1.0))
     return Solution(
         theta, plain, of_table, of_both,
         spread=np.sqrt(variances / rows),
         response_spread=float(np.sqrt(total / rows)),
-        r2=float(np.clip(explained / total, 0.0, 1.0)),
+        r2=r2,
+        residual_variance=min(total / rows, 1.0) * (1 - r2),
     )  # fmt: skip
 
 
@@ -125,14 +131,18 @@ def of_coefficients(theta: Floats, deviation: float | None, units: Floats) -> So
 
     Nothing is known of columns and response beside them: no spread, no R2, no sampling error.
     """
-    plain, size = units @ theta, len(theta)
+    size = len(theta)
+    rows, units_of_rows = normalised(units)
+    points = rows @ theta
+    plain = points * units_of_rows
     unknown = np.column_stack([np.full(size, -np.inf), np.full(size, np.inf)])
     of_table = unknown
     if deviation is not None:
-        half = QUANTILE * deviation * np.sqrt((units**2).sum(axis=1))
-        of_table = np.column_stack([plain - half, plain + half])
+        half = QUANTILE * deviation * np.sqrt((rows**2).sum(axis=1))
+        ends = zip(points - half, points + half, units_of_rows, strict=True)
+        of_table = np.array([in_unit((low, high), unit) for low, high, unit in ends])
     nothing = np.full(size - 1, np.nan)
-    return Solution(theta, plain, of_table, unknown, nothing, np.nan, np.nan)
+    return Solution(theta, plain, of_table, unknown, nothing, np.nan, np.nan, np.nan)
 
 
 def _shrunk(centred: Floats, g: Floats, tau2: float, deviation: float) -> tuple[Floats, Floats]:

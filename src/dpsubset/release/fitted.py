@@ -171,7 +171,7 @@ def units_of(fitted: ReleasedFit) -> tuple[Floats, Floats]:
             first, last = schema.features[column.feature].scaled_span
             centre, width = first / 2 + last / 2, last / 2 - first / 2
         units[a, a] = half / width
-        units[-1, a] = -half * centre / width
+        units[-1, a] = -half * (centre / width)  # in this order nothing overflows
     shift = np.zeros(entries.m + 1)
     shift[-1] = middle
     return units, shift
@@ -199,11 +199,15 @@ def model_of(
         terms.append(Term(name, float(values[i]), both, alone, size))
     clipped = None if fitted.clip is None else clip_of(fitted.schema.response, fitted.clip)
     *columns, constant = terms
+    low, high = fitted.span
+    # Beyond float64 it is not known.
+    variance = solution.residual_variance * (high / 2 - low / 2) * (high / 2 - low / 2)
     return Model(
         tuple(columns), constant, _known(solution.r2), fitted.schema, positions, width, clipped,
-        guarantee, "logistic" if fitted.loss == "logistic" else "identity",
+        guarantee, "logistic" if fitted.loss == "logistic" else "identity", fitted.loss,
+        _known(variance),
     )  # fmt: skip
 
 
 def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+    return float(value) if np.isfinite(value) else None

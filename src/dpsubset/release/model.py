@@ -4,7 +4,9 @@
 
 over the columns of the model: a number (its logarithm or square root, where that was declared), or
 1 where a category has a level and else 0; the first level is what the others are compared with. Of
-a logistic model it is the logarithm of the odds of the second label.
+a response that was declared with a transform it is the predicted mean of its logarithm or square
+root; of a logistic model it is the logarithm of the odds of the second label. `Model.target` says
+what the model is of.
 Everything here was made of what was released, and may be published.
 """
 
@@ -15,12 +17,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from ..arguments import choice
 from ..errors import ArgumentError, DpsubsetError
 from ..public.design import Design, ModelColumn
 from ..public.layout import STEPS
@@ -29,6 +32,7 @@ from ..table.door import Door
 from ..table.sources.features import feature_blocks
 from ..text import visible
 from .files import loaded, opened, written
+from .target import Of, kind_of, predicted, target_of
 
 FORMAT = "dpsubset model 1"
 
@@ -45,7 +49,7 @@ class Term:
     name : str
         The feature, with its level where it has some: ``ward = medicine``.
     coefficient : float
-        In units of the response a unit of the column, shrunk towards 0 where noise is large.
+        In units of the model's target a unit of the column, shrunk towards 0 where noise is large.
     interval : pair of floats
         95 % confidence interval of the coefficient in the population that the rows were drawn from:
         sampling and the noise for privacy.
@@ -101,6 +105,13 @@ class Model:
         What the release costs, in words.
     link : {"identity", "logistic"}
         What the chance of the second label is made by, where the response has labels.
+    loss : str, optional
+        What was minimised: "least-squares", "logistic" or "hinge"; None in files of versions that
+        did not say so.
+    residual_variance : float, optional
+        Of the response as it was fitted, transformed and clipped, about the model on the table:
+        from the same noisy sums, between 0 and the variance of the response. None where the fit
+        released nothing that tells it.
     """
 
     terms: tuple[Term, ...]
@@ -112,6 +123,22 @@ class Model:
     clipped: tuple[float, float] | None = None
     guarantee: str = ""
     link: str = "identity"
+    loss: str | None = "least-squares"
+    residual_variance: float | None = None
+
+    @property
+    def target(self) -> str:
+        """What coefficients, intervals and R2 are of: the response as the fit saw it.
+
+        Its transform, and between which values it was clipped; of labels, what they count as.
+        """
+        return target_of(self.schema.response, self.clipped, self.link, self.loss)
+
+    @property
+    def heading(self) -> str:
+        """What kind of a model it is, and of what."""
+        labels = self.schema.response.labels is not None
+        return f"{kind_of(self.link, self.loss, labels)} of {self.target}"
 
     @property
     def intercept(self) -> float:
@@ -138,21 +165,56 @@ class Model:
         """Deviations of the response a deviation of the column."""
         return {term.name: term.standardised for term in self.terms}
 
-    def predict(self, data: Any) -> NDArray[np.float64]:
-        """Predictions for the rows of a file, a frame or an array, in units of the response.
+    def predict(self, data: Any, of: Of | None = None) -> NDArray[np.float64]:
+        """Predictions for the rows of a file, a frame or an array, within the declared bounds.
 
         Cells are read, clipped and filled in as they were for the fit. An array has all columns of
-        the fit's table, or those of the model alone.
+        the fit's table, or those of the model alone. Predictions are of the response as it was
+        clipped for the fit (`target`).
+
+        Parameters
+        ----------
+        data : path, data frame or array
+        of : {"median", "mean"}, optional
+            Of a response that was declared with a transform. "median" undoes the transform: exp of
+            the predicted mean of the logarithm, which is the median of the response where errors
+            are symmetric, and below its mean. "mean" allows for the errors, as if they were normal,
+            with their `residual_variance` s^2: exp(score + s^2 / 2) for a logarithm, score^2 + s^2
+            for a square root. By default the median. Without a transform both are the linear
+            prediction, which is of the mean.
         """
+        of = self._settled(of)
         scores = self.scores(data)
         response = self.schema.response
         if self.link == "logistic":
             return np.tanh(scores / 2)
         low, high = response.scaled_span
         scores = np.clip(scores, low, high)
+        if response.transform is None:
+            return scores
+        variance = self.residual_variance if of == "mean" else 0.0
+        assert variance is not None  # or there would have been an error
         if response.transform == "log":
-            return np.exp(scores)
-        return scores**2 if response.transform == "sqrt" else scores
+            return np.exp(np.minimum(scores + variance / 2, high))
+        return np.minimum(scores**2 + variance, high**2)
+
+    def predicts(self, of: Of | None = None) -> str:
+        """What `predict` returns, in words."""
+        of = self._settled(of)
+        return predicted(self.schema.response, self.target, of, self.residual_variance)
+
+    def _settled(self, of: Of | None) -> Of:
+        """What predictions are of, or an error if that cannot be told."""
+        if of is None:
+            return "mean" if self.schema.response.transform is None else "median"
+        choice(of, get_args(Of), "of")
+        known = self.residual_variance is not None or self.schema.response.transform is None
+        if of == "mean" and not known:
+            raise ArgumentError(
+                "a mean of a transformed response needs a residual variance, which this fit has "
+                "not released: fit by noisy-moments, or ask for of='median'"
+            )
+        return of
 
     def scores(self, data: Any) -> NDArray[np.float64]:
         """The same before a transform is undone, and not clipped; for labels from -1 to 1 or so."""
@@ -172,7 +234,8 @@ class Model:
 
     def probabilities(self, data: Any) -> NDArray[np.float64]:
         """Of the second label, where the response has labels: of a logistic model, or of a linear
-        one within 0 and 1.
+        one within 0 and 1. Scores of a hinge model are no chances: what is made of them here orders
+        rows, and is not calibrated.
         """
         if self.schema.response.labels is None:
             raise ArgumentError("probabilities are for a response with labels")
@@ -185,6 +248,7 @@ class Model:
         return {
             "format": FORMAT,
             "response": self.schema.response.name,
+            "target": self.target,
             "guarantee": self.guarantee,
             "intercept": self.constant.to_dict(),
             "terms": [term.to_dict() for term in self.terms],
@@ -196,6 +260,8 @@ class Model:
             "positions": list(self.positions),
             "width": self.width,
             "link": self.link,
+            "loss": self.loss,
+            "residual_variance": self.residual_variance,
         }
 
     def to_json(self) -> str:
@@ -230,11 +296,15 @@ class Model:
         clipped, link = facts["clipped"], facts.get("link", "identity")
         if link not in ("identity", "logistic"):
             raise ValueError("there is no such link")
+        # Files of earlier versions have no loss.
+        loss = facts.get("loss", "logistic" if link == "logistic" else None)
+        if loss not in (None, "least-squares", "logistic", "hinge"):
+            raise ValueError("there is no such loss")
         return cls(
             terms, _term(facts["intercept"]), _number(facts["r2"]), schema, positions,
             int(facts["width"]), None if clipped is None else (float(clipped[0]),
                                                                float(clipped[1])),
-            str(facts["guarantee"]), link,
+            str(facts["guarantee"]), link, loss, _number(facts.get("residual_variance")),
         )  # fmt: skip
 
     def rows(self) -> list[tuple[str, str, str, str]]:
@@ -253,14 +323,16 @@ class Model:
         return found
 
     def __str__(self) -> str:
-        """A table of the coefficients."""
+        """What the model is of, and a table of the coefficients."""
         rows = [("", "coefficient", "95 % interval", "standardised"), *self.rows()]
         widths = [max(len(visible(row[i])) for row in rows) for i in range(4)]
         lines = [
             "  ".join(visible(cell).ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
             for row in rows
         ]
-        return "\n".join([*lines, *([] if self.r2 is None else [f"R2 {self.r2:.2f}"])])
+        heading = f"{self.heading[0].upper()}{self.heading[1:]}"
+        r2 = [] if self.r2 is None else [visible(f"R2 {self.r2:.2f}, of {self.target}")]
+        return "\n".join([visible(heading), *lines, *r2])
 
     def plot(self, ax: Any = None) -> Any:
         """Standardised coefficients with intervals, on axes of matplotlib's (extra `plot`)."""

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError
+from .target import scale_of
 
 if TYPE_CHECKING:
     from .model import Model, Term
@@ -47,9 +48,11 @@ def coefficients(model: Model, ax: Any = None) -> Any:
     ax.axvline(0.0, color="grey", linewidth=0.8, zorder=0)
     ax.set_yticks(range(len(model.terms)), [_plain(term.name) for term in reversed(model.terms)])
     ax.set_ylim(-0.6, len(model.terms) - 0.4)
-    response = _plain(model.schema.response.name)
-    ax.set_xlabel(f"change of {response} with the column, both in standard deviations")
-    ax.set_title(f"{response}: R2 about {model.r2:.2f}", loc="left", fontsize="medium")
+    response = model.schema.response
+    scale = _plain(scale_of(response, model.link, model.loss))
+    ax.set_xlabel(f"change of {scale} with the column,\nboth in standard deviations")
+    heading = _plain(f"{model.heading[0].upper()}{model.heading[1:]}")
+    ax.set_title(f"{heading}\nR2 about {model.r2:.2f}", loc="left", fontsize="small", wrap=True)
     # A long interval says little, and must not leave the others without room: it runs out.
     sizes = [abs(_size(term)) for term in model.terms]
     far = [abs(end) for term in model.terms for end in _standardised(term, term.interval) or ()]

@@ -56,7 +56,7 @@ class ReleasedScale:
 
     def shown(self, value: float) -> str:
         """A value of the response, for people."""
-        return day(value) if self.response.kind == "date" else f"{value:.6g}"
+        return shown(self.response, value)
 
     @property
     def named(self) -> list[tuple[str, float]]:
@@ -92,6 +92,11 @@ class ReleasedScale:
             "widening": str(self.rule.widening),
             "least_in_steps": str(self.rule.least),
         }
+
+
+def shown(response: Column, value: float) -> str:
+    """A value of a response, for people."""
+    return day(value) if response.kind == "date" else f"{value:.6g}"
 
 
 def clip_of(response: Column, scale: Scale) -> tuple[float, float]:

@@ -13,6 +13,7 @@ from ..privacy.guarantee import shown_cost
 from .belief import percent
 from .facts import Belief, Facts
 from .marked import name, said
+from .target import unit_of
 from .terms import (
     declared_also,
     declared_rows,
@@ -23,6 +24,7 @@ from .terms import (
 
 if TYPE_CHECKING:
     from .fitted import ReleasedFit
+    from .model import Model
     from .release import Release
 
 
@@ -239,16 +241,14 @@ def _model(release: Release) -> tuple[Section, ...]:
     model = release.model
     if model is None or release.fit is None:
         return ()
-    response, summed = name(release.schema.response.name), release.fit.step is None
-    made = f"From these {'sums' if summed else 'coefficients'} alone follows"
-    r2 = "" if model.r2 is None else f", with an R2 of about {model.r2:.2f} on this table"
-    kind = {"identity": "linear", "logistic": "logistic"}[model.link]
+    made = f"From these {'sums' if release.fit.step is None else 'coefficients'} alone follows"
+    r2 = "" if model.r2 is None else f" Its R2 on this table is about {model.r2:.2f}, of the same."
     head = ("column", "coefficient", "95 % interval", "standardised")
     blocks: tuple[Block, ...] = (
-        f"Released too: {release.fit.summary}. {made} a {kind} model of {response}{r2}:",
+        f"Released too: {release.fit.summary}. {made} a {said(model.heading)}.{r2}",
         Table(head, tuple(map(tuple, model.rows()))),
         *_counted(release.fit),
-        _meaning(release.fit, model.link),
+        _meaning(release.fit, model),
     )
     return (Section("Model", blocks),)
 
@@ -262,16 +262,19 @@ def _counted(fit: ReleasedFit) -> tuple[Block, ...]:
     return (f"It is a model of about {rows:,} rows{which}: a released number, noise included.",)
 
 
-def _meaning(fit: ReleasedFit, link: str) -> str:
+def _meaning(fit: ReleasedFit, model: Model) -> str:
     """What coefficients and intervals are of."""
-    units = {
-        "identity": "units of the response",
-        "logistic": "logarithms of the odds of the second label",
-    }[link]
+    response = model.schema.response
+    units = said(unit_of(response, model.link, model.loss))
     plain = fit.step is not None and not fit.ridge
     shrunk = "" if plain else ", and shrunk towards 0 where noise is large"
+    of_target = "" if response.labels is not None else (
+        f" They, their intervals and R2 are of {said(model.target)}, and not of values beyond."
+    )  # fmt: skip
     intervals = _INTERVALS if fit.step is None else _UNKNOWN
-    return f"Coefficients are in {units} a unit of the column{shrunk}. {intervals} {_LEVEL}"
+    return (
+        f"Coefficients are in {units} a unit of the column{shrunk}.{of_target} {intervals} {_LEVEL}"
+    )
 
 
 _INTERVALS = (

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .selection import Price, price, select, simulate
     from .suggestion import suggest_bounds
     from .table.moments import Moments
+    from .tuning import price_tune, tune
 
 __version__ = "0.1.0"
 
@@ -82,6 +83,7 @@ _HOMES = {
     "plan": "planning",
     "price": "selection",
     "price_fit": "fitting",
+    "price_tune": "tuning",
     "cost_of_privacy": "research.cost",
     "ledger_cost": "searches",
     "private_mean": "estimates.means",
@@ -93,6 +95,7 @@ _HOMES = {
     "suggest_bounds": "suggestion",
     "top_supports": "optimum",
     "traces_not_private": "research.chains",
+    "tune": "tuning",
 }
 
 __all__ = [
@@ -134,6 +137,7 @@ __all__ = [
     "plan",
     "price",
     "price_fit",
+    "price_tune",
     "private_mean",
     "reserved",
     "select",
@@ -143,6 +147,7 @@ __all__ = [
     "suggest_bounds",
     "top_supports",
     "traces_not_private",
+    "tune",
 ]
 
 

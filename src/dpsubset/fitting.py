@@ -7,6 +7,7 @@ with noise, or coefficients. What follows is made of these: intervals, R2, predi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -99,6 +100,10 @@ class FitPlan:
             stated.schema, stated.design, setting.problem.neighbours, n, scale_rule,
             self.rule, self.noise, self.rule.share,
         )  # fmt: skip
+
+    def price_of(self, selection: Plan) -> Guarantee:
+        """The price with another plan of the selection."""
+        return self.with_selection(selection).price()
 
     def price(self) -> Guarantee:
         """What a release costs a unit: all three steps."""
@@ -239,24 +244,44 @@ def fit(
     planned = planned.with_selection(planned.selection.with_rows(table.rows))
     if planned.selection.priced:
         planned.price()  # whatever it refuses is refused before a value is read
-    rng = planned.selection.randomness
-
-    def price(selection: Plan) -> Guarantee:
-        return planned.with_selection(selection).price()
-
-    with debited(ledger, lambda: event_of("fit", planned.selection, price)) as debit:
-        drawn = draw_support(
-            planned.selection, table, rng, progress, lambda p: debit.checked(price(p)), passes=3
+    with debited(ledger, lambda: event_of("fit", planned.selection, planned.price_of)) as debit:
+        return debit.signed(
+            make_fit(
+                planned,
+                table,
+                planned.selection.randomness,
+                progress,
+                lambda known: debit.checked(known.price()),
+            )
         )
-        settled = planned.with_selection(drawn.planned)
-        fitted = None
-        if drawn.outcome is not None:
-            told = None if progress is None else lambda f: progress((2 + f) / 3)
-            fitted = fit_support(settled.on_support, table, rng, drawn.outcome, drawn.scale, told)
-        guarantee = settled.price()
-        model = None if fitted is None else model_on(settled.on_support, fitted, str(guarantee))
-        release = make_release(drawn.planned, guarantee, drawn.outcome, drawn.scale, {})
-        return debit.signed(replace(release, model=model, fit=fitted))
+
+
+def make_fit(
+    planned: FitPlan,
+    table: SealedTable,
+    rng: Randomness,
+    progress: Progress | None,
+    price: Callable[[FitPlan], Guarantee],
+    scale: Scale | None = None,
+) -> Release:
+    """Draw a scale, a support and a fit, and make the release of them.
+
+    ``price`` is what the release that this is, or is a part of, costs; it refuses what was not
+    paid for. ``scale`` is one that was released before, where the plan is for such.
+    """
+    drawn = draw_support(
+        planned.selection, table, rng, progress,
+        lambda known: price(planned.with_selection(known)), passes=3, scale=scale,
+    )  # fmt: skip
+    settled = planned.with_selection(drawn.planned)
+    fitted = None
+    if drawn.outcome is not None:
+        told = None if progress is None else lambda f: progress((2 + f) / 3)
+        fitted = fit_support(settled.on_support, table, rng, drawn.outcome, drawn.scale, told)
+    guarantee = price(settled)
+    model = None if fitted is None else model_on(settled.on_support, fitted, str(guarantee))
+    release = make_release(drawn.planned, guarantee, drawn.outcome, drawn.scale, {})
+    return replace(release, model=model, fit=fitted)
 
 
 @takes(plan, state)
@@ -274,7 +299,7 @@ def event_of_fit(
     counted = planned.selection
     if data is not None:
         counted = counted.with_rows(seal(counted, data, asked.get("y")).rows)
-    return event_of("fit", counted, lambda p: planned.with_selection(p).price())
+    return event_of("fit", counted, planned.price_of)
 
 
 def fit_support(
@@ -349,6 +374,6 @@ def price_fit(
     selection = planned.selection
     if data is not None:
         selection = selection.with_rows(seal(selection, data, asked.get("y")).rows)
-    guarantee = planned.with_selection(selection).price() if selection.priced else None
+    guarantee = planned.price_of(selection) if selection.priced else None
     found = priced(selection, data, guarantee)
     return replace(found, mechanism=f"{found.mechanism}, fitted by {planned.noise.name}")

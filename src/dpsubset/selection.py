@@ -205,14 +205,14 @@ def draw_support(
     progress: Progress | None,
     price: Callable[[Plan], Guarantee],
     passes: int = 2,
+    scale: Scale | None = None,
 ) -> Drawn:
     """Draw a scale of the response, if there is one, and a support.
 
     ``price`` is what the whole release costs, of which these may be a part; ``passes`` is how often
-    it reads the table.
+    it reads the table; ``scale`` is one that was released before, where the plan is for such.
     """
-    scale = None
-    if planned.scale is not None:
+    if planned.scale is not None and not planned.given:
         planned, scales, _, n = _scales(planned, table, _part(progress, 0, passes))
         price(planned)  # whatever it refuses is refused before anything is drawn
         scale = scales.draw(rng)

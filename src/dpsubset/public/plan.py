@@ -64,6 +64,8 @@ class Plan:
     by_rows : bool
         Whether the number of rows decides on that scale: then nothing is promised to tables that
         differ in it.
+    given : bool
+        Whether that scale is released by a step before this selection, which pays for it.
     date : str
         The day on which it was made, in UTC. No value has been read by then, so that no release
         says how long anything took.
@@ -76,6 +78,7 @@ class Plan:
     epsilon: Fraction
     asked: Asked = None
     by_rows: bool = False
+    given: bool = False
     date: str = field(default_factory=today, compare=False)
 
     @property
@@ -109,6 +112,10 @@ class Plan:
         """The same with this scale in place of the usual one."""
         return replace(self, asked=scale)._divide()
 
+    def with_scale_given(self) -> Plan:
+        """The same for a scale that a step before it releases, and pays for."""
+        return replace(self, given=True)._divide()
+
     def _divide(self) -> Plan:
         """With what the scale leaves of epsilon for the selection, and the reach that it asks for,
         unless somebody has said how large predictions may be.
@@ -120,7 +127,8 @@ class Plan:
             problem = self.stated.problem.with_reach(scale.reach)
             sensitivity = Sensitivity.of(problem, setting.sensitivity.rule)
             setting = replace(setting, problem=problem, sensitivity=sensitivity)
-        return replace(self, setting=replace(setting, epsilon=self.epsilon * (1 - scale.share)))
+        share = 0 if self.given else scale.share
+        return replace(self, setting=replace(setting, epsilon=self.epsilon * (1 - share)))
 
     @property
     def divided(self) -> bool:
@@ -143,7 +151,7 @@ class Plan:
         """What each step costs one row: the scale, if there is one, and the selection."""
         seeded = self.seed is not None
         selection = {SELECTION: self.mechanism.guarantee(self.setting, seeded=seeded)}
-        if self.scale is None:
+        if self.scale is None or self.given:
             return selection
         neighbours = self.setting.problem.neighbours
         first = self.scale.rule.guarantee(self.scale_epsilon, neighbours, seeded=seeded)

@@ -31,6 +31,7 @@ from .model import Model
 from .notices import versions, warnings
 from .scale import ReleasedScale
 from .statement import Form, statement
+from .tuned import Tuned, shown
 
 FORMAT = "dpsubset release 1"
 
@@ -57,6 +58,9 @@ class Release:
         What was fitted on the support, where that was asked for.
     fit : ReleasedFit, optional
         The noisy sums that the model was made of.
+    tuned : Tuned, optional
+        The private search that chose the setting of the release, where there was one; the guarantee
+        is that of the whole search.
     rows : int, optional
         The number of rows, where the neighbours make it public.
     date : str, optional
@@ -83,6 +87,7 @@ class Release:
     scale: ReleasedScale | None = None
     model: Model | None = None
     fit: ReleasedFit | None = field(default=None, repr=False)
+    tuned: Tuned | None = None
     earlier: str | None = None
     rows: int | None = None
     date: str | None = field(default=None, compare=False)
@@ -103,6 +108,7 @@ class Release:
             **({} if self.scale is None else {"scale": self.scale.to_dict()}),
             **({} if self.model is None else {"model": self.model.to_dict()}),
             **({} if self.fit is None else {"fit": self.fit.to_dict()}),
+            **({} if self.tuned is None else {"tuned": self.tuned.to_dict()}),
             "guarantee": {
                 "private": g.private,
                 "seeded": g.seeded,
@@ -214,11 +220,16 @@ def _summary(release: Release) -> tuple[str, list[str], list[str]]:
         [
             f"Guarantee: {g}; unit of privacy: {schema.protected}",
             *([f"Cost: {', '.join(costs)}"] if costs and g.private else []),
+            *([_chosen(release.tuned)] if release.tuned else []),
             *([f"Released first: {release.scale}"] if release.scale else []),
             *([f"Ledger: {release.receipt}"] if release.receipt else []),
             *(str(release.model).splitlines() if release.model else []),
         ],
     )
+
+
+def _chosen(tuned: Tuned) -> str:
+    return f"Chosen privately among {len(tuned.grid)} settings: {shown(tuned.setting)}"
 
 
 def _float(x: Fraction | None) -> float | None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         BudgetExceeded,
         DpsubsetError,
         LedgerError,
+        NotPrivateWarning,
         SchemaError,
         SearchLimitError,
         TableError,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from .planning import Expectation, Population, plan
     from .predictors import PrivateSubsetClassifier, PrivateSubsetRegressor
     from .privacy.guarantee import Guarantee
+    from .private_search import PrivateSearch
     from .privacy.scale import ScaleRule
     from .public.response_scale import ResponseScale
     from .public.schema import Bounds, Schema
@@ -62,8 +64,10 @@ _HOMES = {
     "Mechanism": "mechanisms",
     "Model": "release.model",
     "Moments": "table.moments",
+    "NotPrivateWarning": "errors",
     "Population": "planning",
     "Price": "selection",
+    "PrivateSearch": "private_search",
     "PrivateSubsetClassifier": "predictors",
     "PrivateSubsetRegressor": "predictors",
     "PrivateSubsetSelector": "estimators",
@@ -114,8 +118,10 @@ __all__ = [
     "Mechanism",
     "Model",
     "Moments",
+    "NotPrivateWarning",
     "Population",
     "Price",
+    "PrivateSearch",
     "PrivateSubsetClassifier",
     "PrivateSubsetRegressor",
     "PrivateSubsetSelector",

@@ -46,6 +46,10 @@ class BudgetExceeded(LedgerError):
     """A ledger has no room for what a release would cost. Nothing is read, spent or released."""
 
 
+class NotPrivateWarning(UserWarning):
+    """What is about to be computed is not private, although private estimators take part in it."""
+
+
 def did_you_mean(name: object, declared: Iterable[str]) -> str:
     """For an error about an unknown column: the declared name nearest to it, or nothing.
 

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .callers import warn_in_search, warn_of_score
 from .errors import ArgumentError
 from .estimators import as_declared, checked, mask, rectangle
 from .fitting import fit
@@ -28,6 +29,7 @@ from .models.rule import FitRule
 from .public.response_scale import ResponseScale
 from .public.schema import Bounds, Schema
 from .release.model import Model
+from .release.release import Release
 from .table.sources.frames import is_frame
 
 
@@ -98,6 +100,7 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Make one release from X and y. Costs epsilon."""
+        warn_in_search()
         X, named, asked = checked(self, X, y)
         if getattr(y, "ndim", 1) == 2:
             # scikit-learn's own words, which its checks look for.
@@ -106,8 +109,11 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
                 DataConversionWarning,
                 stacklevel=2,
             )
-        self._refuse_other_responses(asked["schema"])
-        release = fit(named, y=y, **asked)
+        self.refuse_other_responses(asked["schema"])
+        return self.keep(fit(named, y=y, **asked), X, named)
+
+    def keep(self, release: Release, X: Any, named: Any) -> Any:
+        """Take the model of a release for that of this estimator."""
         if release.model is None:
             raise ArgumentError(
                 f"{release.mechanism} released no set of columns, so there is no model. What it "
@@ -125,7 +131,8 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
         assert model is not None  # or `fit` would have said so
         return model
 
-    def _refuse_other_responses(self, schema: Schema | None) -> None:
+    def refuse_other_responses(self, schema: Schema | None) -> None:
+        """An error if the response has labels and this is no classifier, or the other way."""
         labels = self.bounds.labels if schema is None and isinstance(self.bounds, Bounds) else None
         if isinstance(schema, Schema):
             labels = schema.response.labels
@@ -164,7 +171,9 @@ class PrivateSubsetRegressor(RegressorMixin, Predictor):  # type: ignore[misc]
 
     Every ``fit`` is a release and costs epsilon, of scale, selection and coefficients together; the
     costs of several fits on the same records add up. Place it on the raw frame: a step before it
-    that learns from the data makes the guarantee false. Predictions for rows that are not the
+    that learns from the data makes the guarantee false. The scores of ``GridSearchCV`` and
+    ``cross_val_score``, what they choose, and ``score`` come from rows without noise and are not
+    private, even if every fit is paid for; :class:`dpsubset.PrivateSearch` is. Predictions for rows that are not the
     table's cost nothing more; for the table's own they are as private as the rows they are of.
 
     Parameters
@@ -206,6 +215,11 @@ ledger
         rows = self._rows(X)
         return self._model.predict(rows)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """NOT PRIVATE: R2 of the predictions for these rows, without noise."""
+        warn_of_score()
+        return float(super().score(X, y, sample_weight))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # Under noise, on the small tables of scikit-learn's checks.
@@ -227,13 +241,18 @@ class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
 
     _of_labels = True
 
-    def fit(self, X: Any, y: Any = None) -> PrivateSubsetClassifier:
-        """Make one release from X and y. Costs epsilon."""
-        super().fit(X, y)
+    def keep(self, release: Release, X: Any, named: Any) -> PrivateSubsetClassifier:
+        """Take the model of a release for that of this estimator, and its labels."""
+        super().keep(release, X, named)
         labels = self.release_.schema.response.labels
         assert labels is not None
         self.classes_ = np.array(labels)
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """NOT PRIVATE: the share of these rows whose label is predicted, without noise."""
+        warn_of_score()
+        return float(super().score(X, y, sample_weight))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Of both labels, in the order that they were declared in: of a logistic model, or of a

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arguments import whole
+from .callers import in_search
 from .errors import ArgumentError, LedgerError, SearchLimitError
 from .ledger.event import Event
 from .ledger.spending import LedgerLike, debited, whole_cost
@@ -411,6 +412,7 @@ def make_release(
         details=chosen.details(planned.setting),
         randomness=chosen.randomness,
         scale=released,
+        made_in_search=in_search(),
         rows=planned.setting.n if planned.setting.problem.n_is_public else None,
         date=planned.date,
         diagnostics=diagnostics or None,

@@ -1,9 +1,10 @@
 """tune: a model whose setting was chosen privately among a grid, under one total epsilon.
 
-Each run takes a setting of the grid at random, makes what :func:`dpsubset.fit` would release with
-it at epsilon / (2 + eta), and is scored by the released numbers alone. The number of runs is random
-(`privacy.stopping`), and the run with the highest score is the release. All of it is debited before
-a value is read. `proofs/private_search.md` has the proof.
+A scale of the response is released first, once. Then each run takes a setting of the grid at
+random, makes what :func:`dpsubset.fit` would release with it, and gets a score with noise
+(`models.run_score`). The number of runs is random (`privacy.stopping`), and the run with the
+highest score is the release. All of it is debited before a value is read. The proof is in
+`proofs/private_search.md`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .models.run_score import RunScore, Window, total_loss
 from .privacy.guarantee import PUBLIC_N, Guarantee
 from .privacy.random import Randomness
 from .privacy.scale import ScaleSampler
-from .privacy.stopping import Stopping
+from .privacy.stopping import NAME, Stopping
 from .public.layout import STEPS
 from .public.plan import SCALE, Plan, SelectionArguments, exact_epsilon, plan, seal
 from .public.problem import Neighbours
@@ -41,9 +42,6 @@ from .table.moments import Moments
 from .table.sealed import SealedTable
 
 __all__ = ["price_tune", "tune"]
-
-#: The name of the search in ledgers.
-NAME = "private-search"
 
 #: Arguments of a selection that a grid may vary.
 _OF_SELECTION = (
@@ -62,8 +60,8 @@ SEARCH, SCORE_STEP = "the search", "the score"
 #: Of what one run may cost, for its score.
 SCORE_SHARE = Fraction(1, 6)
 
-#: The default stopping rule: the mean number of runs for each setting of the grid, and eta.
-RUNS_PER_SETTING, ETA = 3, Fraction(0)
+#: Of the default stopping rule, whose mean number of runs is that of the settings.
+ETA = Fraction(-1, 2)
 
 Grid = Mapping[str, Iterable[Value]] | Sequence[Mapping[str, Iterable[Value]]]
 
@@ -216,8 +214,7 @@ def plan_tune(
         raise ArgumentError("rule must be a dpsubset.FitRule")
     if isinstance(data, Moments):
         raise ArgumentError("a private search needs the records: moments are not enough")
-    stopping = Stopping.of_mean(max(RUNS_PER_SETTING * len(listed), 2) if runs is None else runs,
-                                eta)  # fmt: skip
+    stopping = Stopping.of_mean(max(len(listed), 2) if runs is None else runs, eta)
     budget = exact_epsilon(epsilon)
     settled = settle_schema(data, asked.get("y"), schema, asked.get("bounds"))
     asked = {**asked, "bounds": None}
@@ -269,10 +266,13 @@ def tune(
 ) -> Release:
     """Choose a setting of a public grid and release the model made with it, privately.
 
-    The whole search costs epsilon: a random number of runs, each a :func:`dpsubset.fit` at
-    epsilon / (2 + eta) with a setting picked at random, of which the one with the highest score is
-    released. ``release.tuned.setting`` is the chosen setting, and ``release.model`` its model. The
-    running time depends on the number of runs, which is not released.
+    The whole search costs epsilon. A scale of the response is released once, for a tenth of it.
+    What is left is divided by 2 + eta, and that is the budget of one run: a selection and a fit
+    with a setting picked at random, and a noisy score of the fitted model on the table. The number
+    of runs is random, and the one with the highest score is released.
+
+    ``release.tuned.setting`` is the chosen setting, and ``release.model`` its model. The running
+    time depends on the number of runs, which is not released.
 
     Takes the arguments of :func:`dpsubset.select`, for all settings alike.
 
@@ -284,9 +284,9 @@ def tune(
         The table's public description.
     grid : mapping from names to lists of values, or a list of such mappings
         The settings: all combinations of the values of each mapping. It may vary k, mechanism,
-        loss, threshold, constraint, reach, radius, ridge and response_scale, which are arguments of
-        :func:`dpsubset.select`, and share and width, which are those of a :class:`FitRule`. The
-        grid is public and must not come from the data.
+        loss, threshold, constraint, reach, radius and ridge, which are arguments of
+        :func:`dpsubset.select`, and fit, share and width, which are mechanism, share and width of a
+        :class:`FitRule`. The grid is public and must not come from the data.
     epsilon : number
         The privacy budget of the whole search; taken exactly as given.
     k : int, optional
@@ -294,8 +294,8 @@ def tune(
     rule : FitRule, optional
         How models are fitted, where the grid does not say so.
     runs : number, optional
-        The mean number of runs; three for each setting of the grid by default. It does not change
-        what the search costs, only how long it takes.
+        The mean number of runs, by default the number of settings. It does not change what the
+        search costs.
     eta : number
         Above -1 and at most 1: the shape of the distribution of the number of runs. A smaller one
         leaves each run more of epsilon and makes a single run likelier.

@@ -1,4 +1,4 @@
-"""Audits of steps that select nothing: scales, bounds, means, and the sums of a fit.
+"""Audits of steps that select nothing: scales, bounds, means, sums of a fit, a private search.
 
 Each goes the program's own way from a made-up table to the integers that noise is added to, or to
 the histogram that a quantile is drawn from. On two neighbours the largest log ratio of an outcome
@@ -8,6 +8,7 @@ that there is: half of them choose a threshold, the other half test it.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,10 +23,13 @@ from ..errors import ArgumentError
 from ..estimates.sums import Sums
 from ..models.entries import Entries, of_support
 from ..models.noisy_moments import NoisyMoments
+from ..models.run_score import RunScore
+from ..privacy import sup_norm
 from ..privacy.budget import RECORDS, Budget
 from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee, shown_cost
 from ..privacy.random import Randomness, SystemSource
 from ..privacy.scale import ScaleRule, ScaleSampler, log_probabilities
+from ..privacy.stopping import NAME, Stopping
 from ..public.design import Design
 from ..public.problem import Neighbours
 from ..public.schema import Bounds
@@ -141,6 +145,66 @@ class Quantiles(Law):
         """All quantiles at their worst together."""
         gaps = [a - b for a, b in zip(self._logs, other._logs, strict=True)]
         return float(max(sum(gap.max() for gap in gaps), -sum(gap.min() for gap in gaps)))
+
+
+@dataclass(frozen=True)
+class BestRun(Law):
+    """The best of a random number of runs: each picks a count at random and adds noise, its score.
+
+    With q the probabilities of scores of one run and f the generating function of the
+    number of runs, a score w is the best with probability f(q(<= w)) - f(q(< w)), and each outcome
+    with that score has its share of it.
+    """
+
+    stopping: Stopping
+    epsilon: Fraction
+    counts: tuple[int, ...]
+
+    def draw(self, rng: Randomness) -> Sequence[int]:
+        """By the program's own loop."""
+
+        def run() -> tuple[int, int]:
+            chosen = rng.below(len(self.counts))
+            (noisy,) = sup_norm.add_noise([self.counts[chosen]], self.epsilon, rng)
+            return chosen, noisy
+
+        return self.stopping.best(rng, run, lambda found: found[1])
+
+    def log(self, outcome: Sequence[int]) -> float:
+        """Of one count and its noisy value."""
+        chosen, noisy = outcome
+        first, last = self._ends
+        return float(self._logs[chosen, min(max(noisy, first), last) - first])
+
+    def farthest(self, other: BestRun) -> float:
+        """Over all outcomes that either table has at a noticeable probability."""
+        first, last = max(self._ends[0], other._ends[0]), min(self._ends[1], other._ends[1])
+        one, two = (
+            law._logs[:, first - law._ends[0] : last + 1 - law._ends[0]] for law in (self, other)
+        )
+        return float(np.abs(one - two).max())
+
+    @property
+    def _ends(self) -> tuple[int, int]:
+        far = math.ceil(15 / self.epsilon)  # beyond, floats cannot tell the chances apart
+        return min(self.counts) - far, max(self.counts) + far
+
+    @cached_property
+    def _logs(self) -> NDArray[np.float64]:
+        first, last = self._ends
+        values = np.arange(first, last + 1)
+        r = np.exp(-float(self.epsilon))
+        # Of one run: its outcomes, and the chance of a higher score than each value.
+        far = np.abs(values - np.array(self.counts)[:, None])
+        each = (1 - r) / (1 + r) * r**far / len(self.counts)
+        beyond = [
+            np.where(values >= v, r ** (np.abs(values - v) + 1), 1 + r - r ** np.abs(values - v))
+            for v in self.counts
+        ]
+        above = np.mean(beyond, axis=0) / (1 + r)
+        scores = each.sum(axis=0)
+        best = self.stopping.between(above, above + scores)
+        return np.asarray(np.log(each) + np.log(best) - np.log(scores))
 
 
 class Step(ABC):
@@ -270,6 +334,25 @@ class ResponseScale(SuggestedBounds):
         return Quantiles(self.rule, epsilon, neighbours, (counts,))
 
 
+class PrivateSearch(Step):
+    """private-search: the largest of several noisy counts, each tried a random number of times."""
+
+    name = NAME
+
+    #: Many runs: what they cost does not depend on their number, and comes nearer to its bound.
+    stopping = Stopping(Fraction(-1, 2), Fraction(1, 100))
+
+    def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
+        """Of the search, where a run costs its part."""
+        one = RunScore(epsilon / self.stopping.factor, neighbours)
+        return self.stopping.guarantee([one.guarantee()] * self.columns)
+
+    def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
+        """Of how many cells of each column are above 0."""
+        counts = tuple(int((column > 0).sum()) for column in table.T)
+        return BestRun(self.stopping, epsilon / self.stopping.factor, counts)
+
+
 def contrary(relation: Neighbours) -> tuple[Table, float | None, float]:
     """Responses that neighbours share, and what the last of them goes from (or not) and to."""
     low, high = np.array([-1.0, 1.0]) * (1 - 1 / STEPS)
@@ -280,7 +363,8 @@ def contrary(relation: Neighbours) -> tuple[Table, float | None, float]:
 
 #: By the name that the command line has for them.
 STEPS_OF_RELEASES: dict[str, Step] = {
-    step.name: step for step in (ResponseScale(), FitSums(), Means(), SuggestedBounds())
+    step.name: step
+    for step in (ResponseScale(), FitSums(), Means(), SuggestedBounds(), PrivateSearch())
 }
 
 

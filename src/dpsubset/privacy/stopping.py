@@ -19,12 +19,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..arguments import rational
 from ..errors import ArgumentError
 from .guarantee import RELATIONS, Cost, Guarantee
 from .random import Randomness
 
+Floats = NDArray[np.float64]
 Outcome = TypeVar("Outcome")
+
+#: Of the search, in ledgers and audits.
+NAME = "private-search"
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,18 @@ class Stopping:
         """The mean number of runs."""
         return mean_runs(float(self.eta), float(self.gamma))
 
+    def between(self, more: Floats, least: Floats) -> Floats:
+        """f(1 - more) - f(1 - least) for f(x) = E[x^K]: for audits.
+
+        The chance that the best score is one that a run reaches with probability ``least`` and
+        passes with probability ``more``.
+        """
+        eta, gamma = float(self.eta), float(self.gamma)
+        one, two = (gamma + (1 - gamma) * np.minimum(a, 1.0) for a in (more, least))
+        if eta == 0:
+            return np.asarray((np.log(two) - np.log(one)) / -math.log(gamma))
+        return np.asarray((one**-eta - two**-eta) / (gamma**-eta - 1))
+
     def guarantee(self, runs: Sequence[Guarantee]) -> Guarantee:
         """Of the best outcome, where each run takes one of several settings with these guarantees.
 
@@ -93,13 +112,14 @@ class Stopping:
         return Guarantee(runs[0].neighbours, costs, any(run.seeded for run in runs))
 
     def count(self, rng: Randomness) -> int:
-        """K, drawn exactly: a geometric number, kept with probability prod (l + eta) / (l + 1)."""
-        while True:
-            k = 1
-            while not _coin(self.gamma, rng):
-                k += 1
-            if all(_coin((step + self.eta) / (step + 1), rng) for step in range(1, k)):
-                return k
+        """K, drawn exactly: a geometric number k, kept with probability prod (l + eta) / (l + 1).
+
+        The coins of both are thrown in turn, so that what is not kept is given up early.
+        """
+        k = 1
+        while not _coin(self.gamma, rng):
+            k = k + 1 if _coin((k + self.eta) / (k + 1), rng) else 1
+        return k
 
     def best(
         self,

@@ -28,7 +28,7 @@ from .about import About
 from .files import loaded, written
 from .fitted import ReleasedFit
 from .model import Model
-from .notices import versions, warnings
+from .notices import MADE_IN_SEARCH, versions, warnings
 from .scale import ReleasedScale
 from .statement import Form, statement
 from .tuned import Tuned, shown
@@ -61,6 +61,9 @@ class Release:
     tuned : Tuned, optional
         The private search that chose the setting of the release, where there was one; the guarantee
         is that of the whole search.
+    made_in_search : bool
+        Whether scikit-learn's model selection was among the callers. Then the release is private by
+        itself, but scores and choices of that search are not.
     rows : int, optional
         The number of rows, where the neighbours make it public.
     date : str, optional
@@ -88,6 +91,7 @@ class Release:
     model: Model | None = None
     fit: ReleasedFit | None = field(default=None, repr=False)
     tuned: Tuned | None = None
+    made_in_search: bool = False
     earlier: str | None = None
     rows: int | None = None
     date: str | None = field(default=None, compare=False)
@@ -109,6 +113,7 @@ class Release:
             **({} if self.model is None else {"model": self.model.to_dict()}),
             **({} if self.fit is None else {"fit": self.fit.to_dict()}),
             **({} if self.tuned is None else {"tuned": self.tuned.to_dict()}),
+            **({"made_in_search": True} if self.made_in_search else {}),
             "guarantee": {
                 "private": g.private,
                 "seeded": g.seeded,
@@ -221,6 +226,7 @@ def _summary(release: Release) -> tuple[str, list[str], list[str]]:
             f"Guarantee: {g}; unit of privacy: {schema.protected}",
             *([f"Cost: {', '.join(costs)}"] if costs and g.private else []),
             *([_chosen(release.tuned)] if release.tuned else []),
+            *([MADE_IN_SEARCH] if release.made_in_search else []),
             *([f"Released first: {release.scale}"] if release.scale else []),
             *([f"Ledger: {release.receipt}"] if release.receipt else []),
             *(str(release.model).splitlines() if release.model else []),

@@ -57,27 +57,26 @@ class Tuned:
     def lines(self) -> list[str]:
         """For people: the grid, the rule and the total."""
         eta, gamma = self.stopping.eta, self.stopping.gamma
-        steps = f" ({shown_parts(self.run)})" if self.run.parts else ""
-        total = None if self.run.epsilon is None else self.stopping.factor * self.run.epsilon
+        one = self.run.epsilon or Fraction(0)
         return [
             f"The setting {shown(self.setting)} was chosen by a private search among "
             f"{len(self.grid)} settings that were fixed beforehand: {shown_grid(self.grid)}.",
             "The search made a random number of independent runs, each with a setting picked "
             "uniformly at random, and released the run with the highest score. The score is the "
-            f"{SCORE}: a function of what the run itself would release.",
+            f"{SCORE}.",
             "The number of runs has a truncated negative binomial distribution with "
-            f"eta = {eta} and gamma = {shown_up(gamma)} (mean {self.stopping.mean:.3g}). It is not "
-            "released, but the running time depends on it.",
-            f"One run costs epsilon = {shown_up(self.run.epsilon or Fraction(0))}{steps}; the "
-            f"search as a whole costs 2 + eta = {self.stopping.factor} times as much: "
-            f"epsilon = {shown_up(total or Fraction(0))}.",
+            f"eta = {eta} and gamma = {float(gamma):.6g} (mean {self.stopping.mean:.3g}). It is "
+            "not released, but the running time depends on it.",
+            f"One run with the chosen setting costs epsilon = {shown_up(one)}: "
+            f"{shown_parts(self.run)}. The runs together cost {self.stopping.factor} (2 + eta) "
+            "times as much as one run with the dearest setting, however many there were.",
         ]
 
 
 #: What runs are compared by.
 SCORE = (
-    "variance of the response that the released model explains on the table, estimated from the "
-    "run's noisy sums"
+    "negative sum, over the rows of the table, of the squared error of the run's released model, "
+    "each row's error capped, with noise"
 )
 
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from .planning import Expectation, Population, plan
     from .predictors import PrivateSubsetClassifier, PrivateSubsetRegressor
     from .privacy.guarantee import Guarantee
-    from .private_search import PrivateSearch
     from .privacy.scale import ScaleRule
+    from .private_search import PrivateSearch
     from .public.response_scale import ResponseScale
     from .public.schema import Bounds, Schema
     from .refitting import fit_released

@@ -44,8 +44,8 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     up. ``GridSearchCV`` with 3 values and 5 folds fits 16 times; with a ledger it is refused before
     the first fit if there is no room for all. Paying for the fits does not make a search or a
     cross-validation private: its scores, and so ``best_params_``, come from held-out rows without
-    noise, and a `NotPrivateWarning` says so. :class:`dpsubset.PrivateSearch` is private. What ``transform`` returns are
-    columns of the table itself: only *which* columns they are is private.
+    noise, and a `NotPrivateWarning` says so. :class:`dpsubset.PrivateSearch` is private. What
+    ``transform`` returns are columns of the table itself: only *which* columns they are is private.
 
     Place it *first* in a pipeline, on the raw frame: it reads text columns with declared levels,
     dates and codes for missing cells, and scales by the declared bounds. A step before it that

@@ -173,8 +173,10 @@ class PrivateSubsetRegressor(RegressorMixin, Predictor):  # type: ignore[misc]
     costs of several fits on the same records add up. Place it on the raw frame: a step before it
     that learns from the data makes the guarantee false. The scores of ``GridSearchCV`` and
     ``cross_val_score``, what they choose, and ``score`` come from rows without noise and are not
-    private, even if every fit is paid for; :class:`dpsubset.PrivateSearch` is. Predictions for rows that are not the
-    table's cost nothing more; for the table's own they are as private as the rows they are of.
+    private, even if every fit is paid for; :class:`dpsubset.PrivateSearch` is.
+
+    Predictions for rows that are not the table's cost nothing more; for the table's own they are as
+    private as the rows they are of.
 
     Parameters
     ----------

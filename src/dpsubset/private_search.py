@@ -18,7 +18,7 @@ from .errors import ArgumentError
 from .estimators import checked
 from .ledger.event import Event
 from .predictors import Predictor
-from .tuning import ETA, Grid, event_of_tune, tune
+from .tuning import ETA, Grid, event_of_tune, rule_of, tune
 
 
 class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -28,7 +28,8 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     private, whatever the fits have cost. Here the whole search is one release of
     :func:`dpsubset.tune`: the chosen setting, its model and everything else that ``fit`` stores
     below is covered by its guarantee, and its ledger, that of the estimator, is debited once,
-    before a value is read. At the same total a fixed, sensible k often gives the better model: docs/tuning.md compares them.
+    before a value is read. At the same total a fixed, sensible k often gives the better model:
+    docs/tuning.md compares them.
 
     Parameters
     ----------
@@ -79,6 +80,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         spent = None if release.tuned is None else release.tuned.run.epsilon
         found.set_params(
             epsilon=spent,
+            rule=rule_of(found.rule, setting),
             **{name: value for name, value in setting.items() if name in found.get_params()},
         )
         self.best_estimator_ = found.keep(release, X, named)
@@ -115,7 +117,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
-    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))
+    @available_if(lambda self: hasattr(self.estimator, "predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Any:
         """Of both labels, where the estimator is a classifier."""
         check_is_fitted(self)

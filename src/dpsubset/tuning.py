@@ -19,6 +19,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Unpack
 
+from .arguments import shortest
 from .errors import ArgumentError, LedgerError
 from .fitting import FitPlan, make_fit, plan_fit, solution_of
 from .ledger.event import Event
@@ -187,12 +188,20 @@ def _value(name: str, value: Any) -> Value:
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         value = value.item()  # NumPy's numbers
     if isinstance(value, Decimal):
-        value = Fraction(value)
+        exactly = shortest(value)
+        whole = exactly is not None and exactly.denominator == 1
+        value = int(value) if whole else exactly
     if isinstance(value, bool) or not (value is None or isinstance(value, (int, float, Fraction,
                                                                            str))):  # fmt: skip
         raise ArgumentError(f"the values of {name} in a grid must be numbers or words")
     found: Value = value
     return found
+
+
+def rule_of(rule: FitRule | None, setting: Mapping[str, Value]) -> FitRule:
+    """The rule of a setting, which may vary a part of it."""
+    varied: Any = {_OF_RULE[name]: v for name, v in setting.items() if name in _OF_RULE}
+    return replace(FitRule() if rule is None else rule, **varied)
 
 
 def plan_tune(
@@ -209,8 +218,7 @@ def plan_tune(
 ) -> TunePlan:
     """Check everything that can be checked without opening the table, for every setting."""
     listed = settings(grid)
-    rule = FitRule() if rule is None else rule
-    if not isinstance(rule, FitRule):
+    if rule is not None and not isinstance(rule, FitRule):
         raise ArgumentError("rule must be a dpsubset.FitRule")
     if isinstance(data, Moments):
         raise ArgumentError("a private search needs the records: moments are not enough")
@@ -225,9 +233,8 @@ def plan_tune(
             if setting.get("k", k) is None:
                 raise ArgumentError("every setting needs k: give it in the grid, or as k=")
             part: Any = {"k": k, **{n: v for n, v in setting.items() if n in _OF_SELECTION}}
-            of_rule: Any = {_OF_RULE[n]: v for n, v in setting.items() if n in _OF_RULE}
             one = plan_fit(
-                data, settled, epsilon=epsilon, rule=replace(rule, **of_rule), **{**asked, **part}
+                data, settled, epsilon=epsilon, rule=rule_of(rule, setting), **{**asked, **part}
             )
             found.append(one.with_selection(one.selection.with_scale_given()))
         return found

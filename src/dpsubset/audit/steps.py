@@ -151,9 +151,8 @@ class Quantiles(Law):
 class BestRun(Law):
     """The best of a random number of runs: each picks a count at random and adds noise, its score.
 
-    With q the probabilities of scores of one run and f the generating function of the
-    number of runs, a score w is the best with probability f(q(<= w)) - f(q(< w)), and each outcome
-    with that score has its share of it.
+    With q the probabilities of scores of one run and f the generating function of the number of
+    runs, w is the best with probability f(q(<= w)) - f(q(< w)), which its outcomes share.
     """
 
     stopping: Stopping
@@ -186,7 +185,7 @@ class BestRun(Law):
 
     @property
     def _ends(self) -> tuple[int, int]:
-        far = math.ceil(15 / self.epsilon)  # beyond, floats cannot tell the chances apart
+        far = math.ceil(15 / self.epsilon)  # floats cannot tell chances beyond it apart
         return min(self.counts) - far, max(self.counts) + far
 
     @cached_property

@@ -26,10 +26,10 @@ from .ledger.event import Event
 from .ledger.spending import LedgerLike, debited
 from .models.rule import SCALE_SHARE, FitRule
 from .models.run_score import RunScore, Window, total_loss
-from .privacy.guarantee import PUBLIC_N, Guarantee
+from .privacy.guarantee import Guarantee
 from .privacy.random import Randomness
 from .privacy.scale import ScaleSampler
-from .privacy.stopping import NAME, Stopping
+from .privacy.stopping import NAME, Stopping, covered
 from .public.layout import STEPS
 from .public.plan import SCALE, Plan, SelectionArguments, exact_epsilon, plan, seal
 from .public.problem import Neighbours
@@ -128,10 +128,7 @@ class TunePlan:
             seeded, rows = self.first.seed is not None, self.first.stated.schema.rows_per_unit
             first = self.scale.rule.guarantee(self.scale_epsilon, self.neighbours, seeded=seeded)
             found = Guarantee.of_parts({SCALE: first.of_rows(rows), SEARCH: found})
-        if self.neighbours in PUBLIC_N:
-            # Clips and shares depend on the number of rows.
-            found = replace(found, costs={self.neighbours: found.costs[self.neighbours]})
-        return found
+        return covered(found)
 
     def event(self) -> Event:
         """What a ledger notes of it, before it is made."""

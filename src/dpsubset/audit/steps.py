@@ -29,7 +29,7 @@ from ..privacy.budget import RECORDS, Budget
 from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee, shown_cost
 from ..privacy.random import Randomness, SystemSource
 from ..privacy.scale import ScaleRule, ScaleSampler, log_probabilities
-from ..privacy.stopping import NAME, Stopping
+from ..privacy.stopping import NAME, Stopping, covered
 from ..public.design import Design
 from ..public.problem import Neighbours
 from ..public.schema import Bounds
@@ -344,7 +344,7 @@ class PrivateSearch(Step):
     def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
         """Of the search, where a run costs its part."""
         one = RunScore(epsilon / self.stopping.factor, neighbours)
-        return self.stopping.guarantee([one.guarantee()] * self.columns)
+        return covered(self.stopping.guarantee([one.guarantee()] * self.columns))
 
     def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
         """Of how many cells of each column are above 0."""

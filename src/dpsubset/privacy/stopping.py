@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ..arguments import rational
 from ..errors import ArgumentError
-from .guarantee import RELATIONS, Cost, Guarantee
+from .guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee
 from .random import Randomness
 
 Floats = NDArray[np.float64]
@@ -136,6 +136,15 @@ class Stopping:
             if reached > highest:
                 kept, highest = found, reached
         return kept
+
+
+def covered(found: Guarantee) -> Guarantee:
+    """Of a search: where the number of rows is public, clips depend on it, and nothing is promised
+    to tables that differ in it.
+    """
+    if found.neighbours not in PUBLIC_N:
+        return found
+    return replace(found, costs={found.neighbours: found.costs[found.neighbours]})
 
 
 def mean_runs(eta: float, gamma: float) -> float:

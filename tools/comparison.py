@@ -93,9 +93,10 @@ mostly noise at that price: of 30 draws at epsilon 1 `email` had 6, 15 and 9 of 
 and grids were not tried.
 
 The size could be chosen by cross-validation (Cai, Wang and Zhang 2021, Section 5.2) only if every
-fit of it were private and paid for: one record is part of all fits but those of its own fold, and
-may turn each of them to other variables. With 5 folds and 5 sizes that is 20 fits for a record,
-each at a twentieth of epsilon. `choose-size` needs two draws.
+fit of it were private and paid for, and every score had noise and were paid for as well: one record
+is part of all fits but those of its own fold, and of the score of its own fold, and may turn each
+of them. A search of scikit-learn pays for the fits alone, and its scores and its choice are not
+private. docs/tuning.md has a search that is. `choose-size` needs two draws.
 """
 
 DELTA = {"no": "0", "may": "0 or more", "must": "more than 0"}

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         ColumnTypeWarning,
         DpsubsetError,
         LedgerError,
+        NotPrivateWarning,
         SchemaError,
         SearchLimitError,
         TableError,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .predictors import PrivateSubsetClassifier, PrivateSubsetRegressor
     from .privacy.guarantee import Guarantee
     from .privacy.scale import ScaleRule
+    from .private_search import PrivateSearch
     from .public.response_scale import ResponseScale
     from .public.schema import Bounds, Schema
     from .refitting import fit_released
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from .selection import Price, price, select, simulate
     from .suggestion import suggest_bounds
     from .table.moments import Moments
+    from .tuning import price_tune, tune
 
 __version__ = "0.1.0"
 
@@ -64,8 +67,10 @@ _HOMES = {
     "Mechanism": "mechanisms",
     "Model": "release.model",
     "Moments": "table.moments",
+    "NotPrivateWarning": "errors",
     "Population": "planning",
     "Price": "selection",
+    "PrivateSearch": "private_search",
     "PrivateSubsetClassifier": "predictors",
     "PrivateSubsetRegressor": "predictors",
     "PrivateSubsetSelector": "estimators",
@@ -86,6 +91,7 @@ _HOMES = {
     "plan": "planning",
     "price": "selection",
     "price_fit": "fitting",
+    "price_tune": "tuning",
     "cost_of_privacy": "research.cost",
     "ledger_cost": "searches",
     "private_mean": "estimates.means",
@@ -98,6 +104,7 @@ _HOMES = {
     "suggest_bounds": "suggestion",
     "top_supports": "optimum",
     "traces_not_private": "research.chains",
+    "tune": "tuning",
 }
 
 __all__ = [
@@ -117,8 +124,10 @@ __all__ = [
     "Mechanism",
     "Model",
     "Moments",
+    "NotPrivateWarning",
     "Population",
     "Price",
+    "PrivateSearch",
     "PrivateSubsetClassifier",
     "PrivateSubsetRegressor",
     "PrivateSubsetSelector",
@@ -141,6 +150,7 @@ __all__ = [
     "plan",
     "price",
     "price_fit",
+    "price_tune",
     "private_mean",
     "read_sample",
     "reserved",
@@ -151,6 +161,7 @@ __all__ = [
     "suggest_bounds",
     "top_supports",
     "traces_not_private",
+    "tune",
 ]
 
 

@@ -54,6 +54,10 @@ class ColumnTypeWarning(UserWarning):
     """
 
 
+class NotPrivateWarning(UserWarning):
+    """What is about to be computed is not private, although private estimators take part in it."""
+
+
 def did_you_mean(name: object, declared: Iterable[str]) -> str:
     """For an error about an unknown column: the declared name nearest to it, or nothing.
 

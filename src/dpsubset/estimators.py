@@ -21,6 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .callers import warn_in_search
 from .errors import ArgumentError, TableError
 from .ledger.spending import LedgerLike, in_force
 from .mechanisms import Mechanism
@@ -42,8 +43,10 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
 
     Every ``fit`` is a release and costs epsilon; the costs of several fits on the same records add
     up. ``GridSearchCV`` with 3 values and 5 folds fits 16 times; with a ledger it is refused before
-    the first fit if there is no room for all. What ``transform`` returns are
-    columns of the table itself: only *which* columns they are is private.
+    the first fit if there is no room for all. Paying for the fits does not make a search or a
+    cross-validation private: its scores, and so ``best_params_``, come from held-out rows without
+    noise, and a `NotPrivateWarning` says so. :class:`dpsubset.PrivateSearch` is private. What
+    ``transform`` returns are columns of the table itself: only *which* columns they are is private.
 
     Place it *first* in a pipeline, on the raw frame: it reads text columns with declared levels,
     dates and codes for missing cells, and scales by the declared bounds. A step before it that
@@ -158,6 +161,7 @@ node_limit, time_limit, ledger
         PrivateSubsetSelector
             This object.
         """
+        warn_in_search()
         named, asked = checked(self, X, y)
         release = select(named, y=y, **asked)
         self.release_, self.support_ = release, mask(self, release, named)

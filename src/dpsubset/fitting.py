@@ -7,6 +7,7 @@ with noise, or coefficients. What follows is made of these: intervals, R2, predi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -111,6 +112,10 @@ class FitPlan:
             stated.schema, stated.design, setting.problem.neighbours, n, scale_rule,
             self.rule, self.noise, self.rule.share,
         )  # fmt: skip
+
+    def price_of(self, selection: Plan) -> Guarantee:
+        """The price with another plan of the selection."""
+        return self.with_selection(selection).price()
 
     def price(self) -> Guarantee:
         """What a release costs a unit: all three steps."""
@@ -266,29 +271,46 @@ def fit(
     told = doubts(data, planned.selection.stated.schema, asked.get("y"))
     warn_of(told)
     rng = planned.selection.randomness
+    with debited(ledger, lambda: event_of("fit", planned.selection, planned.price_of)) as debit:
 
-    def price(selection: Plan) -> Guarantee:
-        return planned.with_selection(selection).price()
-
-    with debited(ledger, lambda: event_of("fit", planned.selection, price)) as debit:
-
-        def checked(selection: Plan) -> Guarantee:
-            return debit.checked(price(selection))
+        def checked(known: FitPlan) -> Guarantee:
+            return debit.checked(known.price())
 
         passes = passes_of(planned.selection, progress, more=1)
-        first, readable = draw_check(planned.selection, table, rng, passes, checked)
-        drawn = draw_support(first, table, rng, passes, checked)
-        settled = planned.with_selection(drawn.planned)
-        fitted = None
-        if drawn.outcome is not None:
-            fitted = fit_support(settled.on_support, table, rng, drawn.outcome, drawn.scale, passes)
-        guarantee = settled.price()
-        model = None if fitted is None else model_on(settled.on_support, fitted, str(guarantee))
-        release = make_release(drawn.planned, guarantee, drawn.outcome, drawn.scale, {})
-        release = replace(release, model=model, fit=fitted)
+        first, readable = draw_check(
+            planned.selection, table, rng, passes, lambda s: checked(planned.with_selection(s))
+        )
+        release = make_fit(planned.with_selection(first), table, rng, passes, checked)
         release = debit.signed(replace(release, column_warnings=told, readable=readable))
     warn_of_counts(release)
     return release
+
+
+def make_fit(
+    planned: FitPlan,
+    table: SealedTable,
+    rng: Randomness,
+    passes: Passes,
+    price: Callable[[FitPlan], Guarantee],
+    scale: Scale | None = None,
+) -> Release:
+    """Draw a scale, a support and a fit, and make the release of them.
+
+    ``price`` is what the release that this is, or is a part of, costs; it refuses what was not
+    paid for. ``scale`` is one that was released before, where the plan is for such.
+    """
+    drawn = draw_support(
+        planned.selection, table, rng, passes,
+        lambda known: price(planned.with_selection(known)), scale,
+    )  # fmt: skip
+    settled = planned.with_selection(drawn.planned)
+    fitted = None
+    if drawn.outcome is not None:
+        fitted = fit_support(settled.on_support, table, rng, drawn.outcome, drawn.scale, passes)
+    guarantee = price(settled)
+    model = None if fitted is None else model_on(settled.on_support, fitted, str(guarantee))
+    release = make_release(drawn.planned, guarantee, drawn.outcome, drawn.scale, {})
+    return replace(release, model=model, fit=fitted)
 
 
 @takes(plan, state)
@@ -306,7 +328,7 @@ def event_of_fit(
     counted = planned.selection
     if data is not None:
         counted = counted.with_rows(seal(counted, data, asked.get("y")).rows)
-    return event_of("fit", counted, lambda p: planned.with_selection(p).price())
+    return event_of("fit", counted, planned.price_of)
 
 
 def fit_support(
@@ -381,6 +403,6 @@ def price_fit(
     selection = planned.selection
     if data is not None:
         selection = selection.with_rows(seal(selection, data, asked.get("y")).rows)
-    guarantee = planned.with_selection(selection).price() if selection.priced else None
+    guarantee = planned.price_of(selection) if selection.priced else None
     found = priced(selection, data, guarantee, asked.get("y"))
     return replace(found, mechanism=f"{found.mechanism}, fitted by {planned.noise.name}")

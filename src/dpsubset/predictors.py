@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .callers import warn_in_search, warn_of_score
 from .errors import ArgumentError
 from .estimators import as_declared, checked, mask, table
 from .fitting import fit
@@ -29,6 +30,7 @@ from .public.labels import typed
 from .public.response_scale import ResponseScale
 from .public.schema import Bounds, Schema
 from .release.model import Model
+from .release.release import Release
 from .release.target import Of
 from .table.sources.arrays import is_array, of_library
 from .table.sources.features import is_named, rectangle
@@ -105,6 +107,7 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Make one release from X and y. Costs epsilon."""
+        warn_in_search()
         named, asked = checked(self, X, y)
         if (is_array(y) or of_library(y)) and getattr(y, "ndim", 1) == 2:
             # scikit-learn's own words, which its checks look for.
@@ -113,8 +116,11 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
                 DataConversionWarning,
                 stacklevel=2,
             )
-        self._refuse_other_responses(asked["schema"])
-        release = fit(named, y=y, **asked)
+        self.refuse_other_responses(asked["schema"])
+        return self.keep(fit(named, y=y, **asked), named, y)
+
+    def keep(self, release: Release, named: Any, y: Any) -> Any:
+        """Take the model of a release for that of this estimator; of y its type alone is used."""
         if release.model is None:
             raise ArgumentError(
                 f"{release.mechanism} released no set of columns, so there is no model. What it "
@@ -132,7 +138,8 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
         assert model is not None  # or `fit` would have said so
         return model
 
-    def _refuse_other_responses(self, schema: Schema | None) -> None:
+    def refuse_other_responses(self, schema: Schema | None) -> None:
+        """An error if the response has labels and this is no classifier, or the other way."""
         labels = self.bounds.labels if schema is None and isinstance(self.bounds, Bounds) else None
         if isinstance(schema, Schema):
             labels = schema.response.labels
@@ -173,8 +180,12 @@ class PrivateSubsetRegressor(RegressorMixin, Predictor):  # type: ignore[misc]
 
     Every ``fit`` is a release and costs epsilon, of scale, selection and coefficients together; the
     costs of several fits on the same records add up. Place it on the raw frame: a step before it
-    that learns from the data makes the guarantee false. Predictions for rows that are not the
-    table's cost nothing more; for the table's own they are as private as the rows they are of.
+    that learns from the data makes the guarantee false. The scores of ``GridSearchCV`` and
+    ``cross_val_score``, what they choose, and ``score`` come from rows without noise and are not
+    private, even if every fit is paid for; :class:`dpsubset.PrivateSearch` is.
+
+    Predictions for rows that are not the table's cost nothing more; for the table's own they are as
+    private as the rows they are of.
 
     Parameters
     ----------
@@ -226,6 +237,11 @@ time_limit, ledger
             of = "mean"
         return self._model.predict(rows, of)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """NOT PRIVATE: R2 of the predictions for these rows, without noise."""
+        warn_of_score()
+        return float(super().score(X, y, sample_weight))
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # Under noise, on the small tables of scikit-learn's checks.
@@ -252,9 +268,9 @@ class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
 
     _of_labels = True
 
-    def fit(self, X: Any, y: Any = None) -> PrivateSubsetClassifier:
-        """Make one release from X and y. Costs epsilon."""
-        super().fit(X, y)
+    def keep(self, release: Release, named: Any, y: Any) -> PrivateSubsetClassifier:
+        """Take the model of a release for that of this estimator, and its labels."""
+        super().keep(release, named, y)
         settled = self.release_.schema.response.labels
         assert settled is not None
         declared = self.bounds.labels if isinstance(self.bounds, Bounds) else settled
@@ -266,6 +282,11 @@ class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
         self.classes_ = np.array(ordered, dtype=None if _comparable(labels) else object)
         self.coef_, self.intercept_ = self._sign * self.coef_, self._sign * self.intercept_
         return self
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """NOT PRIVATE: the share of these rows whose label is predicted, without noise."""
+        warn_of_score()
+        return float(super().score(X, y, sample_weight))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Of both labels, in the order of ``classes_``: of a logistic model, or of a linear one,

@@ -1,5 +1,8 @@
 """What a search over private steps costs, in advance: every fit of it is a release.
 
+The costs are those of the fits. Scores of held-out rows, and what a search of scikit-learn chooses
+by them, have no noise and are NOT PRIVATE, whatever was paid: `dpsubset.PrivateSearch` is.
+
     GridSearchCV with 3 settings, 5 folds and a refit: 3 * 5 + 1 = 16 releases
 
 `ledger_cost` counts them and asks a ledger whether there is room. `reserved` debits all of them in
@@ -82,6 +85,10 @@ def ledger_cost(
 ) -> LedgerCost:
     """What ``fit`` of an estimator, a pipeline or a search would cost. Spends nothing.
 
+    It is the cost of the fits. The scores of a search or a cross-validation, and ``best_params_``,
+    come from held-out rows without noise and are not private, even if every fit is paid for. A
+    :class:`dpsubset.PrivateSearch` is private as a whole, and is priced here too.
+
     Parameters
     ----------
     estimator : estimator
@@ -112,7 +119,8 @@ def reserved(
             paid.fit(X, y)
 
     Parameters are those of :func:`ledger_cost`. What it gives is a copy of the estimator whose
-    private steps draw on the reservation, in this process or in workers. At the end, debits for
+    private steps draw on the reservation, in this process or in workers. Paying for the fits does
+    not make the scores of a search private, nor what it chooses by them. At the end, debits for
     which nothing was read become void. A refit is reserved at the cost of the dearest setting.
     """
     book, events = _asked(estimator, X, y, cv, ledger)
@@ -218,8 +226,12 @@ def events_of(estimator: Any) -> list[Event]:
 
 def _events(estimator: Any, X: Any, y: Any) -> list[Event]:
     """All releases of one fit. X is None where steps before make another one of it."""
+    from .private_search import PrivateSearch
+
     if _is_private(estimator):
         return [_event(estimator, X, y)]
+    if isinstance(estimator, PrivateSearch):
+        return [estimator.event(X, y)]
     if isinstance(estimator, Pipeline):
         found = []
         for i, (_, step) in enumerate(estimator.steps):
@@ -269,7 +281,8 @@ def _dearness(events: Iterable[Event]) -> Fraction:
 def _folds(cv: Any, X: Any, y: Any) -> int:
     if not isinstance(cv, int) and not hasattr(cv, "get_n_splits") and not isinstance(cv, list):
         raise ArgumentError("cv must be a whole number, a splitter or a list of splits")
-    return int(check_cv(cv).get_n_splits(X, y))
+    # Without y: the number of folds must not depend on labels.
+    return int(check_cv(cv).get_n_splits(X))
 
 
 def _event(estimator: Any, X: Any, y: Any) -> Event:

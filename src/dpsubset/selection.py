@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .arguments import whole
+from .callers import in_search
 from .errors import ArgumentError, ColumnTypeWarning, LedgerError, SearchLimitError
 from .ledger.event import Event
 from .ledger.spending import LedgerLike, debited, whole_cost
@@ -252,14 +253,15 @@ def draw_support(
     rng: Randomness,
     passes: Passes,
     price: Callable[[Plan], Guarantee],
+    scale: Scale | None = None,
 ) -> Drawn:
     """Draw a scale of the response, if there is one, and a support.
 
     ``price`` is what the whole release costs, of which these may be a part; ``passes`` are all
-    that it makes over the table.
+    that it makes over the table; ``scale`` is one that was released before, where the plan is for
+    such.
     """
-    scale = None
-    if planned.scale is not None:
+    if planned.scale is not None and not planned.given:
         planned, scales, _, n = _scales(planned, table, passes)
         price(planned)  # whatever it refuses is refused before anything is drawn
         scale = scales.draw(rng)
@@ -460,6 +462,7 @@ def make_release(
         details=chosen.details(planned.setting),
         randomness=chosen.randomness,
         scale=released,
+        made_in_search=in_search(),
         rows=planned.setting.n if guarantee.tells_rows else None,
         date=planned.date,
         diagnostics=diagnostics or None,

@@ -36,6 +36,7 @@ MODEL = {"public.problem", "losses", "privacy.sensitivity"}
 ENGINE = {"search", "privacy.random"}
 MAY_IMPORT: dict[str, set[str]] = {
     "text": set(),
+    "callers": set(),
     "errors": {"text"},
     "arguments": set(),
     "exact": set(),
@@ -85,6 +86,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"privacy.guarantee", "privacy.random", "privacy.sup_norm"},
     "public.readable": {"arguments", "public.problem", "public.schema", "privacy.counts"}
     | {"privacy.guarantee", "privacy.random"},
+    "privacy.stopping": {"arguments", "privacy.guarantee", "privacy.random"},
     "public.response_scale": {"arguments", "privacy.scale"},
     # From noisy sums to a model. Of a table `entries` alone is given something: exact sums.
     "models": BASE
@@ -105,7 +107,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | MODEL
     | ENGINE
     | {"mechanisms", "models", "privacy.guarantee", "privacy.scale", "table.sources", "text"}
-    | {"ledger", "privacy.sup_norm"},
+    | {"ledger", "privacy.sup_norm", "privacy.stopping"},
     # What is asked of a table, public; and the table itself, private.
     "public.stated": BASE | MODEL | ENGINE | {"table.sources"},
     "table.sealed": BASE | MODEL | {"table.sources", "table.response"},
@@ -119,13 +121,18 @@ MAY_IMPORT: dict[str, set[str]] = {
     | ENGINE
     | SCALE
     | {"table.sources", "table.types", "public.stated", "table.sealed", "public.plan"}
-    | {"privacy.guarantee", "mechanisms", "release", "ledger", "text"},
+    | {"privacy.guarantee", "mechanisms", "release", "ledger", "text", "callers"},
     "fitting": BASE
     | MODEL
     | ENGINE
     | SCALE
     | {"table.sources", "public.stated", "table.sealed", "public.plan", "privacy.guarantee"}
     | {"mechanisms", "models", "release", "selection", "ledger", "public.readable", "table.types"},
+    "tuning": BASE
+    | SCALE
+    | {"public.problem", "public.stated", "public.plan", "table.sealed", "ledger", "models"}
+    | {"privacy.guarantee", "privacy.random", "privacy.stopping", "release", "selection"}
+    | {"fitting"},
     "refitting": BASE
     | {"table.sources", "table.types", "public.stated", "table.sealed", "public.plan", "ledger"}
     | {"privacy.guarantee", "privacy.random", "models", "release", "selection", "fitting"},
@@ -169,6 +176,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"privacy.guarantee", "privacy.budget", "privacy.scale", "mechanisms"}
     | {"privacy.counts", "public.readable"}
     # What is released beside selections, and the tables that it is made of.
+    | {"privacy.stopping", "privacy.sup_norm"}
     | {"models", "estimates", "suggestion", "table.sealed", "table.listing", "table.histograms"},
     "research": BASE
     | MODEL
@@ -181,7 +189,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 TOP = set(MAY_IMPORT)
 MAY_IMPORT |= {"cli": TOP | {"searches"}, "estimators": TOP, "__main__": {"cli"}}
 MAY_IMPORT["predictors"] = TOP | {"estimators"}
-MAY_IMPORT["searches"] = TOP | {"estimators", "predictors"}
+MAY_IMPORT["private_search"] = TOP | {"estimators", "predictors"}
+MAY_IMPORT["searches"] = TOP | {"estimators", "predictors", "private_search"}
 for name in ("estimators", "predictors"):
     MAY_IMPORT[name] = MAY_IMPORT[name] | {"searches"}
 #: The version is a fact, not a layer.

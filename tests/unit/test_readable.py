@@ -21,7 +21,8 @@ import pytest
 from typer.testing import CliRunner
 
 import dpsubset as dps
-from dpsubset.audit.steps import Law, ManyReadable, Readable, SupNorm, audit_step
+from dpsubset.audit.laws import Law, SupNorm
+from dpsubset.audit.steps import ManyReadable, Readable, audit_step
 from dpsubset.cli import app
 from dpsubset.privacy.counts import NoisyCounts
 from dpsubset.privacy.random import Randomness, SeededSource

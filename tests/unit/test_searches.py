@@ -128,6 +128,7 @@ def test_cross_validation(tmp_path: Path, fits: list[int]) -> None:
     steps = make_pipeline(selector(ledger), LinearRegression())
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # no scores are lost
+        warnings.simplefilter("ignore", dps.NotPrivateWarning)
         with pytest.raises(BudgetExceeded, match=r"5 releases cost epsilon = 2\.5"):
             cross_val_score(steps, X, Y, cv=5)
         assert fits == []

@@ -1,4 +1,4 @@
-"""Audits of steps that select nothing: scales, bounds, means, counts, and the sums of a fit.
+"""Audits of steps that select nothing: scales, bounds, means, counts, sums of a fit, a search.
 
 Each goes the program's own way from a made-up table to the integers that noise is added to, or to
 the histogram that a quantile is drawn from. On two neighbours the largest log ratio of an outcome
@@ -9,11 +9,10 @@ that there is: half of them choose a threshold, the other half test it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +21,12 @@ from ..errors import ArgumentError
 from ..estimates.sums import Sums
 from ..models.entries import Entries, of_support
 from ..models.noisy_moments import NoisyMoments
+from ..models.run_score import RunScore
 from ..privacy.budget import RECORDS, Budget
-from ..privacy.counts import NoisyCounts
 from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee, shown_cost
 from ..privacy.random import Randomness, SystemSource
-from ..privacy.scale import ScaleRule, ScaleSampler, log_probabilities
+from ..privacy.scale import ScaleRule
+from ..privacy.stopping import NAME, Stopping, covered
 from ..public.design import Design
 from ..public.problem import Neighbours
 from ..public.readable import MOST_COUNTED, ReadableCheck
@@ -38,6 +38,7 @@ from ..table.listing import list_columns
 from ..table.sealed import SealedTable
 from .empirical import LEVEL, lower_bounds
 from .exact import SLACK
+from .laws import BestRun, Laplace, Law, Quantiles, SupNorm
 
 Table = NDArray[np.float64]
 Progress = Callable[[float], None]
@@ -47,102 +48,6 @@ RUNS = 4000
 
 #: Rows that neighbours share.
 _REST = 40
-
-
-class Law(ABC):
-    """What a step releases of one table. Private, if the table were."""
-
-    @abstractmethod
-    def draw(self, rng: Randomness) -> Sequence[int]:
-        """As the program draws."""
-
-    @abstractmethod
-    def log(self, outcome: Sequence[int]) -> float:
-        """Of an outcome's probability, up to a constant that all tables share."""
-
-    @abstractmethod
-    def farthest(self, other: Any) -> float:
-        """The largest |log ratio| of an outcome, from the law of another table."""
-
-
-@dataclass(frozen=True)
-class SupNorm(Law):
-    """Integers with noise that falls with its largest entry."""
-
-    noise: NoisyMoments | NoisyCounts
-    values: tuple[int, ...]
-
-    def draw(self, rng: Randomness) -> Sequence[int]:
-        """All sums with one draw of noise."""
-        return self.noise.draw(self.values, rng)
-
-    def log(self, outcome: Sequence[int]) -> float:
-        """-eta max |w - v|."""
-        far = max(abs(w - v) for w, v in zip(outcome, self.values, strict=True))
-        return -float(self.noise.eta * far)
-
-    def farthest(self, other: SupNorm) -> float:
-        """At the values of either table."""
-        return -min(self.log(other.values), other.log(self.values))
-
-
-@dataclass(frozen=True)
-class Laplace(Law):
-    """Integers with noise of their own each."""
-
-    budget: Budget
-    values: tuple[int, ...]
-    change: int
-
-    def draw(self, rng: Randomness) -> Sequence[int]:
-        """Each value with noise, which is OpenDP's."""
-        return self.budget.values(self.values, self.change)
-
-    def log(self, outcome: Sequence[int]) -> float:
-        """-sum of |w - v| / scale."""
-        scale = self.budget.value_scale(len(self.values), self.change)
-        far = sum(abs(w - v) for w, v in zip(outcome, self.values, strict=True))
-        return -float(far / scale)
-
-    def farthest(self, other: Laplace) -> float:
-        """At the values of either table."""
-        return -min(self.log(other.values), other.log(self.values))
-
-
-@dataclass(frozen=True)
-class Quantiles(Law):
-    """Quantiles of several histograms: one draw each."""
-
-    rule: ScaleRule
-    epsilon: Fraction
-    neighbours: Neighbours
-    counts: tuple[NDArray[np.int64], ...]
-
-    @cached_property
-    def _logs(self) -> list[NDArray[np.float64]]:
-        weight = self.rule.weight(self.epsilon, self.neighbours)
-        return [
-            log_probabilities(counts, share, weight)
-            for counts in self.counts
-            for share in self.rule.shares
-        ]
-
-    @cached_property
-    def _samplers(self) -> list[ScaleSampler]:
-        return [ScaleSampler(c, self.rule, self.epsilon, self.neighbours) for c in self.counts]
-
-    def draw(self, rng: Randomness) -> Sequence[int]:
-        """Of all columns, in order."""
-        return [q for sampler in self._samplers for q in sampler.draw(rng).quantiles]
-
-    def log(self, outcome: Sequence[int]) -> float:
-        """Quantiles are independent, given the table."""
-        return float(sum(log[q + STEPS] for log, q in zip(self._logs, outcome, strict=True)))
-
-    def farthest(self, other: Quantiles) -> float:
-        """All quantiles at their worst together."""
-        gaps = [a - b for a, b in zip(self._logs, other._logs, strict=True)]
-        return float(max(sum(gap.max() for gap in gaps), -sum(gap.min() for gap in gaps)))
 
 
 class Step(ABC):
@@ -317,6 +222,25 @@ class ManyReadable(Readable):
     columns = MOST_COUNTED + 2
 
 
+class PrivateSearch(Step):
+    """private-search: the largest of several noisy counts, each tried a random number of times."""
+
+    name = NAME
+
+    #: Many runs: what they cost does not depend on their number, and comes nearer to its bound.
+    stopping = Stopping(Fraction(-1, 2), Fraction(1, 100))
+
+    def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
+        """Of the search, where a run costs its part."""
+        one = RunScore(epsilon / self.stopping.factor, neighbours)
+        return covered(self.stopping.guarantee([one.guarantee()] * self.columns))
+
+    def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
+        """Of how many cells of each column are above 0."""
+        counts = tuple(int((column > 0).sum()) for column in table.T)
+        return BestRun(self.stopping, epsilon / self.stopping.factor, counts)
+
+
 def contrary(relation: Neighbours) -> tuple[Table, float | None, float]:
     """Responses that neighbours share, and what the last of them goes from (or not) and to."""
     low, high = np.array([-1.0, 1.0]) * (1 - 1 / STEPS)
@@ -327,7 +251,15 @@ def contrary(relation: Neighbours) -> tuple[Table, float | None, float]:
 
 #: By the name that the command line has for them.
 STEPS_OF_RELEASES: dict[str, Step] = {
-    step.name: step for step in (ResponseScale(), FitSums(), Means(), SuggestedBounds(), Readable())
+    step.name: step
+    for step in (
+        ResponseScale(),
+        FitSums(),
+        Means(),
+        SuggestedBounds(),
+        Readable(),
+        PrivateSearch(),
+    )
 }
 
 

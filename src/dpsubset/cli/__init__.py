@@ -23,6 +23,7 @@ from .plan import plan_command
 from .schemas import schema_app
 from .select import select_command
 from .shared import guarded, occupy_streams, trouble
+from .tune import tune_command
 from .verify import verify_command
 from .warmup import warmup_command
 
@@ -34,6 +35,7 @@ app = typer.Typer(
 )
 app.command("select")(select_command)
 app.command("fit")(fit_command)
+app.command("tune")(tune_command)
 app.command("predict")(predict_command)
 app.command("plan")(plan_command)
 app.command("mechanisms")(mechanisms_command)

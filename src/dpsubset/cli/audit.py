@@ -24,8 +24,8 @@ def audit_command(
     mechanism: Annotated[
         str | None,
         typer.Argument(
-            help="What to audit: one of 'dpsubset mechanisms'; or scale, noisy-moments, means or "
-            "bounds, which are released beside selections.",
+            help="What to audit: one of 'dpsubset mechanisms'; or scale, noisy-moments, means, "
+            "bounds or private-search, which are released beside selections.",
             metavar="[MECHANISM]",
             show_default=False,
         ),

@@ -70,6 +70,8 @@ class Plan:
         differ in it.
     check : ReadableCheck, optional
         Which cells without a value are counted, at a price of their own.
+    given : bool
+        Whether that scale is released by a step before this selection, which pays for it.
     date : str
         The day on which it was made, in UTC. No value has been read by then, so that no release
         says how long anything took.
@@ -83,6 +85,7 @@ class Plan:
     asked: Asked = None
     by_rows: bool = False
     check: ReadableCheck | None = None
+    given: bool = False
     date: str = field(default_factory=today, compare=False)
 
     @property
@@ -116,6 +119,10 @@ class Plan:
         """The same with this scale in place of the usual one."""
         return replace(self, asked=scale)._divide()
 
+    def with_scale_given(self) -> Plan:
+        """The same for a scale that a step before it releases, and pays for."""
+        return replace(self, given=True)._divide()
+
     def _divide(self) -> Plan:
         """With what the scale leaves of epsilon for the selection, and the reach that it asks for,
         unless somebody has said how large predictions may be.
@@ -127,7 +134,8 @@ class Plan:
             problem = self.stated.problem.with_reach(scale.reach)
             sensitivity = Sensitivity.of(problem, setting.sensitivity.rule)
             setting = replace(setting, problem=problem, sensitivity=sensitivity)
-        return replace(self, setting=replace(setting, epsilon=self.epsilon * (1 - scale.share)))
+        share = 0 if self.given else scale.share
+        return replace(self, setting=replace(setting, epsilon=self.epsilon * (1 - share)))
 
     @property
     def divided(self) -> bool:
@@ -152,7 +160,7 @@ class Plan:
         selection = {SELECTION: self.mechanism.guarantee(self.setting, seeded=seeded)}
         if self.check is not None:
             selection = {CHECK: self.check.noise.guarantee(seeded=seeded), **selection}
-        if self.scale is None:
+        if self.scale is None or self.given:
             return selection
         neighbours = self.setting.problem.neighbours
         first = self.scale.rule.guarantee(self.scale_epsilon, neighbours, seeded=seeded)

@@ -228,7 +228,8 @@ def _proofs(release: Release) -> tuple[str, ...]:
     found += ["scale"] if release.scale is not None else []
     found += ["readable"] if release.readable is not None else []
     found += [release.fit.mechanism] if release.fit is not None else []
-    found += ["composition"] if release.guarantee.parts else []
+    found += ["private_search"] if release.tuned is not None else []
+    found += ["composition"] if release.guarantee.parts or release.tuned is not None else []
     return tuple(f"dpsubset/proofs/{each}.md" for each in found)
 
 
@@ -238,4 +239,5 @@ def _audits(release: Release) -> tuple[str, ...]:
     found += ["readable"] if release.readable is not None else []
     if release.fit is not None and release.fit.mechanism == "noisy-moments":
         found.append("noisy-moments")
+    found += ["private-search"] if release.tuned is not None else []
     return tuple(f"dpsubset audit {each}" for each in found)

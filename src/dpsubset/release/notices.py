@@ -20,6 +20,13 @@ UNPROVEN_WARNING = (
 )
 
 
+MADE_IN_SEARCH = (
+    "Made within a search or a cross-validation of scikit-learn. The guarantee is that of this "
+    "release alone. The scores of that search, and that this setting was chosen by them, come from "
+    "rows without noise and are NOT PRIVATE."
+)
+
+
 def warnings(g: Guarantee) -> list[str]:
     """What must be said first."""
     found = [SEEDED_WARNING] if g.seeded else []

@@ -17,6 +17,7 @@ from ..privacy.guarantee import Guarantee
 from ..text import visible
 from .facts import Facts
 from .marked import as_plain
+from .notices import MADE_IN_SEARCH
 from .terms import mechanism_lines, preparation_lines
 from .words import plain_lines, released_line, unprotected_lines, utility_lines
 
@@ -81,7 +82,13 @@ def _said(facts: Facts, key: str) -> str:
 
 def _basic(release: Release, facts: Facts, title: str, date: str) -> dict[str, Any]:
     about = facts.about
-    described = " ".join([*facts.warnings, as_plain(released_line(release))])
+    described = " ".join(
+        [
+            *facts.warnings,
+            as_plain(released_line(release)),
+            *([MADE_IN_SEARCH] if release.made_in_search else []),
+        ]
+    )
     return {
         "name": title,
         "data_curators": [
@@ -163,10 +170,11 @@ def _implementation(release: Release, facts: Facts, promised: bool) -> dict[str,
     parts = release.guarantee.parts
     made = ", ".join(f"{package} {number}" for package, number in release.versions.items())
     composed = "One step." if not parts else f"Sequential: {', '.join(each for each, _ in parts)}."
+    searched = [] if release.tuned is None else release.tuned.lines()
     known = "Proofs" if promised else "What is known of the mechanism"
     return {
         "preprocessing_and_hyperparameter_tuning": _text(
-            preparation_lines(release, facts.bounds_from)
+            [*preparation_lines(release, facts.bounds_from), *searched]
         ),
         "mechanisms": _text([*mechanism_lines(release), f"Versions: {made}."]),
         "composition": composed,

@@ -28,10 +28,11 @@ from .about import About
 from .files import loaded, written
 from .fitted import ReleasedFit
 from .model import Model
-from .notices import versions, warnings
+from .notices import MADE_IN_SEARCH, versions, warnings
 from .readable import ReleasedReadable
 from .scale import ReleasedScale
 from .statement import Form, statement
+from .tuned import Tuned, shown
 
 FORMAT = "dpsubset release 1"
 
@@ -58,6 +59,12 @@ class Release:
         What was fitted on the support, where that was asked for.
     fit : ReleasedFit, optional
         The noisy sums that the model was made of.
+    tuned : Tuned, optional
+        The private search that chose the setting of the release, where there was one; the guarantee
+        is that of the whole search.
+    made_in_search : bool
+        Whether scikit-learn's model selection was among the callers. Then the release is private by
+        itself, but scores and choices of that search are not.
     rows : int, optional
         The number of rows, where it is public and no cost under add-remove is stated.
     date : str, optional
@@ -88,6 +95,8 @@ class Release:
     scale: ReleasedScale | None = None
     model: Model | None = None
     fit: ReleasedFit | None = field(default=None, repr=False)
+    tuned: Tuned | None = None
+    made_in_search: bool = False
     earlier: str | None = None
     rows: int | None = None
     date: str | None = field(default=None, compare=False)
@@ -120,6 +129,8 @@ class Release:
             **({} if self.readable is None else {"readable": self.readable.to_dict()}),
             **({} if self.model is None else {"model": self.model.to_dict()}),
             **({} if self.fit is None else {"fit": self.fit.to_dict()}),
+            **({} if self.tuned is None else {"tuned": self.tuned.to_dict()}),
+            **({"made_in_search": True} if self.made_in_search else {}),
             "guarantee": {
                 "private": g.private,
                 "seeded": g.seeded,
@@ -231,6 +242,8 @@ def _summary(release: Release) -> tuple[str, list[str], list[str]]:
         [
             f"Guarantee: {g}; unit of privacy: {schema.protected}",
             *([f"Cost: {', '.join(costs)}"] if costs and g.private else []),
+            *([_chosen(release.tuned)] if release.tuned else []),
+            *([MADE_IN_SEARCH] if release.made_in_search else []),
             *([f"Released first: {release.scale}"] if release.scale else []),
             *(f"Warning: {text}" for text in _column_warnings(release)),
             *(release.readable.lines() if release.readable else []),
@@ -244,6 +257,10 @@ def _column_warnings(release: Release) -> list[str]:
     """By types, and by counts."""
     counted = release.readable.warnings() if release.readable else ()
     return [*release.column_warnings, *counted]
+
+
+def _chosen(tuned: Tuned) -> str:
+    return f"Chosen privately among {len(tuned.grid)} settings: {shown(tuned.setting)}"
 
 
 def _float(x: Fraction | None) -> float | None:

@@ -107,6 +107,7 @@ def _plain_values(release: Release, facts: Facts, sections: tuple[Section, ...])
         },
         "features": list(release.features),
         "response": schema.response.name,
+        **({} if release.tuned is None else {"tuned": release.tuned.to_dict()}),
         "rows": facts.rows,
         **_under_its_name(g, promised),
         "beliefs": [

@@ -13,6 +13,7 @@ from ..privacy.guarantee import shown_cost
 from .belief import percent
 from .facts import Belief, Facts
 from .marked import name, said
+from .notices import MADE_IN_SEARCH
 from .target import unit_of
 from .terms import (
     declared_also,
@@ -66,11 +67,14 @@ def sections_of(release: Release, facts: Facts) -> tuple[Section, ...]:
     listed = declared_rows(release.schema)
     head = ("variable", "low", "high", *(["also declared"] if len(listed[0]) > 3 else []))
     first = [released_line(release), *_scale(release), *_earlier(release)]
+    first += [MADE_IN_SEARCH] if release.made_in_search else []
+    tuned = () if release.tuned is None else tuple(map(said, release.tuned.lines()))
     return (
         Section("", tuple(first)),
         Section("In plain words", (Items(tuple(plain_lines(release, facts))),)),
         Section("Record", (Fields(tuple(_record(facts))), *_spending(facts))),
         *_model(release),
+        *([Section("Choice of the setting", (Items(tuned),))] if tuned else []),
         Section("Guarantee", (Items(tuple(guarantee_lines(facts.guarantee, release.schema))),)),
         Section("Mechanism", (Items(tuple(mechanism_lines(release))),)),
         Section(
@@ -317,6 +321,11 @@ def utility_lines(release: Release) -> list[str]:
             "The coefficients carry noise beside that of sampling, and belong to variables that "
             "the same table has chosen: they tend to look stronger than they are elsewhere."
         )
+    if release.tuned is not None:
+        lines.append(
+            "The model is that of the best of several runs. Its intervals and its R2 are not "
+            "corrected for that choice."
+        )
     return lines
 
 
@@ -326,11 +335,22 @@ def unprotected_lines(release: Release) -> list[str]:
     public = ["column names and bounds"]
     public += ["what else is declared of the columns"] if declared_also(schema) else []
     public += [] if schema.response.labels is None else ["the labels of the response"]
-    public += ["k", *(["the number of rows"] if g.tells_rows else [])]
+    public += [
+        "k" if release.tuned is None else "the grid of settings",
+        *(["the number of rows"] if g.tells_rows else []),
+    ]
     return [
         f"{', '.join(public)}.",
         "The running time, memory use and power draw of the computation depend on the data. An "
         "attacker who can observe them learns something this guarantee does not cover.",
+        *(
+            []
+            if release.tuned is None
+            else [
+                "The number of runs of the search is not released, but the running time tells "
+                "something of it, and of how long each run took."
+            ]
+        ),
         "So does the chance of passing a node or time limit, where one was set. A search that "
         "passes it ends without a release; its epsilon counts as spent all the same, that of a "
         "scale of the response included.",

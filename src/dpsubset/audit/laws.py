@@ -1,0 +1,182 @@
+"""Probability laws of what steps release: draws, and log ratios of an outcome on two tables.
+
+Audits of steps compare neighbouring tables by them; see `steps.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..models.noisy_moments import NoisyMoments
+from ..privacy import sup_norm
+from ..privacy.budget import Budget
+from ..privacy.counts import NoisyCounts
+from ..privacy.random import Randomness
+from ..privacy.scale import ScaleRule, ScaleSampler, log_probabilities
+from ..privacy.stopping import Stopping
+from ..public.problem import Neighbours
+from ..table.door import STEPS
+
+
+class Law(ABC):
+    """What a step releases of one table. Private, if the table were."""
+
+    @abstractmethod
+    def draw(self, rng: Randomness) -> Sequence[int]:
+        """As the program draws."""
+
+    @abstractmethod
+    def log(self, outcome: Sequence[int]) -> float:
+        """Of an outcome's probability, up to a constant that all tables share."""
+
+    @abstractmethod
+    def farthest(self, other: Any) -> float:
+        """The largest |log ratio| of an outcome, from the law of another table."""
+
+
+@dataclass(frozen=True)
+class SupNorm(Law):
+    """Integers with noise that falls with its largest entry."""
+
+    noise: NoisyMoments | NoisyCounts
+    values: tuple[int, ...]
+
+    def draw(self, rng: Randomness) -> Sequence[int]:
+        """All sums with one draw of noise."""
+        return self.noise.draw(self.values, rng)
+
+    def log(self, outcome: Sequence[int]) -> float:
+        """-eta max |w - v|."""
+        far = max(abs(w - v) for w, v in zip(outcome, self.values, strict=True))
+        return -float(self.noise.eta * far)
+
+    def farthest(self, other: SupNorm) -> float:
+        """At the values of either table."""
+        return -min(self.log(other.values), other.log(self.values))
+
+
+@dataclass(frozen=True)
+class Laplace(Law):
+    """Integers with noise of their own each."""
+
+    budget: Budget
+    values: tuple[int, ...]
+    change: int
+
+    def draw(self, rng: Randomness) -> Sequence[int]:
+        """Each value with noise, which is OpenDP's."""
+        return self.budget.values(self.values, self.change)
+
+    def log(self, outcome: Sequence[int]) -> float:
+        """-sum of |w - v| / scale."""
+        scale = self.budget.value_scale(len(self.values), self.change)
+        far = sum(abs(w - v) for w, v in zip(outcome, self.values, strict=True))
+        return -float(far / scale)
+
+    def farthest(self, other: Laplace) -> float:
+        """At the values of either table."""
+        return -min(self.log(other.values), other.log(self.values))
+
+
+@dataclass(frozen=True)
+class Quantiles(Law):
+    """Quantiles of several histograms: one draw each."""
+
+    rule: ScaleRule
+    epsilon: Fraction
+    neighbours: Neighbours
+    counts: tuple[NDArray[np.int64], ...]
+
+    @cached_property
+    def _logs(self) -> list[NDArray[np.float64]]:
+        weight = self.rule.weight(self.epsilon, self.neighbours)
+        return [
+            log_probabilities(counts, share, weight)
+            for counts in self.counts
+            for share in self.rule.shares
+        ]
+
+    @cached_property
+    def _samplers(self) -> list[ScaleSampler]:
+        return [ScaleSampler(c, self.rule, self.epsilon, self.neighbours) for c in self.counts]
+
+    def draw(self, rng: Randomness) -> Sequence[int]:
+        """Of all columns, in order."""
+        return [q for sampler in self._samplers for q in sampler.draw(rng).quantiles]
+
+    def log(self, outcome: Sequence[int]) -> float:
+        """Quantiles are independent, given the table."""
+        return float(sum(log[q + STEPS] for log, q in zip(self._logs, outcome, strict=True)))
+
+    def farthest(self, other: Quantiles) -> float:
+        """All quantiles at their worst together."""
+        gaps = [a - b for a, b in zip(self._logs, other._logs, strict=True)]
+        return float(max(sum(gap.max() for gap in gaps), -sum(gap.min() for gap in gaps)))
+
+
+@dataclass(frozen=True)
+class BestRun(Law):
+    """The best of a random number of runs: each picks a count at random and adds noise, its score.
+
+    With q the probabilities of scores of one run and f the generating function of the number of
+    runs, w is the best with probability f(q(<= w)) - f(q(< w)), which its outcomes share.
+    """
+
+    stopping: Stopping
+    epsilon: Fraction
+    counts: tuple[int, ...]
+
+    def draw(self, rng: Randomness) -> Sequence[int]:
+        """By the program's own loop."""
+
+        def run() -> tuple[int, int]:
+            chosen = rng.below(len(self.counts))
+            (noisy,) = sup_norm.add_noise([self.counts[chosen]], self.epsilon, rng)
+            return chosen, noisy
+
+        return self.stopping.best(rng, run, lambda found: found[1])
+
+    def log(self, outcome: Sequence[int]) -> float:
+        """Of one count and its noisy value."""
+        chosen, noisy = outcome
+        first, last = self._ends
+        return float(self._logs[chosen, min(max(noisy, first), last) - first])
+
+    def farthest(self, other: BestRun) -> float:
+        """Over all outcomes that either table has at a noticeable probability."""
+        first, last = max(self._ends[0], other._ends[0]), min(self._ends[1], other._ends[1])
+        one, two = (
+            law._logs[:, first - law._ends[0] : last + 1 - law._ends[0]] for law in (self, other)
+        )
+        return float(np.abs(one - two).max())
+
+    @property
+    def _ends(self) -> tuple[int, int]:
+        far = math.ceil(15 / self.epsilon)  # floats cannot tell chances beyond it apart
+        return min(self.counts) - far, max(self.counts) + far
+
+    @cached_property
+    def _logs(self) -> NDArray[np.float64]:
+        first, last = self._ends
+        values = np.arange(first, last + 1)
+        r = np.exp(-float(self.epsilon))
+        # Of one run: its outcomes, and the chance of a higher score than each value.
+        far = np.abs(values - np.array(self.counts)[:, None])
+        each = (1 - r) / (1 + r) * r**far / len(self.counts)
+        beyond = [
+            np.where(values >= v, r ** (np.abs(values - v) + 1), 1 + r - r ** np.abs(values - v))
+            for v in self.counts
+        ]
+        above = np.mean(beyond, axis=0) / (1 + r)
+        scores = each.sum(axis=0)
+        best = self.stopping.between(above, above + scores)
+        return np.asarray(np.log(each) + np.log(best) - np.log(scores))

@@ -43,7 +43,7 @@ _NUMBERS = {
             k=1, epsilon=2, bounds=Bounds(x=5, y=5), seed=1, neighbours="add-remove",
             rule=dps.FitRule(share=0.5),
         ),
-        PrivateSubsetClassifier(k=1, epsilon=1.0, bounds=Bounds(x=5, labels=(0, 1)), seed=0),
+        PrivateSubsetClassifier(k=1, epsilon=1.0, bounds=Bounds(x=5, labels=(0, 1)), seed=1),
         PrivateSubsetClassifier(
             k=1, epsilon=50, bounds=Bounds(x=5, labels=(0, 1)), seed=0, loss="logistic",
             rule=dps.FitRule(mechanism="objective-perturbation"),

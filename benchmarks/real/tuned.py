@@ -26,7 +26,7 @@ SIZES = [1, 2, 3, 5, 8]
 def fixed(k: int) -> Callable[[Loaded, float, float], dps.Release]:
     """``dps.fit`` with one k."""
     return lambda table, epsilon, limit: dps.fit(
-        table.frame, table.schema, k=k, epsilon=epsilon, time_limit=limit
+        table.frame, table.schema, k=k, epsilon=epsilon, time_limit=limit, ledger=False
     )
 
 
@@ -34,7 +34,7 @@ def chosen_size(table: Loaded, epsilon: float, limit: float) -> dps.Release:
     """``dps.fit`` with up to the largest k, as many as `choose-size` takes."""
     return dps.fit(
         table.frame, table.schema, k=SIZES[-1], epsilon=epsilon, mechanism="choose-size",
-        time_limit=limit,
+        time_limit=limit, ledger=False,
     )  # fmt: skip
 
 
@@ -42,7 +42,7 @@ def tuned(eta: Fraction, runs: int) -> Callable[[Loaded, float, float], dps.Rele
     """``dps.tune`` over the sizes."""
     return lambda table, epsilon, limit: dps.tune(
         table.frame, table.schema, grid={"k": SIZES}, epsilon=epsilon, time_limit=limit, eta=eta,
-        runs=runs,
+        runs=runs, ledger=False,
     )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ Y = X[:, 0]
 SPENDING: dict[str, list[str]] = {
     "select": ["t.csv", "--schema", "s.yaml", "--k", "2", "--epsilon", "1", "--dry-run"],
     "fit": ["t.csv", "--schema", "s.yaml", "--k", "2", "--epsilon", "1", "--dry-run"],
+    "tune": ["t.csv", "--schema", "s.yaml", "--grid", "k=1,2", "--epsilon", "1", "--dry-run"],
     "bounds suggest": ["t.csv", "--schema", "s.yaml", "--epsilon", "1", "--dry-run"],
 }
 
@@ -45,6 +46,7 @@ FREE: dict[str, list[str]] = {
     "schema init": ["t.csv", "--out", "template.yaml", "--force"],
     "schema check": ["s.yaml", "t.csv"],
     "schema fingerprint": ["s.yaml"],
+    "schema try": ["s.yaml", "t.csv"],
     "ledger create": ["new.db", "--data-set", "new", "--owner", "Ann", "--purpose", "p",
                       "--epsilon", "1"],
     "ledger show": ["other.db"],
@@ -142,6 +144,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "plan": lambda: dps.plan(p=5, k=1, n=1000, epsilon=1),
     "price": lambda: dps.price(X, **DRAWN),
     "price_fit": lambda: dps.price_fit(X, **DRAWN),
+    "price_tune": lambda: dps.price_tune(X, schema=SCHEMA, y=Y, grid={"k": [1, 2]}, epsilon=1),
+    "read_sample": lambda: dps.read_sample("t.csv", SCHEMA),
     "simulate": lambda: dps.simulate(X, **DRAWN, draws=3),
     "top_supports": lambda: dps.top_supports(X, **ASKED, count=2),
     "traces_not_private": lambda: dps.traces_not_private(X, **DRAWN, steps=10),
@@ -201,7 +205,9 @@ def test_what_runs_on_made_up_data_names_no_ledger() -> None:
 
 def _parameters_of(name: str) -> set[str]:
     thing = getattr(dps, name)
-    return _parameters(thing) if callable(thing) and name != "Ledger" else set()
+    spends = callable(thing) and name != "Ledger"
+    spends &= not (isinstance(thing, type) and issubclass(thing, Exception))
+    return _parameters(thing) if spends else set()
 
 
 def _calls(node: ast.AST, names: set[str], inside: bool) -> bool:

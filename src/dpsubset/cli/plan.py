@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Options of selections that a plan has no use for.
 _REFUSED = {"always_include": "--always-include", "node_limit": "--node-limit",
-            "time_limit": "--time-limit"}  # fmt: skip
+            "time_limit": "--time-limit", "check_readable": "--check-readable"}  # fmt: skip
 
 
 @asks

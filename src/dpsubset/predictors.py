@@ -229,13 +229,9 @@ time_limit, ledger
         X : array or data frame
         of : {"median", "mean"}, optional
             Of a response that was declared with a transform, as for :meth:`dpsubset.Model.predict`.
-            By default its mean, which squared errors and so ``score`` judge by; its median after a
-            fit that released no residual variance.
+            By default its median.
         """
-        rows = self._rows(X)
-        if of is None and self._model.residual_variance is not None:
-            of = "mean"
-        return self._model.predict(rows, of)
+        return self._model.predict(self._rows(X), of)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """NOT PRIVATE: R2 of the predictions for these rows, without noise."""

@@ -172,10 +172,9 @@ def warn_of_counts(release: Release) -> None:
     """Warn of columns that seem unreadable. The release is paid for: no filter that makes errors of
     warnings may lose it.
     """
-    if release.readable is not None:
-        for line in release.readable.warnings():
-            with suppress(ColumnTypeWarning):
-                warnings.warn(visible(line), ColumnTypeWarning, stacklevel=4)
+    for line in release.warnings_of_counts:
+        with suppress(ColumnTypeWarning):
+            warnings.warn(visible(line), ColumnTypeWarning, stacklevel=4)
 
 
 @takes(plan, state)

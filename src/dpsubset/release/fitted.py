@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,6 +22,11 @@ from .model import Model, Term, names_of
 from .scale import clip_of
 
 Floats = NDArray[np.float64]
+
+#: Deviations of its noise that the number of rows must have for there to be any.
+_CLEAR = 4
+
+_TRY = "'dpsubset schema try', on public rows"
 
 #: Of coefficients in the user's units: what noise makes of it still is a float64.
 LARGEST_UNIT = 1e250
@@ -98,6 +104,36 @@ class ReleasedFit:
             return None
         rows = max(round(Fraction(self.released[-1], LARGEST)), 1)
         return rows if self.n is None else min(rows, max(self.n, 1))
+
+    @property
+    def rows_unknown(self) -> bool:
+        """Whether the noisy number of rows that count cannot be told from 0."""
+        if self.step is not None or not self.entries.counted:
+            return False
+        return self.released[-1] < _CLEAR * self.deviation * LARGEST
+
+    def rows_in_words(self, response: str) -> str | None:
+        """How many rows the model is of, where that was released."""
+        rows = self.counted_rows
+        if rows is None:
+            return None
+        of_all = "" if self.n is None else f" of {self.n:,}"
+        which = f" with a readable {response}" if self.schema.response.drops_rows else ""
+        return f"about {rows:,}{of_all} rows{which} (noise included)"
+
+    def warnings(self) -> Iterator[str]:
+        """What the noisy number of rows tells of the response's cells, in words."""
+        rows, response = self.counted_rows, self.schema.response.name
+        if self.rows_unknown:
+            yield (
+                f"The number of rows with a readable {response} cannot be told from 0: there are "
+                f"too few for the noise, or its cells are not written as declared ({_TRY})"
+            )
+        elif rows is not None and self.n is not None and 2 * rows < self.n:
+            yield (
+                f"Only about {rows:,} of {self.n:,} rows seem to have a readable {response}: all "
+                f"others contribute nothing. Compare the schema with how it is written ({_TRY})"
+            )
 
     @property
     def randomness(self) -> str:
@@ -203,7 +239,7 @@ def model_of(
     # Beyond float64 it is not known.
     variance = solution.residual_variance * (high / 2 - low / 2) * (high / 2 - low / 2)
     return Model(
-        tuple(columns), constant, _known(solution.r2), fitted.schema, positions, width, clipped,
+        tuple(columns), constant, None if fitted.rows_unknown else _known(solution.r2), fitted.schema, positions, width, clipped,
         guarantee, "logistic" if fitted.loss == "logistic" else "identity", fitted.loss,
         _known(variance),
     )  # fmt: skip

@@ -13,7 +13,8 @@ Everything here was made of what was released, and may be published.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ..arguments import choice
-from ..errors import ArgumentError, DpsubsetError
+from ..errors import ArgumentError, ColumnTypeWarning, DpsubsetError
 from ..public.design import Design, ModelColumn
 from ..public.layout import STEPS
 from ..public.schema import Column, Schema
@@ -180,8 +181,12 @@ class Model:
             the predicted mean of the logarithm, which is the median of the response where errors
             are symmetric, and below its mean. "mean" allows for the errors, as if they were normal,
             with their `residual_variance` s^2: exp(score + s^2 / 2) for a logarithm, score^2 + s^2
-            for a square root. By default the median. Without a transform both are the linear
-            prediction, which is of the mean.
+            for a square root. By default the median. Where errors are not normal, the mean may be
+            off by a factor of several: docs/model.md has an example. Without a transform both are
+            the linear prediction, which is of the mean.
+
+        Of two labels it is the mean of the label counted as -1 and 1: twice the chance of the
+        second one, less 1. `probabilities` has the chance itself.
         """
         of = self._settled(of)
         scores = self.scores(data)
@@ -194,9 +199,11 @@ class Model:
             return scores
         variance = self.residual_variance if of == "mean" else 0.0
         assert variance is not None  # or there would have been an error
+        most = response.span[1]
+        assert most is not None  # a transform goes with bounds
         if response.transform == "log":
-            return np.exp(np.minimum(scores + variance / 2, high))
-        return np.minimum(scores**2 + variance, high**2)
+            return np.minimum(np.exp(np.minimum(scores + variance / 2, high)), most)
+        return np.minimum(scores**2 + variance, most)
 
     def predicts(self, of: Of | None = None) -> str:
         """What `predict` returns, in words."""
@@ -208,6 +215,8 @@ class Model:
         if of is None:
             return "mean" if self.schema.response.transform is None else "median"
         choice(of, get_args(Of), "of")
+        if self.schema.response.labels is not None:
+            raise ArgumentError("of= is for a response that was declared with a transform")
         known = self.residual_variance is not None or self.schema.response.transform is None
         if of == "mean" and not known:
             raise ArgumentError(
@@ -222,15 +231,19 @@ class Model:
         kept = [(i, c) for i, c in enumerate(design.columns) if c.level != 0 and self.terms]
         spans = [_span(column, design.features[column.feature]) for _, column in kept]
         coefficients = np.array([term.coefficient for term in self.terms])
-        parts = [np.empty(0)]
+        parts, empty = [np.empty(0)], np.ones(len(design.features), dtype=bool)
         for x in feature_blocks(data, self.schema, self.positions, self.width):
+            empty &= np.isnan(np.asarray(x, dtype=np.float64)).all(axis=0)
             cells = np.empty((len(x), door.width))
             door.records(x, np.zeros(len(x)), cells)  # any response that can be read
             cells = cells[:, [i for i, _ in kept]] / STEPS
             for j, (middle, half) in enumerate(spans):
                 cells[:, j] = middle + half * cells[:, j]
             parts.append(self.intercept + cells @ coefficients)
-        return np.concatenate(parts)
+        found = np.concatenate(parts)
+        if len(found) and self.terms:
+            _warn_of_empty(f for f, none in zip(design.features, empty, strict=True) if none)
+        return found
 
     def probabilities(self, data: Any) -> NDArray[np.float64]:
         """Of the second label, where the response has labels: of a logistic model, or of a linear
@@ -358,6 +371,18 @@ def names_of(schema: Schema) -> list[tuple[str, ModelColumn]]:
             assert feature.levels is not None
             found.append((f"{feature.name} = {feature.levels[column.level]}", column))
     return found
+
+
+def _warn_of_empty(columns: Iterable[Column]) -> None:
+    """Of rows to predict for: nobody is protected there, and a wrong format would go unnoticed."""
+    for column in columns:
+        if not column.has_indicator:
+            warnings.warn(
+                f"no cell of {visible(column.name)} holds a value that can be read: all of them "
+                "count as missing. Compare their form with that of the fit's table",
+                ColumnTypeWarning,
+                stacklevel=4,
+            )
 
 
 def _span(column: ModelColumn, feature: Column) -> tuple[float, float]:

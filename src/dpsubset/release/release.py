@@ -114,6 +114,12 @@ class Release:
         """
         return self.guarantee if self.rows is None else self.guarantee.limited_to(PUBLIC_N)
 
+    @property
+    def warnings_of_counts(self) -> tuple[str, ...]:
+        """What released numbers tell of cells that may not have been read as they were meant."""
+        parts = (self.readable, self.scale, self.fit)
+        return tuple(text for part in parts if part is not None for text in part.warnings())
+
     def to_dict(self) -> dict[str, Any]:
         """Everything a machine may want to know, as plain values."""
         g, problem, s = self.guarantee, self.problem, self.sensitivity
@@ -236,6 +242,7 @@ def _summary(release: Release) -> tuple[str, list[str], list[str]]:
     if release.support is None:
         selected = "Released nothing: no set of variables could be named"
     costs = [f"{shown_cost(cost)} under {relation}" for relation, cost in g.costs.items()]
+    rows = None if release.fit is None else release.fit.rows_in_words(schema.response.name)
     return (
         f"{selected} to explain {schema.response.name}:",
         list(release.features),
@@ -245,18 +252,14 @@ def _summary(release: Release) -> tuple[str, list[str], list[str]]:
             *([_chosen(release.tuned)] if release.tuned else []),
             *([MADE_IN_SEARCH] if release.made_in_search else []),
             *([f"Released first: {release.scale}"] if release.scale else []),
-            *(f"Warning: {text}" for text in _column_warnings(release)),
+            *(f"Warning: {text}" for text in release.column_warnings),
+            *(f"Warning: {text}" for text in release.warnings_of_counts),
             *(release.readable.lines() if release.readable else []),
             *([f"Ledger: {release.receipt}"] if release.receipt else []),
             *(str(release.model).splitlines() if release.model else []),
+            *([f"Fitted on {rows}"] if rows else []),
         ],
     )
-
-
-def _column_warnings(release: Release) -> list[str]:
-    """By types, and by counts."""
-    counted = release.readable.warnings() if release.readable else ()
-    return [*release.column_warnings, *counted]
 
 
 def _chosen(tuned: Tuned) -> str:

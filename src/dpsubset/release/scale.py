@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -74,6 +75,14 @@ class ReleasedScale:
     def listed(self) -> str:
         """The quantiles, for people."""
         return " and ".join(f"{name} {self.shown(value)}" for name, value in self.named)
+
+    def warnings(self) -> Iterator[str]:
+        """What the quantiles tell of the response's cells, in words."""
+        if list(self.exact.quantiles) != sorted(self.exact.quantiles):
+            yield (
+                f"The released quantiles of {self.response.name} are in the wrong order: there are "
+                "too few readable values for the noise, or its cells are not written as declared"
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: floats for people, the exact steps beside them."""

@@ -85,7 +85,11 @@ def predicted(response: Column, target: str, of: Of, variance: float | None) -> 
     """What a prediction is of, for people."""
     name, transform = response.name, response.transform
     if response.labels is not None:
-        return f"{name}, by a model of {target}"
+        first, second = response.labels
+        return (
+            f"{name} counted as -1 for {first} and 1 for {second} (twice the chance of {second}, "
+            f"less 1), by a model of {target}"
+        )
     if transform is None:
         return f"the mean of {target}"
     undone = "exp" if transform == "log" else "the square"

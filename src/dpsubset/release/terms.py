@@ -168,16 +168,14 @@ def _dropped_lines(schema: Schema) -> list[str]:
         return []
     return [
         f"Rows without a readable value of {name(schema.response.name)} contribute nothing; how "
-        "many there are is private."
+        "many there are is private, but for what is released with noise."
     ]
 
 
 def _readable_lines(release: Release) -> list[str]:
     """The counts of cells without a value, where they were released."""
     counted = release.readable
-    if counted is None:
-        return []
-    lines = [*counted.warnings(), *counted.lines()]
+    lines = [*release.warnings_of_counts, *(() if counted is None else counted.lines())]
     return [f"{said(line)}." for line in lines]
 
 

@@ -259,11 +259,8 @@ def _model(release: Release) -> tuple[Section, ...]:
 
 def _counted(fit: ReleasedFit) -> tuple[Block, ...]:
     """How many rows the model is of, where that was released."""
-    rows, response = fit.counted_rows, fit.schema.response
-    if rows is None:
-        return ()
-    which = f" with a readable {name(response.name)}" if response.drops_rows else ""
-    return (f"It is a model of about {rows:,} rows{which}: a released number, noise included.",)
+    rows = fit.rows_in_words(name(fit.schema.response.name))
+    return () if rows is None else (f"It is a model of {rows}: a released number.",)
 
 
 def _meaning(fit: ReleasedFit, model: Model) -> str:
@@ -273,7 +270,7 @@ def _meaning(fit: ReleasedFit, model: Model) -> str:
     plain = fit.step is not None and not fit.ridge
     shrunk = "" if plain else ", and shrunk towards 0 where noise is large"
     of_target = "" if response.labels is not None else (
-        f" They, their intervals and R2 are of {said(model.target)}, and not of values beyond."
+        f" All numbers of this model are of {said(model.target)}, and not of values beyond."
     )  # fmt: skip
     intervals = _INTERVALS if fit.step is None else _UNKNOWN
     return (
@@ -312,9 +309,10 @@ def utility_lines(release: Release) -> list[str]:
             "depends on what it would be, the answer is about the rows that have one."
         )
     if release.scale is not None:
+        low, high = map(release.scale.shown, release.scale.clipped)
         lines.append(
-            "The response counts only between two released values, which carry noise themselves: "
-            "what is special about the rows beyond them is not seen."
+            f"For the selection the response counted only between {low} and {high}, which are made "
+            "of released values that carry noise: what is special about rows beyond is not seen."
         )
     if release.model is not None:
         lines.append(

@@ -34,7 +34,10 @@ class MatrixTable:
         self._listed = is_list(x)
         self._x = x if self._listed else array_of(x)
         if y is None:
-            raise TableError("an array X needs its response: pass y=")
+            raise TableError(
+                "an array or a list of records needs its response beside it: pass y=, also where "
+                "records are mappings that hold it"
+            )
         *self._readers, self._read = readers(schema)
         self._response, rows = response_cells(y, schema.response.name, self._read.takes)
         p = len(self._names)

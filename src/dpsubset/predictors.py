@@ -231,7 +231,8 @@ time_limit, ledger
             Of a response that was declared with a transform, as for :meth:`dpsubset.Model.predict`.
             By default its median.
         """
-        return self._model.predict(self._rows(X), of)
+        rows = self._rows(X)
+        return self._model.predict(rows, of)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """NOT PRIVATE: R2 of the predictions for these rows, without noise."""

@@ -339,6 +339,8 @@ def test_searches_of_scikit_learn_say_that_they_are_not_private() -> None:
     for form in ("markdown", "html", "yaml", "json"):
         text = " ".join(release.statement(form=form).split())
         assert "rows without noise and are NOT PRIVATE" in text
+    (told,) = json.loads(release.statement(form="json"))["warnings"]
+    assert told.startswith("Made within a search")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         inner.fit(X, Y)

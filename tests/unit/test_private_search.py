@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -325,6 +326,15 @@ def test_classifier() -> None:
     assert set(search.predict(X)) <= {"a", "b"}
     assert list(search.classes_) == ["a", "b"]
     assert search.predict_proba(X).shape == (400, 2)
+
+
+def test_sentences_on_what_is_not_protected_have_their_subjects() -> None:
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=Y)
+    schema = dps.Schema.from_bounds(dict.fromkeys("abcd", (-1, 1)), ("y", -1, 1))
+    text = dps.tune(frame, schema, grid={"k": [1, 2]}, epsilon=5, runs=2).statement()
+    assert "The number of runs of the search is not released" in text
+    assert "The chance of passing a node or time limit, where one was set, depends" in text
+    assert "So does" not in text
 
 
 def test_searches_of_scikit_learn_say_that_they_are_not_private() -> None:

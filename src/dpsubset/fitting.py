@@ -156,9 +156,9 @@ def plan_fit(
     # The check has its share of everything; scale, selection and fit divide what is left.
     counted = budget * share_of(asked.get("check_readable"))
     budget -= counted
-    first = budget * (1 - rule.share) + counted
-    asked["check_readable"] = counted / first if counted else None
-    planned = plan(data, schema, k=k, epsilon=first, **asked)
+    asked["check_readable"] = None
+    planned = plan(data, schema, k=k, epsilon=budget * (1 - rule.share), **asked)
+    planned = planned.with_check(counted / planned.stated.schema.rows_per_unit, data)
     check_units(planned.stated.schema)
     if planned.asked == "private":
         planned = planned.with_scale(rule.usual_scale())

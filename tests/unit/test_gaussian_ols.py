@@ -131,11 +131,13 @@ def test_a_release_says_what_it_assumes() -> None:
     release = fitted()
     g = release.guarantee
     assert not g.private
-    assert "high probability" in g.assumes
+    assert "usually false where columns fill little" in g.assumes
     assert g.epsilon <= 20
     assert g.delta == DELTA
-    assert "high probability" in release.statement()
-    assert "high probability" in release.to_dict()["warning"]
+    assert "usually false where columns fill little" in release.statement()
+    assert "high probability" not in release.statement()
+    assert "m times epsilon" not in release.statement()
+    assert "usually false where columns fill little" in release.to_dict()["warning"]
     model = release.model
     assert model.r2 is None
     assert dps.Model.from_json(model.to_json()) == model

@@ -130,9 +130,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     | {"mechanisms", "models", "release", "selection", "ledger", "public.readable", "table.types"},
     "tuning": BASE
     | SCALE
-    | {"public.problem", "public.stated", "public.plan", "table.sealed", "ledger", "models"}
+    | {"public.problem", "public.readable", "public.stated", "public.plan", "table.sealed"}
     | {"privacy.guarantee", "privacy.random", "privacy.stopping", "release", "selection"}
-    | {"fitting", "public.readable", "table.types"},
+    | {"table.types", "ledger", "models", "fitting"},
     "refitting": BASE
     | {"table.sources", "table.types", "public.stated", "table.sealed", "public.plan", "ledger"}
     | {"privacy.guarantee", "privacy.random", "models", "release", "selection", "fitting"},

@@ -207,6 +207,35 @@ def test_another_limit(ledger: Ledger) -> None:  # noqa: F811
     ledger.verify()
 
 
+LIMITS: list[dict[str, Any]] = [
+    {"epsilon": 20},
+    {"rho": 200},
+    {"epsilon": 20, "delta": Fraction(1, 100), "accounting": "concentrated"},
+    {"epsilon": 20, "delta": Fraction(1, 100), "accounting": "basic"},
+]
+
+
+@pytest.mark.parametrize("other", range(4))
+@pytest.mark.parametrize("first", range(4))
+def test_the_kind_of_limit_and_the_accounting_stay(
+    first: int, other: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = Ledger.create(tmp_path / "l.db", data_set="d", owner="o", purpose="p", **LIMITS[first])
+    if first == other:
+        book.change_limit(reason="the board", **LIMITS[other])
+        if "accounting" in LIMITS[other]:
+            book.change_limit(reason="more", epsilon=21, delta=Fraction(1, 100))
+            assert book.standing().limit.accounting == LIMITS[other]["accounting"]
+        return
+    with pytest.raises(LedgerError, match="fixed when a ledger is made"):
+        book.change_limit(reason="the board", **LIMITS[other])
+    # Ledgers in which it was changed before are read as they were written.
+    with monkeypatch.context() as patch:
+        patch.setattr("dpsubset.ledger.composition.Limit.measure", ("any", None))
+        book.change_limit(reason="the board", **LIMITS[other])
+    assert Ledger(tmp_path / "l.db").verify().standing.limit == book.standing().limit
+
+
 def test_what_does_not_belong_is_refused_and_spends_nothing(ledger: Ledger) -> None:  # noqa: F811
     for wrong, says in (
         (event(1, unit="one patient"), "unit and rows_per_unit"),

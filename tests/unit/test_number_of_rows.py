@@ -245,8 +245,13 @@ def test_a_file_of_an_earlier_version_is_read_and_put_right(tmp_path: Path) -> N
     path = tmp_path / "old.json"
     path.write_text(old.to_json())
     again = dps.Release.load(path, SCHEMA)
-    assert again.to_dict() == old.to_dict()
-    assert set(again.stated.costs) == {"replace-one"}
+    assert stated(old.to_dict())
+    assert not stated(again.to_dict())
+    assert again.to_dict()["parameters"] == old.to_dict()["parameters"]
+    assert set(again.guarantee.costs) == set(again.stated.costs) == {"replace-one"}
+    (tmp_path / "new.json").write_text(again.to_json())
+    assert dps.Release.load(tmp_path / "new.json", SCHEMA).to_dict() == again.to_dict()
+    assert all(each.holds for each in checks(tmp_path / "new.json", SCHEMA.fingerprint()))
     assert "is in the table at all" not in again.statement()
     assert "under add-remove" not in str(again)
     (wrong,) = [each for each in checks(path, SCHEMA.fingerprint()) if not each.holds]

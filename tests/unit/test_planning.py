@@ -19,6 +19,7 @@ from dpsubset.mechanisms import Data
 from dpsubset.planning import closed
 from dpsubset.planning.curve import around, curve
 from dpsubset.planning.expected import expected
+from dpsubset.planning.outlook import outlook
 from dpsubset.planning.population import Population
 from dpsubset.planning.question import Question
 from dpsubset.planning.simulated import Effort, wilson
@@ -419,5 +420,27 @@ def test_a_dry_run_does_not_tell_private_numbers_of_rows(tmp_path: Path) -> None
     told = {dry_run(tmp_path, rows, *words) for rows in (40, 400)}
     assert len(told) == 1
     assert "Planner: rows for a probability of 0.9" in told.pop()
+    # Under replace-one, with a price that states a cost under add-remove.
+    words = [tmp_path / "t.parquet", "--epsilon", 0.5, "--response-scale", "declared"]
+    told = {dry_run(tmp_path, rows, *words) for rows in (40, 400)}
+    assert len(told) == 1
+    assert "Planner: rows for a probability of 0.9" in told.pop()
+    # In a ledger under add-remove, with the same price.
+    book = dps.Ledger.create(
+        tmp_path / "l.db", data_set="d", owner="o", purpose="p", epsilon=9, neighbours="add-remove"
+    )
+    words += ["--ledger", book.address]
+    told = {dry_run(tmp_path, rows, *words) for rows in (40, 400)}
+    assert len(told) == 1
+    asked: dict[str, Any] = {"k": 1, "epsilon": 0.5}
+    said = {
+        tuple(outlook(frame, schema, rows_private=True, **asked))
+        for frame, schema in (
+            (pd.DataFrame(np.full((n, 2), 0.25), columns=["a", "y"]).assign(b=0.5),
+             dps.Schema.from_bounds({"a": (0, 1), "b": (0, 1)}, ("y", 0, 1)))
+            for n in (40, 400)
+        )
+    }  # fmt: skip
+    assert len(said) == 1
     # A CSV file does not say how many rows it has.
     assert "Planner: rows for" in dry_run(tmp_path, 40, tmp_path / "t.csv", "--epsilon", 0.5)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -25,7 +26,7 @@ from dpsubset.models.run_score import RunScore, Window, total_loss
 from dpsubset.privacy.guarantee import Cost, Guarantee
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.scale import Scale
-from dpsubset.privacy.stopping import Stopping
+from dpsubset.privacy.stopping import Stopping, covered
 from dpsubset.public.problem import Neighbours
 
 RNG = np.random.default_rng(5)
@@ -62,6 +63,75 @@ def test_the_number_of_runs_has_its_distribution(eta: Fraction) -> None:
         sum((k + 1) * w for k, w in enumerate(law)) / sum(law), rel=1e-9
     )
     assert Stopping.of_mean(7, eta).mean == pytest.approx(7, rel=1e-6)
+
+
+class Scripted:
+    """Coins that fall as written down, and the chance of each."""
+
+    def __init__(self, falls: list[bool]) -> None:
+        self.falls, self.chances = iter(falls), list[Fraction]()
+
+    def __call__(self, chance: Fraction, rng: Any) -> bool:
+        assert 0 <= chance <= 1
+        self.chances.append(chance)
+        return next(self.falls)
+
+
+@pytest.mark.parametrize("gamma", [Fraction(1, 5), Fraction(1, 10**15)])
+@pytest.mark.parametrize(
+    "eta", [Fraction(-99, 100), HALF, Fraction(-1, 7), Fraction(0), Fraction(1)]
+)
+def test_attempts_end_with_the_exact_law(
+    eta: Fraction, gamma: Fraction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The chance that an attempt ends at k is (1 - gamma)^k a_k times the same number for all k."""
+    stopping, product, constants = Stopping(eta, gamma), Fraction(1), set()
+    on, again = ([False, False], [False, True]) if eta < 0 else ([False, True], [False, False])
+    for k in range(1, 9):
+        coins = Scripted([*on * (k - 1), True])
+        monkeypatch.setattr("dpsubset.privacy.stopping._coin", coins)
+        assert stopping.count(Randomness(SeededSource(1))) == k
+        falls = [*on * (k - 1), True]
+        ends = math.prod(c if fell else 1 - c for c, fell in zip(coins.chances, falls, strict=True))
+        constants.add(ends / ((1 - gamma) ** k * product))
+        product *= (k + eta) / (k + 1)
+        # A further attempt starts at 1.
+        later = Scripted([*on * (k - 1), *again, *falls])
+        monkeypatch.setattr("dpsubset.privacy.stopping._coin", later)
+        assert stopping.count(Randomness(SeededSource(1))) == k
+        assert later.chances[2 * k :] == coins.chances
+    assert len(constants) == 1
+
+
+class Few(Randomness):
+    """Gives up after so many draws as only a rejection that hardly ever keeps anything needs."""
+
+    left = 200_000
+
+    def below(self, bound: int) -> int:
+        self.left -= 1
+        assert self.left, "too many coins"
+        return super().below(bound)
+
+
+def test_many_runs_with_a_negative_eta_are_drawn_quickly() -> None:
+    stopping = Stopping.of_mean(100, Fraction(-3, 4))
+    assert stopping.mean == pytest.approx(100, rel=1e-3)
+    rng = Few(SeededSource(1))
+    assert all(stopping.count(rng) >= 1 for _ in range(20))
+
+
+def test_a_mean_that_cannot_be_reached_is_refused() -> None:
+    with pytest.raises(dps.ArgumentError, match="at most 28"):
+        Stopping.of_mean(1000, Fraction(-9, 10))
+    assert Stopping.of_mean(10_000, HALF).mean == pytest.approx(10_000, rel=1e-3)
+
+
+def test_a_search_with_public_rows_promises_nothing_under_add_remove_in_its_parts() -> None:
+    both = {relation: Cost(Fraction(1)) for relation in ("replace-one", "add-remove")}
+    part = Guarantee("replace-one", both)
+    found = covered(Guarantee("replace-one", both, parts=(("selection", part),)))
+    assert set(found.costs) == set(found.parts[0][1].costs) == {"replace-one"}
 
 
 @pytest.mark.parametrize("eta", [HALF, Fraction(0), Fraction(1)])
@@ -258,6 +328,15 @@ def test_classifier() -> None:
     assert search.predict_proba(X).shape == (400, 2)
 
 
+def test_sentences_on_what_is_not_protected_have_their_subjects() -> None:
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=Y)
+    schema = dps.Schema.from_bounds(dict.fromkeys("abcd", (-1, 1)), ("y", -1, 1))
+    text = dps.tune(frame, schema, grid={"k": [1, 2]}, epsilon=5, runs=2).statement()
+    assert "The number of runs of the search is not released" in text
+    assert "The chance of passing a node or time limit, where one was set, depends" in text
+    assert "So does" not in text
+
+
 def test_searches_of_scikit_learn_say_that_they_are_not_private() -> None:
     inner = dps.PrivateSubsetRegressor(k=1, epsilon=1, bounds=BOUNDS)
     with pytest.warns(dps.NotPrivateWarning, match="held-out rows without noise"):
@@ -270,6 +349,8 @@ def test_searches_of_scikit_learn_say_that_they_are_not_private() -> None:
     for form in ("markdown", "html", "yaml", "json"):
         text = " ".join(release.statement(form=form).split())
         assert "rows without noise and are NOT PRIVATE" in text
+    (told,) = json.loads(release.statement(form="json"))["warnings"]
+    assert told.startswith("Made within a search")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         inner.fit(X, Y)

@@ -307,3 +307,17 @@ def test_the_audit_comes_near_and_catches_twins() -> None:
     assert report.nearest.strain > 0.99
     for twin in (Louder(), Apart()):
         assert audit_step(twin, runs=40).contradicted
+
+
+@pytest.mark.parametrize("check", [0.01, 0.3, 0.5])
+@pytest.mark.parametrize("share", [0.001, 0.6, 0.999])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_fit_pays_for_the_check_beside_any_share(share: float, check: float, rows: int) -> None:
+    schema = replace(SCHEMA, unit="one person", rows_per_unit=rows)
+    asked: dict[str, Any] = {"k": 1, "epsilon": 2, "check_readable": check}
+    found = dps.price_fit(TYPED, schema, rule=dps.FitRule(share=share), **asked).guarantee
+    exact = {"check": Fraction(str(check)), "fit": Fraction(str(share))}
+    assert found.epsilon == sum(part.epsilon or 0 for _, part in found.parts) == 2
+    sizes = sorted(part.epsilon or Fraction(0) for _, part in found.parts)
+    assert 2 * exact["check"] in sizes
+    assert 2 * (1 - exact["check"]) * exact["fit"] in sizes

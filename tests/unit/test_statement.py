@@ -24,6 +24,7 @@ import dpsubset as dps
 from dpsubset.cli import app
 from dpsubset.privacy.guarantee import Cost, Guarantee
 from dpsubset.public import dates
+from dpsubset.public.column import Missing
 from dpsubset.release.belief import percent, sure
 from dpsubset.release.files import digest, opened
 from dpsubset.release.marked import as_html, as_markdown, as_plain, name, said
@@ -292,7 +293,7 @@ def test_the_ledger_fills_in_what_it_knows(releases: dict[str, dps.Release]) -> 
         "- Released by: clerk (from the ledger)",
         "- Purpose: costs (from the ledger)",
         "Ledger: before this release epsilon = 1 was spent, with it epsilon = 2, of a limit of "
-        "epsilon = 3, counted under replace-one. Ever spent on this data set: epsilon = 2.",
+        "epsilon = 3, counted under replace-one. Ever counted in this ledger: epsilon = 2.",
         f"the figure is {percent(sure(Fraction(2)))} % (replace-one)",
     ):
         assert line in text, line
@@ -306,6 +307,43 @@ def test_the_ledger_fills_in_what_it_knows(releases: dict[str, dps.Release]) -> 
     again = dps.Release.from_json(release.to_json(), release.schema)
     for form in FORMS:
         assert again.statement(ABOUT, form=form) == release.statement(ABOUT, form=form)
+
+
+def test_the_figure_of_a_ledger_is_worded_by_the_delta_of_its_sum(tmp_path: Path) -> None:
+    ledger = dps.Ledger.create(
+        tmp_path / "l.db", data_set="d", owner="o", purpose="p", epsilon=1, delta=1e-6,
+        unit="one patient",
+    )  # fmt: skip
+    for _ in range(
+        20
+    ):  # their epsilons add up to the limit, and this is the last sum without delta
+        last = select(epsilon=0.05, ledger=ledger)
+    assert "the figure is" in last.statement()
+    assert "the figure is of guesses" not in last.statement()
+    belief = json.loads(last.statement(form="json"))["ledger"]["belief_with_this"]
+    assert belief == {
+        "relation": "replace-one", "from_percent": 50, "of": "every release",
+        "to_at_most_percent": float(percent(sure(Fraction(1)))),
+    }  # fmt: skip
+    beyond = select(epsilon=0.001, ledger=ledger)
+    assert "sure of it from this release" in beyond.statement()
+    assert "a guess is right at most" in beyond.statement()
+    (own,) = {each["of"] for each in json.loads(beyond.statement(form="json"))["beliefs"]}
+    of_all = json.loads(beyond.statement(form="json"))["ledger"]["belief_with_this"]
+    assert (own, of_all["of"]) == ("every release", "guesses, on average")
+
+
+@pytest.mark.parametrize("transform", [None, "sqrt"])
+def test_a_record_of_a_model_says_what_it_is_of(transform: str | None) -> None:
+    declared = schema()
+    response = replace(declared.response, transform=transform, missing=Missing(rule="middle"))
+    declared = replace(declared, response=response)
+    release = dps.fit(frame(), declared, k=1, epsilon=1)
+    record = yaml.safe_load(release.statement(form="yaml"))["deployment"]
+    assert release.model.target in record["basic"]["description"]
+    assert "Released too: sums of products" in record["basic"]["description"]
+    assert "table below" in release.statement()
+    assert "table below" not in release.statement(form="yaml")
 
 
 def test_a_receipt_that_cannot_be_read_is_told(releases: dict[str, dps.Release]) -> None:

@@ -280,9 +280,12 @@ def ledger_limit(
     epsilon: Epsilon = None,
     delta: Delta = "0",
     rho: Rho = None,
-    accounting: Accounting = "concentrated",
+    accounting: Annotated[
+        str | None,
+        typer.Option(help="With --delta: as it is, concentrated or basic.", show_default=False),
+    ] = None,
 ) -> None:
-    """Set another limit, not below what is spent."""
+    """Set another limit of the same kind, not below what is spent."""
     with guarded():
         from ..ledger.ledger import Ledger
 

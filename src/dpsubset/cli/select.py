@@ -96,11 +96,12 @@ def select_command(
         if dry_run:
             from ..planning.outlook import outlook
 
+            hidden = book is not False and book.declaration.relation == "add-remove"
             tell(
                 price(file, schema, **arguments),
                 book,
                 lambda: event_of_select(file, schema, **arguments),
-                outlook(file, schema, **arguments),
+                outlook(file, schema, rows_private=hidden, **arguments),
             )
             return
         with telling_of_compilation(quiet), progress_bar(quiet) as progress:

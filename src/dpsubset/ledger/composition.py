@@ -214,6 +214,11 @@ class Limit:
             return "zcdp"
         return "approximate" if self.delta else "pure"
 
+    @property
+    def measure(self) -> tuple[str, str | None]:
+        """What is fixed for the life of a ledger: the kind, and with a delta the accounting."""
+        return self.kind, self.accounting if self.kind == "approximate" else None
+
     def refuses(self, cost: Totals) -> str | None:
         """Why a release of this kind is never admitted, however small; None if it may be."""
         if self.kind == "pure" and not cost.is_pure:

@@ -248,13 +248,27 @@ class Ledger(LedgerReader):
         epsilon: Any = None,
         delta: Any = 0,
         rho: Any = None,
-        accounting: Accounting = "concentrated",
+        accounting: Accounting | None = None,
     ) -> None:
-        """Another limit, which must not be below what is spent; the reason stays in the ledger."""
+        """Another limit, which must not be below what is spent; the reason stays in the ledger.
+
+        It is of the same kind as the limit before: an epsilon, an epsilon with a delta, or a rho.
+        The accounting stays as it is, too. An analyst who could change them after looking at
+        releases would be bounded by neither.
+        """
         words(reason, "the reason for another limit")
-        limit = _limit(epsilon, delta, rho, accounting)
+        same = self.standing().limit.accounting if accounting is None else accounting
+        limit = _limit(epsilon, delta, rho, same)
 
         def settle(standing: Standing) -> Standing:
+            before = standing.limit
+            if limit.measure != before.measure:
+                counted = f", with {before.accounting} accounting" * (before.kind == "approximate")
+                raise LedgerError(
+                    "the kind of limit (epsilon, epsilon with delta, or rho) and the accounting "
+                    f"are fixed when a ledger is made. Here the limit is {before}{counted}: give "
+                    "another limit of that kind, or make a new ledger"
+                )
             if not limit.admits(standing.current):
                 raise LedgerError("more than this limit is spent already")
             return replace(standing, limit=limit)

@@ -39,8 +39,7 @@ ASSUMED = (
     "whichever columns are selected, X'X of this table's n rows without any one of them has no "
     "eigenvalue below n/8 in scaled units, and least squares on this table, or on any that differs "
     "from it in one row, leaves no residual in its own rows beyond twice the half-width of the "
-    "response's clip: so it is with high probability for many independent rows of well-conditioned "
-    "columns"
+    "response's clip (usually false where columns fill little of their bounds)"
 )
 
 

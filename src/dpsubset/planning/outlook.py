@@ -1,7 +1,7 @@
 """What a dry run adds to a price: what the planner expects of tables of the same size. Public.
 
-It knows what a price knows: p, k, epsilon, the loss and so on, and n where that is public. The
-signal is assumed, not looked at.
+It knows what a price knows: p, k, epsilon, the loss and so on, and n where that is public and
+no cost under add-remove neighbours is stated. The signal is assumed, not looked at.
 """
 
 from __future__ import annotations
@@ -36,11 +36,18 @@ _ABOUT = "of made-up tables (Gaussian, independent columns, equal signals), not 
 
 
 def outlook(data: Any, schema: Schema | str | Path | None, *, k: int, epsilon: Any,
-            **asked: Any) -> list[str]:  # fmt: skip
-    """One line or two on what to expect. Names and types of columns are seen, no value is read."""
+            rows_private: bool = False, **asked: Any) -> list[str]:  # fmt: skip
+    """One line or two on what to expect. Names and types of columns are seen, no value is read.
+
+    Where ``rows_private``, or where the price states a cost under add-remove neighbours, they do
+    not depend on the number of rows.
+    """
     planned = plan_of(data, schema, k=k, epsilon=epsilon, **asked)
-    if data is not None:
-        planned = planned.with_rows(seal(planned, data, asked.get("y")).rows)
+    if data is not None and not rows_private:
+        n = seal(planned, data, asked.get("y")).rows
+        counted = planned.with_rows(n)
+        if n is not None and "add-remove" not in counted.price().costs:
+            planned = counted
     return lines(planned, {name: asked[name] for name in _PASSED_ON if name in asked})
 
 

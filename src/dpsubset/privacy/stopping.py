@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -32,6 +32,7 @@ Outcome = TypeVar("Outcome")
 
 #: Of the search, in ledgers and audits.
 NAME = "private-search"
+_LEAST_GAMMA = Fraction(1, 10**15)
 
 
 @dataclass(frozen=True)
@@ -64,12 +65,18 @@ class Stopping:
         if not 1 < wanted <= 10_000:
             raise ArgumentError("runs, their mean number, must be above 1 and at most 10000")
         low, high = 0.0, 1.0
-        for _ in range(60):
+        for _ in range(120):
             middle = (low + high) / 2
             found = mean_runs(float(power), middle)
             low, high = (middle, high) if found > wanted else (low, middle)
-        gamma = Fraction(high).limit_denominator(10**9)
-        return cls(power, min(max(gamma, Fraction(1, 10**9)), 1 - Fraction(1, 10**9)))
+        gamma = Fraction(high).limit_denominator(10**18)
+        made = cls(power, min(max(gamma, _LEAST_GAMMA), 1 - Fraction(1, 10**9)))
+        if made.mean < 0.999 * float(wanted):
+            raise ArgumentError(
+                f"with eta = {power} the mean number of runs can be at most {made.mean:.4g}: ask "
+                "for fewer runs, or for a larger eta, which costs more"
+            )
+        return made
 
     @property
     def factor(self) -> Fraction:
@@ -112,11 +119,19 @@ class Stopping:
         return Guarantee(runs[0].neighbours, costs, any(run.seeded for run in runs))
 
     def count(self, rng: Randomness) -> int:
-        """K, drawn exactly: a geometric number k, kept with probability prod (l + eta) / (l + 1).
+        """K, drawn exactly, by coins whose mean number is in the order of the mean of K.
 
-        The coins of both are thrown in turn, so that what is not kept is given up early.
+        With eta >= 0 a geometric number k is kept with probability prod (l + eta) / (l + 1); the
+        coins of both are thrown in turn, so that what is not kept is given up early. With eta < 0
+        that would take 1 / gamma coins. There the product is -eta / k up to a constant, times
+        prod (1 + eta / l) over l < k: attempts end at k with probability -eta / k, and start again
+        with probability gamma after each step.
         """
         k = 1
+        if self.eta < 0:
+            while not _coin(-self.eta / k, rng):
+                k = 1 if _coin(self.gamma, rng) else k + 1
+            return k
         while not _coin(self.gamma, rng):
             k = k + 1 if _coin((k + self.eta) / (k + 1), rng) else 1
         return k
@@ -144,7 +159,7 @@ def covered(found: Guarantee) -> Guarantee:
     """
     if found.neighbours not in PUBLIC_N:
         return found
-    return replace(found, costs={found.neighbours: found.costs[found.neighbours]})
+    return found.limited_to(PUBLIC_N)
 
 
 def mean_runs(eta: float, gamma: float) -> float:

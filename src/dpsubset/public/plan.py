@@ -123,6 +123,15 @@ class Plan:
         """The same for a scale that a step before it releases, and pays for."""
         return replace(self, given=True)._divide()
 
+    def with_check(self, epsilon: Fraction, data: Any) -> Plan:
+        """The same with counts of cells without a value, which cost one row so much besides."""
+        if not epsilon:
+            return self
+        if isinstance(data, Moments):
+            raise ArgumentError("check_readable needs the table: moments have no cells any more")
+        neighbours = self.setting.problem.neighbours
+        return replace(self, check=ReadableCheck.of(self.stated.schema, epsilon, neighbours))
+
     def _divide(self) -> Plan:
         """With what the scale leaves of epsilon for the selection, and the reach that it asks for,
         unless somebody has said how large predictions may be.
@@ -206,12 +215,8 @@ def plan(
     problem = settled.problem
     chosen = chosen.named(settled.design.position)
     budget = _of_one_row(budget, chance, settled.schema.rows_per_unit)
-    check, share = None, share_of(check_readable)
-    if share:
-        if isinstance(data, Moments):
-            raise ArgumentError("check_readable needs the table: moments have no cells any more")
-        check = ReadableCheck.of(settled.schema, budget * share, problem.neighbours)
-        budget *= 1 - share
+    share = share_of(check_readable)
+    counted, budget = budget * share, budget * (1 - share)
     asked = settle(
         response_scale,
         labels=settled.schema.response.labels is not None or loss_of(problem).labels,
@@ -219,7 +224,8 @@ def plan(
     )
     setting = Setting(problem, Sensitivity.of(problem, sensitivity), budget, chance)
     by_rows = asked == "private" and problem.n_is_public
-    planned = Plan(settled, chosen, setting, seed, budget, asked, by_rows, check)._divide()
+    planned = Plan(settled, chosen, setting, seed, budget, asked, by_rows)._divide()
+    planned = planned.with_check(counted, data)
     chosen.check(planned.setting)
     return planned
 

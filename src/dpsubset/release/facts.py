@@ -21,7 +21,7 @@ from .about import About
 from .belief import percent, sure
 from .declared import also, ends
 from .files import digest
-from .notices import warnings
+from .notices import MADE_IN_SEARCH, warnings
 
 if TYPE_CHECKING:
     from .release import Release
@@ -64,9 +64,9 @@ class Spending:
     before: str
     after: str
     ever: str
-    relation: str
+    relation: Neighbours
     #: Of everything that was spent, this release included, where epsilon is what is counted.
-    belief: Fraction | None
+    belief: Belief | None
     #: What the sums hold only under, in words, with this release and ever.
     assumes: str | None
     proviso: str
@@ -126,7 +126,7 @@ def facts_of(release: Release, about: About | None) -> Facts:
     """Of a release."""
     declared, g = about or About(), release.stated
     return Facts(
-        tuple(warnings(g)),
+        (*warnings(g), *([MADE_IN_SEARCH] if release.made_in_search else [])),
         g,
         _record(release, declared),
         _beliefs(g),
@@ -190,14 +190,15 @@ def _spending(release: Release) -> Spending | None:
             Totals.from_dict(kept[key]) for key in ("spent_before", "spent_before_ever", "cost")
         )
         total, spent = ever + cost, limit.spent(before + cost)
+        relation = {each: each for each in RELATIONS}[kept["relation"]]
         counted = limit.epsilon is not None and spent is not None
         return Spending(
             str(limit),
             limit.shown(before),
             limit.shown(before + cost),
             limit.shown(total),
-            str(kept["relation"]),
-            sure(*spent) if counted and spent else None,
+            relation,
+            Belief(relation, *spent, sure(*spent)) if counted and spent else None,
             (before + cost).assumed,
             total.proviso,
             {key: kept[key] for key in ("limit", "spent_before", "spent_before_ever", "cost")},

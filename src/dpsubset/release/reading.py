@@ -42,7 +42,8 @@ def release_of(text: str | bytes, schema: Schema) -> Release:
     ):  # fmt: skip
         found = _release(facts, schema)
         if _same(found, facts):
-            return found
+            # Without a cost under add-remove that does not hold, in what is written from now on.
+            return replace(found, guarantee=found.stated)
     raise ArgumentError("this release file is damaged, or was not written by dpsubset")
 
 

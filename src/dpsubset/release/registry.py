@@ -17,9 +17,8 @@ from ..privacy.guarantee import Guarantee
 from ..text import visible
 from .facts import Facts
 from .marked import as_plain
-from .notices import MADE_IN_SEARCH
 from .terms import mechanism_lines, preparation_lines
-from .words import plain_lines, released_line, unprotected_lines, utility_lines
+from .words import fit_line, plain_lines, released_line, unprotected_lines, utility_lines
 
 if TYPE_CHECKING:
     from .release import Release
@@ -86,7 +85,11 @@ def _basic(release: Release, facts: Facts, title: str, date: str) -> dict[str, A
         [
             *facts.warnings,
             as_plain(released_line(release)),
-            *([MADE_IN_SEARCH] if release.made_in_search else []),
+            *(
+                [as_plain(fit_line(release.fit, release.model))]
+                if release.model and release.fit
+                else []
+            ),
         ]
     )
     return {
@@ -174,13 +177,14 @@ def _implementation(release: Release, facts: Facts, promised: bool) -> dict[str,
     known = "Proofs" if promised else "What is known of the mechanism"
     return {
         "preprocessing_and_hyperparameter_tuning": _text(
-            [*preparation_lines(release, facts.bounds_from), *searched]
+            [*preparation_lines(release, facts.bounds_from, table=False), *searched]
         ),
         "mechanisms": _text([*mechanism_lines(release), f"Versions: {made}."]),
         "composition": composed,
         "post_processing": "Names of the drawn variables."
         if release.model is None
-        else "Names of the drawn variables; a model from released numbers alone.",
+        else "Names of the drawn variables; a model from the released "
+        f"{'coefficients' if release.fit and release.fit.step is not None else 'sums'} alone.",
         "justification": f"{known}: {', '.join(facts.proofs)}. Audits: {', '.join(facts.audits)}.",
         "utility": _text(utility_lines(release)),
         "additional_information": (

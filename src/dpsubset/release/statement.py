@@ -14,7 +14,7 @@ from ..errors import ArgumentError
 from ..privacy.guarantee import Cost, Guarantee
 from ..text import markdown
 from .about import About
-from .facts import Facts, facts_of
+from .facts import Belief, Facts, facts_of
 from .files import written
 from .marked import as_markdown, as_plain
 from .page import page
@@ -110,15 +110,7 @@ def _plain_values(release: Release, facts: Facts, sections: tuple[Section, ...])
         **({} if release.tuned is None else {"tuned": release.tuned.to_dict()}),
         "rows": facts.rows,
         **_under_its_name(g, promised),
-        "beliefs": [
-            {
-                "relation": each.relation,
-                "from_percent": 50,
-                "to_at_most_percent": float(each.percent),
-                "of": "every release" if not each.delta else "guesses, on average",
-            }
-            for each in facts.beliefs
-        ],
+        "beliefs": [_belief(each) for each in facts.beliefs],
         "ledger": None
         if spent is None
         else {
@@ -126,6 +118,7 @@ def _plain_values(release: Release, facts: Facts, sections: tuple[Section, ...])
             **spent.facts,
             "spent_with_this": spent.after,
             "assumes": spent.assumes,
+            "belief_with_this": None if spent.belief is None else _belief(spent.belief),
         },
         "bounds": [each.to_dict() for each in facts.bounds],
         "bounds_from": facts.bounds_from,
@@ -136,6 +129,15 @@ def _plain_values(release: Release, facts: Facts, sections: tuple[Section, ...])
         "text": [
             {"title": section.title or "Released", "lines": _lines(section)} for section in sections
         ],
+    }
+
+
+def _belief(belief: Belief) -> dict[str, Any]:
+    return {
+        "relation": belief.relation,
+        "from_percent": 50,
+        "to_at_most_percent": float(belief.percent),
+        "of": "every release" if not belief.delta else "guesses, on average",
     }
 
 

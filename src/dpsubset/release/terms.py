@@ -79,6 +79,11 @@ def _unit_lines(g: Guarantee, schema: Schema) -> list[str]:
     """Whom it protects, and what a unit with more rows has."""
     larger = " (and a larger delta)." if g.delta else "."
     protected, most = said(schema.protected), schema.rows_per_unit
+    if g.assumes:
+        return [
+            f"Unit of privacy: {protected}. Nothing is stated for whoever contributes more rows: "
+            "what is assumed is of tables that differ in one unit."
+        ]
     if most == 1:
         return [
             f"Unit of privacy: {protected}. Whoever contributes m rows is protected at m times "
@@ -140,18 +145,27 @@ def _fit_noise_lines(release: Release) -> list[str]:
     return [f"Fit: {name(fit.mechanism)}, {fit.summary}: {fit.noise}.{noise}"]
 
 
-def preparation_lines(release: Release, bounds_from: str | None) -> list[str]:
-    """What was done to the table before anything was drawn, and on whose word."""
+def preparation_lines(
+    release: Release, bounds_from: str | None, *, table: bool = True
+) -> list[str]:
+    """What was done to the table before anything was drawn, and on whose word.
+
+    ``table``: whether a table of what was declared follows.
+    """
     schema, seeded = release.schema, release.guarantee.seeded
     more = bool(declared_also(schema))
     holds = "Without a seed, the guarantee would hold" if seeded else "The guarantee holds"
     source = f" Their source, as the caller says: {said(bounds_from)}." if bounds_from else ""
+    rest = "in the table below" if table else "that was declared of the columns"
+    unless = (
+        "the table below says otherwise" if table else "something else was declared of a column"
+    )
     return [
-        f"Bounds{' and all else in the table below' * more} were given by the caller. {holds} if "
+        f"Bounds{f' and all else {rest}' * more} were given by the caller. {holds} if "
         f"they were not derived from these data. Values outside are clipped.{source}",
         *_paid_lines(schema),
         f"Missing and unreadable cells of features count as the {schema.bad_cells} of their bounds"
-        + (", unless the table below says otherwise." if more else "."),
+        + (f", unless {unless}." if more else "."),
         *_dropped_lines(schema),
         *(f"Types of columns go ill with the schema: {said(w)}." for w in release.column_warnings),
         *_readable_lines(release),

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..privacy.guarantee import shown_cost
-from .belief import percent
 from .facts import Belief, Facts
 from .marked import name, said
-from .notices import MADE_IN_SEARCH
 from .target import unit_of
 from .terms import (
     declared_also,
@@ -67,7 +65,6 @@ def sections_of(release: Release, facts: Facts) -> tuple[Section, ...]:
     listed = declared_rows(release.schema)
     head = ("variable", "low", "high", *(["also declared"] if len(listed[0]) > 3 else []))
     first = [released_line(release), *_scale(release), *_earlier(release)]
-    first += [MADE_IN_SEARCH] if release.made_in_search else []
     tuned = () if release.tuned is None else tuple(map(said, release.tuned.lines()))
     return (
         Section("", tuple(first)),
@@ -173,11 +170,19 @@ def plain_lines(release: Release, facts: Facts) -> list[str]:
         lines.append(f"{adds} A ledger counts them; see below.")
     else:
         only = "" if spent.assumes is None else f", but only if {spent.assumes}"
-        lines.append(
-            f"{adds} For all that the ledger counts, this release included, the figure is "
-            f"{percent(spent.belief)} % ({spent.relation}){only}."
-        )
+        lines.append(f"{adds} {_counted_belief(spent.belief)}{only}.")
     return lines
+
+
+def _counted_belief(belief: Belief) -> str:
+    """The same of a ledger's sum, which may have a delta where this release has none."""
+    counted = "For all that the ledger counts, this release included,"
+    if not belief.delta:
+        return f"{counted} the figure is {belief.percent} % ({belief.relation})"
+    return (
+        f"{counted} the figure is of guesses, on average, since that sum has a delta: a guess is "
+        f"right at most {belief.percent} % of the time ({belief.relation})"
+    )
 
 
 def _believed(belief: Belief, release: Release) -> str:
@@ -235,7 +240,7 @@ def _spending(facts: Facts) -> tuple[Block, ...]:
         return ("Earlier spending and limit: no ledger was used, so that nothing is known of it.",)
     return (
         f"Ledger: before this release {spent.before} was spent, with it {spent.after}, of a limit "
-        f"of {spent.limit}, counted under {spent.relation}. Ever spent on this data set: "
+        f"of {spent.limit}, counted under {spent.relation}. Ever counted in this ledger: "
         f"{spent.ever}.{f' {spent.proviso}' if spent.proviso else ''}",
     )
 
@@ -245,16 +250,21 @@ def _model(release: Release) -> tuple[Section, ...]:
     model = release.model
     if model is None or release.fit is None:
         return ()
-    made = f"From these {'sums' if release.fit.step is None else 'coefficients'} alone follows"
     r2 = "" if model.r2 is None else f" Its R2 on this table is about {model.r2:.2f}, of the same."
     head = ("column", "coefficient", "95 % interval", "standardised")
     blocks: tuple[Block, ...] = (
-        f"Released too: {release.fit.summary}. {made} a {said(model.heading)}.{r2}",
+        f"{fit_line(release.fit, model)}{r2}",
         Table(head, tuple(map(tuple, model.rows()))),
         *_counted(release.fit),
         _meaning(release.fit, model),
     )
     return (Section("Model", blocks),)
+
+
+def fit_line(fit: ReleasedFit, model: Model) -> str:
+    """What the fit released, and what it is a model of: the transform and the clip included."""
+    made = f"From these {'sums' if fit.step is None else 'coefficients'} alone follows"
+    return f"Released too: {fit.summary}. {made} a {said(model.heading)}."
 
 
 def _counted(fit: ReleasedFit) -> tuple[Block, ...]:
@@ -349,9 +359,9 @@ def unprotected_lines(release: Release) -> list[str]:
                 "something of it, and of how long each run took."
             ]
         ),
-        "So does the chance of passing a node or time limit, where one was set. A search that "
-        "passes it ends without a release; its epsilon counts as spent all the same, that of a "
-        "scale of the response included.",
+        "The chance of passing a node or time limit, where one was set, depends on the data too. A "
+        "search that passes it ends without a release; its epsilon counts as spent all the same, "
+        "that of a scale of the response included.",
         "Other releases from the same table: their epsilons add up.",
     ]
 

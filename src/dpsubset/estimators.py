@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .callers import warn_in_search
+from .callers import check_callers
 from .errors import ArgumentError, TableError
 from .ledger.spending import LedgerLike, in_force
 from .mechanisms import Mechanism
@@ -161,7 +161,7 @@ node_limit, time_limit, ledger
         PrivateSubsetSelector
             This object.
         """
-        warn_in_search()
+        check_callers()
         named, asked = checked(self, X, y)
         release = select(named, y=y, **asked)
         self.release_, self.support_ = release, mask(self, release, named)

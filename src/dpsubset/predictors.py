@@ -19,14 +19,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .callers import warn_in_search, warn_of_score
+from .callers import check_callers, encodes_labels, warn_of_encoding, warn_of_score
 from .errors import ArgumentError
 from .estimators import as_declared, checked, mask, table
 from .fitting import fit
 from .ledger.spending import LedgerLike, in_force
 from .mechanisms import Mechanism
 from .models.rule import FitRule
-from .public.labels import typed
+from .public.labels import reading, settle, typed
 from .public.response_scale import ResponseScale
 from .public.schema import Bounds, Schema
 from .release.model import Model
@@ -107,7 +107,7 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Make one release from X and y. Costs epsilon."""
-        warn_in_search()
+        check_callers()
         named, asked = checked(self, X, y)
         if (is_array(y) or of_library(y)) and getattr(y, "ndim", 1) == 2:
             # scikit-learn's own words, which its checks look for.
@@ -139,7 +139,9 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
         return model
 
     def refuse_other_responses(self, schema: Schema | None) -> None:
-        """An error if the response has labels and this is no classifier, or the other way."""
+        """An error if the response has labels and this is no classifier, or the other way; or if
+        scikit-learn has encoded the labels, and they were declared otherwise.
+        """
         labels = self.bounds.labels if schema is None and isinstance(self.bounds, Bounds) else None
         if isinstance(schema, Schema):
             labels = schema.response.labels
@@ -150,6 +152,13 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
                 else f"{type(self).__name__} is for a response with bounds; for labels there is "
                 "PrivateSubsetClassifier"
             )
+        if labels is not None and encodes_labels():
+            if set(map(reading, settle(labels, "the response"))) != {0.0, 1.0}:
+                raise ArgumentError(
+                    "the part of scikit-learn that fits this estimator encodes the labels as 0 and "
+                    "1: declare labels (0, 1), and pass y with these"
+                )
+            warn_of_encoding()
 
     def _rows(self, X: Any) -> Any:
         """X as the model takes it."""

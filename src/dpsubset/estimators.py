@@ -170,6 +170,9 @@ node_limit, time_limit, ledger
     def transform(self, X: Any) -> Any:
         """Keep the selected columns of X. What it returns are cells, so nothing here is private."""
         check_is_fitted(self)
+        named = by_name(self, X)
+        if named is not None:
+            X = in_declared_order(named, self.release_.schema)
         X = table(rectangle(X, self.n_features_in_))
         validate_data(self, X, reset=False, skip_check_array=True)
         with suppress(Exception), quietly():
@@ -287,3 +290,26 @@ def as_declared(X: Any, schema: Schema | None) -> Any:
         if len(alike) == 1 and alike[0] not in (*declared, *found):
             found[alike[0]] = name
     return nw.from_native(X).rename(found).to_native() if found else X
+
+
+def by_name(estimator: Any, X: Any) -> Any:
+    """A frame with names that are declared, for an estimator that was fitted on a table without
+    names; None for anything else.
+
+    An array or a list is read in the order of the schema. That of a frame may be another.
+    """
+    if estimator.schema is None or hasattr(estimator, "feature_names_in_") or not is_frame(X):
+        return None
+    schema = estimator.release_.schema
+    named = as_declared(X, schema)
+    return named if set(column_names(named)) & set(schema.feature_names) else None
+
+
+def in_declared_order(frame: Any, schema: Schema) -> Any:
+    """The columns of a schema's features, in its order."""
+    names = column_names(frame)
+    lacking = [name for name in schema.feature_names if name not in names]
+    if lacking:
+        shown = ", ".join(map(repr, lacking[:10])) + (", ..." if lacking[10:] else "")
+        raise TableError(f"the data frame has no {shown}, which the schema declares")
+    return nw.from_native(frame).select(schema.feature_names).to_native()

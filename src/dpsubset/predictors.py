@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .callers import check_callers, encodes_labels, warn_of_encoding, warn_of_score
 from .errors import ArgumentError
-from .estimators import as_declared, checked, mask, table
+from .estimators import as_declared, by_name, checked, mask, table
 from .fitting import fit
 from .ledger.spending import LedgerLike, in_force
 from .mechanisms import Mechanism
@@ -32,7 +32,7 @@ from .public.schema import Bounds, Schema
 from .release.model import Model
 from .release.release import Release
 from .release.target import Of
-from .table.sources.arrays import is_array, of_library
+from .table.sources.arrays import is_array, is_list, of_library
 from .table.sources.features import is_named, rectangle
 from .table.sources.frames import is_frame
 from .table.types import sort_of
@@ -163,8 +163,11 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any) -> Any:
         """X as the model takes it."""
         check_is_fitted(self)
-        if is_named(X):
+        if is_named(X) or (is_list(X) and len(X) == 0):
             return X
+        named = by_name(self, X)
+        if named is not None:
+            return named
         X = table(rectangle(X, self.n_features_in_))
         validate_data(self, X, reset=False, skip_check_array=True)
         if is_frame(X):
@@ -240,7 +243,8 @@ time_limit, ledger
             Of a response that was declared with a transform, as for :meth:`dpsubset.Model.predict`.
             By default its median.
         """
-        return self._model.predict(self._rows(X), of)
+        rows = self._rows(X)
+        return self._model.predict(rows, of)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """NOT PRIVATE: R2 of the predictions for these rows, without noise."""

@@ -308,7 +308,7 @@ def test_a_bootstrap_is_refused_before_anything_is_spent(tmp_path: Path, jobs: i
         LinearRegression(),
     )
     for estimator in (inner, searched, selector):
-        with pytest.raises(dps.ArgumentError, match="m times epsilon.*bootstrap=False"):
+        with pytest.raises(dps.ArgumentError, match="m times epsilon"):
             BaggingRegressor(estimator, 2, n_jobs=jobs).fit(X, Y)
     nested = BaggingRegressor(make_pipeline(BaggingRegressor(inner, 1, bootstrap=False)), 1)
     with pytest.raises(dps.ArgumentError, match="bootstrap=False"):

@@ -35,7 +35,7 @@ from .table.sources import read_schema
 from .table.sources.arrays import array_of, by_rows, is_list
 from .table.sources.cells import quietly
 from .table.sources.features import rectangle
-from .table.sources.frames import column_names, is_frame
+from .table.sources.frames import as_table, column_names, is_frame
 
 
 class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -170,6 +170,7 @@ node_limit, time_limit, ledger
     def transform(self, X: Any) -> Any:
         """Keep the selected columns of X. What it returns are cells, so nothing here is private."""
         check_is_fitted(self)
+        X = as_table(X)
         named = by_name(self, X)
         if named is not None:
             X = in_declared_order(named, self.release_.schema)
@@ -232,6 +233,7 @@ def checked(estimator: Any, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
             f"{type(estimator).__name__} needs {' and '.join(missing)}: how many columns to "
             "select, what it may cost, and the public bounds of X and y have no defaults"
         )
+    X = as_table(X)
     width = declared_columns(estimator.schema, estimator.bounds)
     if width is None and is_list(X):
         if isinstance(estimator.schema, (str, Path)):

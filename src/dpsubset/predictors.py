@@ -26,7 +26,7 @@ from .fitting import fit
 from .ledger.spending import LedgerLike, in_force
 from .mechanisms import Mechanism
 from .models.rule import FitRule
-from .public.labels import reading, settle, typed
+from .public.labels import reading, settle, typed, with_booleans
 from .public.response_scale import ResponseScale
 from .public.schema import Bounds, Schema
 from .release.model import Model
@@ -34,7 +34,7 @@ from .release.release import Release
 from .release.target import Of
 from .table.sources.arrays import is_array, is_list, of_library
 from .table.sources.features import is_named, rectangle
-from .table.sources.frames import is_frame
+from .table.sources.frames import as_table, is_frame
 from .table.types import sort_of
 
 
@@ -165,6 +165,7 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if is_named(X) or (is_list(X) and len(X) == 0):
             return X
+        X = as_table(X)
         named = by_name(self, X)
         if named is not None:
             return named
@@ -268,8 +269,9 @@ class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
     ----------
     classes_ : array
         Both labels, sorted, as scikit-learn has them: in the type of y where that has one
-        (booleans, integers, floats or text), else as they were declared. ``release_.model`` keeps
-        the order that they were declared in: its second label counts as 1.
+        (booleans, integers, floats or text), else as they were declared, false and true of a
+        schema as booleans. ``release_.model`` keeps the order that they were declared in: its
+        second label counts as 1.
     coef_, intercept_
         Of ``decision_function``, hence towards ``classes_[1]``: with the opposite sign of those of
         ``release_.model`` where sorting has changed the order of the labels.
@@ -282,7 +284,8 @@ class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
         super().keep(release, named, y)
         settled = self.release_.schema.response.labels
         assert settled is not None
-        declared = self.bounds.labels if isinstance(self.bounds, Bounds) else settled
+        stated = isinstance(self.bounds, Bounds)
+        declared = self.bounds.labels if stated else with_booleans(settled)
         labels = typed(settled, tuple(declared), sort_of(y))
         order = sorted(range(2), key=lambda i: labels[i]) if _comparable(labels) else [0, 1]
         #: What the model's scores are multiplied by, so that they are above 0 for classes_[1].

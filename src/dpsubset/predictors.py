@@ -284,8 +284,8 @@ class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
         super().keep(release, named, y)
         settled = self.release_.schema.response.labels
         assert settled is not None
-        stated = isinstance(self.bounds, Bounds)
-        declared = self.bounds.labels if stated else with_booleans(settled)
+        given = self.bounds.labels if isinstance(self.bounds, Bounds) else None
+        declared = with_booleans(settled) if given is None else given
         labels = typed(settled, tuple(declared), sort_of(y))
         order = sorted(range(2), key=lambda i: labels[i]) if _comparable(labels) else [0, 1]
         #: What the model's scores are multiplied by, so that they are above 0 for classes_[1].

@@ -132,7 +132,8 @@ def test_text_where_numbers_should_be(name: str) -> None:
     x, y = table(6, 4)
     frame = pd.DataFrame(x, columns=list("abcd")).astype(object)
     frame.iloc[0, 0], frame.iloc[1, 1], frame.iloc[2, 2] = "secret", None, "1e999"
-    frame["d"] = "nothing but text"
+    # Objects have no type to be warned of.
+    frame["d"] = pd.Series(["nothing but text"] * 6, dtype=object)
     released(name, frame, y, 2, "add-remove")
 
 

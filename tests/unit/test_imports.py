@@ -132,7 +132,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     | SCALE
     | {"public.problem", "public.stated", "public.plan", "table.sealed", "ledger", "models"}
     | {"privacy.guarantee", "privacy.random", "privacy.stopping", "release", "selection"}
-    | {"fitting"},
+    | {"fitting", "public.readable", "table.types"},
     "refitting": BASE
     | {"table.sources", "table.types", "public.stated", "table.sealed", "public.plan", "ledger"}
     | {"privacy.guarantee", "privacy.random", "models", "release", "selection", "fitting"},

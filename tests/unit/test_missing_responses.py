@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import combinations
@@ -225,7 +226,11 @@ def test_a_fit_is_one_of_the_rows_with_a_response(neighbours: Any) -> None:
     assert release.fit.n == (20_000 if neighbours == "replace-one" else None)
     assert release.to_dict()["fit"]["counted_rows"] == release.fit.counted_rows
     statement = release.statement()
-    assert f"about {release.fit.counted_rows:,} rows with a readable `y`" in statement
+    of_all = " of 20,000" if neighbours == "replace-one" else ""
+    counted = f"about {release.fit.counted_rows:,}{of_all} rows with a readable"
+    assert f"{counted} `y` (noise included)" in statement
+    assert f"Fitted on {counted} y (noise included)" in str(release)
+    assert not release.warnings_of_counts
     assert "Rows without a readable value of `y` contribute nothing; how many there are" in (
         statement
     )
@@ -374,3 +379,22 @@ def test_no_error_or_warning_tells_of_a_missing_response(recwarn: Any) -> None:
     assert not recwarn.list
     with pytest.raises(ArgumentError):
         dps.select(frame(30), SCHEMA, k=9, epsilon=1)
+
+
+@pytest.mark.parametrize("readable", [0.0, 0.3])
+def test_a_response_that_is_mostly_unreadable_is_warned_of(readable: float) -> None:
+    """After the release, from the noisy number of rows; with no such rows there is no R2 either."""
+    table = frame(20_000, share=0.0, seed=4)
+    table["y"] = table["y"].where(np.arange(20_000) < readable * 20_000).astype(object)
+    with pytest.warns(dps.ColumnTypeWarning, match="readable y"):
+        release = dps.fit(table, SCHEMA, k=1, epsilon=2, seed=5)
+    assert release.model is not None
+    assert (release.model.r2 is None) == (readable == 0)
+    (text,) = [t for t in release.warnings_of_counts if "readable y" in t]
+    assert ("cannot be told from 0" in text) == (readable == 0)
+    assert text in str(release)
+    assert "readable y" in release.statement()
+    # Whoever makes errors of warnings does not lose what was paid for.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        dps.fit(table, SCHEMA, k=1, epsilon=2, seed=5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -185,14 +186,34 @@ def test_files_of_earlier_versions_are_read() -> None:
     np.testing.assert_array_equal(old.predict(rows), model.predict(rows))
 
 
-def test_the_regressor_predicts_means() -> None:
+def test_the_regressor_predicts_medians_unless_means_are_asked_for() -> None:
     rows, schema = cost_table(5000), cost_schema(transform="log", lo=1)
     found = dps.PrivateSubsetRegressor(k=3, epsilon=50, schema=schema)
     found.fit(rows[["a", "b", "c"]], rows["cost"].to_numpy())
     x = rows[["a", "b", "c"]]
     model = found.release_.model
-    np.testing.assert_array_equal(found.predict(x), model.predict(x, of="mean"))
-    np.testing.assert_array_equal(found.predict(x, of="median"), model.predict(x))
+    np.testing.assert_array_equal(found.predict(x), model.predict(x, of="median"))
+    np.testing.assert_array_equal(found.predict(x, of="mean"), model.predict(x, of="mean"))
+
+
+def test_predictions_for_columns_that_cannot_be_read_are_warned_of() -> None:
+    rows, schema = cost_table(5000), cost_schema(lo=0)
+    model = dps.fit(rows, schema, k=2, epsilon=50).model
+    assert model is not None
+    name = model.schema.feature_names[0]
+    others = rows.head(5).assign(**{name: ["?"] * 5})
+    with pytest.warns(dps.ColumnTypeWarning, match=f"no cell of {name} holds a value"):
+        model.predict(others)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", dps.ColumnTypeWarning)
+        model.predict(rows.head(5))
+
+
+def test_statements_say_between_which_values_the_response_counted() -> None:
+    release = dps.select(cost_table(5000), cost_schema(lo=0), k=2, epsilon=5)
+    low, high = map(release.scale.shown, release.scale.clipped)
+    text = f"For the selection the response counted only between {low} and {high}"
+    assert text in release.statement()
 
 
 def test_predict_says_what_it_returns(tmp_path: Path) -> None:

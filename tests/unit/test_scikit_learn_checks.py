@@ -60,15 +60,14 @@ SEEDED = [
     ),
     PrivateSubsetSelector(k=1, epsilon=1.0, bounds=LABELS, seed=0),
     PrivateSubsetSelector(
-        k=1, epsilon=1.0, bounds=Bounds(x=5, labels=("no", "yes")), seed=0, loss="huber",
-        threshold=0.5,
+        k=1, epsilon=1.0, bounds=LABELS, seed=0, loss="huber", threshold=0.5,
     ),
     PrivateSubsetRegressor(k=1, epsilon=1.0, bounds=NUMBERS, seed=0),
     PrivateSubsetRegressor(
         k=1, epsilon=2, bounds=NUMBERS, seed=1, neighbours="add-remove",
         rule=dps.FitRule(share=0.5),
     ),
-    PrivateSubsetClassifier(k=1, epsilon=1.0, bounds=LABELS, seed=0),
+    PrivateSubsetClassifier(k=1, epsilon=1.0, bounds=LABELS, seed=1),
     PrivateSubsetClassifier(
         k=1, epsilon=50, bounds=LABELS, seed=0, loss="logistic",
         rule=dps.FitRule(mechanism="objective-perturbation"),

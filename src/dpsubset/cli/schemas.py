@@ -71,13 +71,18 @@ def schema_check(
         )
         if file is not None:
             from ..table.sources.files import first_line, open_file
-            from ..table.types import doubts
+            from ..table.types import doubts, sorts
 
             # First, since a source refuses some types without a word on what to declare.
             for doubt in doubts(file, declared):
                 say(f"{file}: {doubt}")
             open_file(file, declared)
             say(f"{file}: has every declared column")
+            if not sorts(file):
+                say(
+                    f"{file}: has no types: whether its cells are written as declared was not "
+                    "checked ('schema try', --check-readable)"
+                )
             known = {*(column.name for column in declared.columns), declared.response.name}
             rest = [name for name in first_line(file, declared.separator) if name not in known]
             if rest:

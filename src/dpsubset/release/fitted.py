@@ -239,7 +239,8 @@ def model_of(
     # Beyond float64 it is not known.
     variance = solution.residual_variance * (high / 2 - low / 2) * (high / 2 - low / 2)
     return Model(
-        tuple(columns), constant, None if fitted.rows_unknown else _known(solution.r2), fitted.schema, positions, width, clipped,
+        tuple(columns), constant, None if fitted.rows_unknown else _known(solution.r2),
+        fitted.schema, positions, width, clipped,
         guarantee, "logistic" if fitted.loss == "logistic" else "identity", fitted.loss,
         _known(variance),
     )  # fmt: skip

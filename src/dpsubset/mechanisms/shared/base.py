@@ -276,7 +276,7 @@ def _columns(problem: Problem) -> list[str]:
     if layout.has_intercept:
         told.append(
             "Every model has an intercept, which k does not count: a column with the value "
-            f"{float(layout.level):.6g} in every row that counts, its coefficient in the same set as "
-            "the others and under the same ridge."
+            f"{float(layout.level):.6g} in every row that counts, its coefficient in the same set "
+            "as the others and under the same ridge."
         )
     return told

@@ -70,8 +70,8 @@ def _open(data: Any, schema: Schema, positions: Sequence[int], width: int) -> Ta
             f"X has {x.shape[1]} columns, but the model was fitted on a table with {width}: pass "
             f"as many, or the model's own {own}"
         )
-    if is_array(x) and not len(x):
-        x = x.astype(object)  # without rows, its type says nothing
+    if is_mapping(data) or is_list(data):
+        x = x.astype(object)  # cells of a list have no type but their own
     return open_table(x, _beside(schema, ()), np.zeros(x.shape[0]))
 
 

@@ -125,3 +125,11 @@ def choice(value: Any, allowed: Any, what: str) -> str:
     if not isinstance(value, str) or value not in allowed:
         raise ArgumentError(f"{what} must be one of {', '.join(allowed)}")
     return value
+
+
+def check_progress(progress: Any) -> None:
+    """Refuse what cannot be told of progress, before anything is spent."""
+    if progress is not None and not callable(progress):
+        raise ArgumentError(
+            "progress must be a function that takes the fraction of the work that is done, or None"
+        )

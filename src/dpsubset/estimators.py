@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .callers import warn_in_search
+from .callers import check_callers
 from .errors import ArgumentError, TableError
 from .ledger.spending import LedgerLike, in_force
 from .mechanisms import Mechanism
@@ -35,7 +35,7 @@ from .table.sources import read_schema
 from .table.sources.arrays import array_of, by_rows, is_list
 from .table.sources.cells import quietly
 from .table.sources.features import rectangle
-from .table.sources.frames import column_names, is_frame
+from .table.sources.frames import as_table, column_names, is_frame
 
 
 class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
@@ -161,7 +161,7 @@ node_limit, time_limit, ledger
         PrivateSubsetSelector
             This object.
         """
-        warn_in_search()
+        check_callers()
         named, asked = checked(self, X, y)
         release = select(named, y=y, **asked)
         self.release_, self.support_ = release, mask(self, release, named)
@@ -170,6 +170,10 @@ node_limit, time_limit, ledger
     def transform(self, X: Any) -> Any:
         """Keep the selected columns of X. What it returns are cells, so nothing here is private."""
         check_is_fitted(self)
+        X = as_table(X)
+        named = by_name(self, X)
+        if named is not None:
+            X = in_declared_order(named, self.release_.schema)
         X = table(rectangle(X, self.n_features_in_))
         validate_data(self, X, reset=False, skip_check_array=True)
         with suppress(Exception), quietly():
@@ -229,6 +233,7 @@ def checked(estimator: Any, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:
             f"{type(estimator).__name__} needs {' and '.join(missing)}: how many columns to "
             "select, what it may cost, and the public bounds of X and y have no defaults"
         )
+    X = as_table(X)
     width = declared_columns(estimator.schema, estimator.bounds)
     if width is None and is_list(X):
         if isinstance(estimator.schema, (str, Path)):
@@ -287,3 +292,26 @@ def as_declared(X: Any, schema: Schema | None) -> Any:
         if len(alike) == 1 and alike[0] not in (*declared, *found):
             found[alike[0]] = name
     return nw.from_native(X).rename(found).to_native() if found else X
+
+
+def by_name(estimator: Any, X: Any) -> Any:
+    """A frame with names that are declared, for an estimator that was fitted on a table without
+    names; None for anything else.
+
+    An array or a list is read in the order of the schema. That of a frame may be another.
+    """
+    if estimator.schema is None or hasattr(estimator, "feature_names_in_") or not is_frame(X):
+        return None
+    schema = estimator.release_.schema
+    named = as_declared(X, schema)
+    return named if set(column_names(named)) & set(schema.feature_names) else None
+
+
+def in_declared_order(frame: Any, schema: Schema) -> Any:
+    """The columns of a schema's features, in its order."""
+    names = column_names(frame)
+    lacking = [name for name in schema.feature_names if name not in names]
+    if lacking:
+        shown = ", ".join(map(repr, lacking[:10])) + (", ..." if lacking[10:] else "")
+        raise TableError(f"the data frame has no {shown}, which the schema declares")
+    return nw.from_native(frame).select(schema.feature_names).to_native()

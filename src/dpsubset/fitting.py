@@ -14,6 +14,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Unpack
 
+from .arguments import check_progress
 from .errors import ArgumentError
 from .ledger.event import Event
 from .ledger.spending import LedgerLike, debited
@@ -263,6 +264,7 @@ def fit(
     Release
         Its ``model`` is None only if the mechanism released no support.
     """
+    check_progress(progress)
     planned = plan_fit(data, schema, k=k, epsilon=epsilon, rule=rule, **asked)
     table = seal(planned.selection, data, asked.get("y"))
     planned = planned.with_selection(planned.selection.with_rows(table.rows))

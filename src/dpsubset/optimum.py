@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
+from .arguments import check_progress
 from .errors import ArgumentError
 from .privacy.sensitivity import Sensitivity
 from .public.problem import whole
@@ -51,6 +52,7 @@ class _Search:
         progress: Progress | None,
         solver: str = "engine",
     ) -> None:
+        check_progress(progress)
         stated = state(data, schema, k=k, **asked)
         self.problem, self._limits, self._solver = stated.problem, stated.limits, solver
         self._design = stated.design

@@ -19,22 +19,22 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .callers import warn_in_search, warn_of_score
+from .callers import check_callers, encodes_labels, warn_of_encoding, warn_of_score
 from .errors import ArgumentError
-from .estimators import as_declared, checked, mask, table
+from .estimators import as_declared, by_name, checked, mask, table
 from .fitting import fit
 from .ledger.spending import LedgerLike, in_force
 from .mechanisms import Mechanism
 from .models.rule import FitRule
-from .public.labels import typed
+from .public.labels import reading, settle, typed, with_booleans
 from .public.response_scale import ResponseScale
 from .public.schema import Bounds, Schema
 from .release.model import Model
 from .release.release import Release
 from .release.target import Of
-from .table.sources.arrays import is_array, of_library
+from .table.sources.arrays import is_array, is_list, of_library
 from .table.sources.features import is_named, rectangle
-from .table.sources.frames import is_frame
+from .table.sources.frames import as_table, is_frame
 from .table.types import sort_of
 
 
@@ -107,7 +107,7 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Make one release from X and y. Costs epsilon."""
-        warn_in_search()
+        check_callers()
         named, asked = checked(self, X, y)
         if (is_array(y) or of_library(y)) and getattr(y, "ndim", 1) == 2:
             # scikit-learn's own words, which its checks look for.
@@ -139,7 +139,9 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
         return model
 
     def refuse_other_responses(self, schema: Schema | None) -> None:
-        """An error if the response has labels and this is no classifier, or the other way."""
+        """An error if the response has labels and this is no classifier, or the other way; or if
+        scikit-learn has encoded the labels, and they were declared otherwise.
+        """
         labels = self.bounds.labels if schema is None and isinstance(self.bounds, Bounds) else None
         if isinstance(schema, Schema):
             labels = schema.response.labels
@@ -150,12 +152,23 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
                 else f"{type(self).__name__} is for a response with bounds; for labels there is "
                 "PrivateSubsetClassifier"
             )
+        if labels is not None and encodes_labels():
+            if set(map(reading, settle(labels, "the response"))) != {0.0, 1.0}:
+                raise ArgumentError(
+                    "the part of scikit-learn that fits this estimator encodes the labels as 0 and "
+                    "1: declare labels (0, 1), and pass y with these"
+                )
+            warn_of_encoding()
 
     def _rows(self, X: Any) -> Any:
         """X as the model takes it."""
         check_is_fitted(self)
-        if is_named(X):
+        if is_named(X) or (is_list(X) and len(X) == 0):
             return X
+        X = as_table(X)
+        named = by_name(self, X)
+        if named is not None:
+            return named
         X = table(rectangle(X, self.n_features_in_))
         validate_data(self, X, reset=False, skip_check_array=True)
         if is_frame(X):
@@ -256,8 +269,9 @@ class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
     ----------
     classes_ : array
         Both labels, sorted, as scikit-learn has them: in the type of y where that has one
-        (booleans, integers, floats or text), else as they were declared. ``release_.model`` keeps
-        the order that they were declared in: its second label counts as 1.
+        (booleans, integers, floats or text), else as they were declared, false and true of a
+        schema as booleans. ``release_.model`` keeps the order that they were declared in: its
+        second label counts as 1.
     coef_, intercept_
         Of ``decision_function``, hence towards ``classes_[1]``: with the opposite sign of those of
         ``release_.model`` where sorting has changed the order of the labels.
@@ -270,7 +284,8 @@ class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
         super().keep(release, named, y)
         settled = self.release_.schema.response.labels
         assert settled is not None
-        declared = self.bounds.labels if isinstance(self.bounds, Bounds) else settled
+        given = self.bounds.labels if isinstance(self.bounds, Bounds) else None
+        declared = with_booleans(settled) if given is None else given
         labels = typed(settled, tuple(declared), sort_of(y))
         order = sorted(range(2), key=lambda i: labels[i]) if _comparable(labels) else [0, 1]
         #: What the model's scores are multiplied by, so that they are above 0 for classes_[1].

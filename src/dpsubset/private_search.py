@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .callers import warn_in_search
+from .callers import check_callers
 from .errors import ArgumentError
 from .estimators import checked
 from .ledger.event import Event
@@ -73,7 +73,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> PrivateSearch:
         """Make one release from X and y. Costs epsilon, of all runs together."""
-        warn_in_search()
+        check_callers()
         found, named, asked = self._asked(X, y)
         release = tune(named, y=y, **asked)
         setting = {} if release.tuned is None else release.tuned.setting

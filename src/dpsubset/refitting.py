@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from .arguments import seed_number
+from .arguments import check_progress, seed_number
 from .errors import ArgumentError
 from .fitting import (
     FIT,
@@ -207,6 +207,7 @@ def fit_released(
         The earlier one with a ``model``, and with the guarantee of both together; ``earlier`` is
         the digest of that release.
     """
+    check_progress(progress)
     planned = plan_released(release, data, schema, **asked)
     guarantee, earlier = planned.price(), planned.release
     table = SealedTable(data, planned.schema, asked.get("y"))

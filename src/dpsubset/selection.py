@@ -23,7 +23,7 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from .arguments import whole
+from .arguments import check_progress, whole
 from .callers import in_search
 from .errors import ArgumentError, ColumnTypeWarning, LedgerError, SearchLimitError
 from .ledger.event import Event
@@ -144,6 +144,7 @@ def select(
     """
     if diagnostics not in (None, "not-private"):
         raise ArgumentError("diagnostics must be None or 'not-private', which says what they are")
+    check_progress(progress)
     planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
     table = seal(planned, data, asked.get("y"))
     planned = planned.with_rows(table.rows)
@@ -294,6 +295,7 @@ def simulate(
     draws = whole(draws, "draws")
     if draws < 1:
         raise ArgumentError("draws must be at least 1")
+    check_progress(progress)
     planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
     table, rng = seal(planned, data, asked.get("y")), planned.randomness
     alike: dict[bytes, list[Scale | None]] = {b"": [None] * draws}

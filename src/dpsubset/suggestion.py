@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .arguments import choice, seed_number
+from .arguments import check_progress, choice, seed_number
 from .errors import ArgumentError
 from .ledger.event import Event
 from .ledger.spending import LedgerLike, debited
@@ -175,6 +175,7 @@ def release_bounds(
     planned: BoundsPlan, data: Any, progress: Progress | None = None, ledger: LedgerLike = None
 ) -> SuggestedBounds:
     """Debit what a plan costs, read its columns, and draw."""
+    check_progress(progress)
     listing = planned.listing
     table = listing.open(data)
     told = doubts_of(listing.columns, listing.kinds)

@@ -9,6 +9,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -466,3 +467,32 @@ def test_a_selection_from_moments_is_one_from_the_table(intercept: bool, tmp_pat
             dpsubset.simulate(old, **asked)
     else:
         assert dpsubset.simulate(old, **asked) == drawn
+
+
+X2, Y2 = np.zeros((4, P)), np.zeros(4)
+
+
+@pytest.mark.parametrize(
+    ("block", "says"),
+    [
+        ((X2[:, :2], Y2), "3 columns"),
+        ((np.zeros((4, P + 1)), Y2), "3 columns"),
+        ((X2[:, 0], Y2), "3 columns"),
+        ((X2, Y2[:3]), "an entry for each row"),
+        ((X2, Y2[:, None]), "an entry for each row"),
+        ((X2.astype(object), Y2), "holds object"),
+        ((X2, Y2.astype("U8")), "holds str"),
+        ((X2.astype(complex), Y2), "holds complex128"),
+        ((X2.tolist(), Y2), "of type list"),
+        ((pd.DataFrame(X2), Y2), "of type DataFrame"),
+        ((X2, pd.Series(Y2)), "of type Series"),
+        ((np.ma.masked_array(X2), Y2), "of type MaskedArray"),
+        ((X2,), "pair"),
+        (X2, "pair"),
+    ],
+)
+def test_a_block_of_another_shape_or_type_is_refused(block: Any, says: str) -> None:
+    """The door reads by position without checking: a narrow block would be read past its end."""
+    for made in (Moments.from_blocks, Digest.from_records):
+        with pytest.raises(ArgumentError, match=says):
+            made(SCHEMA, [block])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -165,3 +166,45 @@ def test_lines_of_another_width_are_refused(line: str, tmp_path: Path) -> None:
 def test_a_fit_reads_records_by_name_too() -> None:
     release = dps.fit(FRAME.to_dict("records"), SCHEMA, y=COST.tolist(), k=2, epsilon=50, seed=0)
     assert release.model == MODEL
+
+
+@everywhere
+def test_mappings_of_mappings_are_refused(predict: Any) -> None:
+    """What to_dict() and to_json() of a pandas frame make by default."""
+    for body in (FEW.to_dict(), json.loads(FEW.to_json())):
+        with pytest.raises(TableError, match="orient='records' or 'list'"):
+            predict(body)
+
+
+@everywhere
+def test_no_rows_have_no_predictions(predict: Any) -> None:
+    for rows in ([], ()):
+        assert len(predict(rows)) == 0
+
+
+def test_a_frame_goes_by_name_after_a_fit_without_names() -> None:
+    features = FRAME[["x", "ward", "age"]]
+    turned = features[["age", "x", "ward"]]
+    for table in (features.to_numpy(), FRAME.to_dict("records")):
+        regressor = dps.PrivateSubsetRegressor(2, 50, schema=SCHEMA, seed=0).fit(table, COST)
+        wanted = regressor.predict(features.to_numpy())
+        assert np.ptp(wanted) > 1
+        frames = (features, turned, FRAME, pl.from_pandas(turned), turned.add_prefix("num__"))
+        for frame in frames:
+            np.testing.assert_array_equal(regressor.predict(frame), wanted)
+        with pytest.raises(TableError, match="ward"):
+            regressor.predict(turned.rename(columns={"ward": "hall"}))
+        # Names that nobody declared say nothing.
+        other = features.set_axis(["a", "b", "c"], axis=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            np.testing.assert_array_equal(regressor.predict(other), wanted)
+    selector = dps.PrivateSubsetSelector(2, 50, schema=SCHEMA, seed=0)
+    selector.fit(features.to_numpy(), COST)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kept = selector.transform(features)
+        for frame in (turned, FRAME, pl.from_pandas(turned)):
+            np.testing.assert_array_equal(selector.transform(frame), kept)
+        with pytest.raises(TableError, match="has no 'x', which the schema declares"):
+            selector.transform(turned.drop(columns="x"))

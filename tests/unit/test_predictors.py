@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -134,9 +135,9 @@ def test_classes_are_sorted_and_of_the_type_of_y(labels: Any, how: str, by_schem
     }[how]()  # fmt: skip
     model = PrivateSubsetClassifier(1, 50, **declared).fit(x, given)
     untyped = by_schema and how in ("list", "objects")
-    if untyped and y.dtype.kind == "b":
-        # A schema has one form for True and "true", and these cells have no type.
-        assert model.classes_.tolist() == ["false", "true"]
+    if untyped and labels == ("true", "false"):
+        # A schema has one form for True and "true", and these cells have no type: booleans.
+        assert model.classes_.tolist() == [False, True]
         return
     np.testing.assert_array_equal(model.classes_, np.unique(y))
     assert untyped or model.classes_.dtype.kind == y.dtype.kind
@@ -166,3 +167,30 @@ def test_a_cross_validated_area_follows_the_sorted_labels() -> None:
     bounds = Bounds(x=1, labels=("good", "bad"))
     model = PrivateSubsetClassifier(1, 20, bounds=bounds)
     assert (cross_val_score(model, x, y, scoring="roc_auc", cv=2) > 0.9).all()
+
+
+def test_false_and_true_of_a_schema_are_booleans_where_y_has_no_type() -> None:
+    x = np.random.default_rng(0).uniform(-1, 1, (500, 1))
+    y = x[:, 0] > 0
+    for labels in ((False, True), (True, False)):
+        schema = dps.Schema.from_bounds({"a": (-1, 1)}, "y", labels=labels)
+        for given in (y.tolist(), y.astype(object), pd.Series(y, dtype=object)):
+            model = PrivateSubsetClassifier(k=1, epsilon=20, schema=schema).fit(x, given)
+            assert model.classes_.dtype == bool
+            assert model.score(x, y) > 0.8
+        model = PrivateSubsetClassifier(k=1, epsilon=20, schema=schema)
+        assert model.fit(x, np.where(y, "true", "false")).classes_.tolist() == ["false", "true"]
+    bounds = Bounds(x=1, labels=("false", "true"))
+    model = PrivateSubsetClassifier(k=1, epsilon=20, bounds=bounds).fit(x, y.tolist())
+    assert model.classes_.tolist() == ["false", "true"]
+
+
+def test_a_batch_of_arrow_is_a_table() -> None:
+    frame, y = table()
+    batch = pa.RecordBatch.from_pandas(frame)
+    turned = pa.RecordBatch.from_pandas(frame.add_prefix("num__"))
+    for given in (batch, turned):
+        model = PrivateSubsetRegressor(k=2, epsilon=20, schema=NUMBERS).fit(given, y)
+        np.testing.assert_array_equal(model.predict(given), model.release_.model.predict(batch))
+        selector = dps.PrivateSubsetSelector(k=2, epsilon=20, schema=NUMBERS).fit(given, y)
+        assert selector.transform(given).shape == (len(frame), 2)

@@ -15,7 +15,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import (
+    BaggingClassifier,
+    BaggingRegressor,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
 import dpsubset as dps
@@ -357,6 +367,76 @@ def test_searches_of_scikit_learn_say_that_they_are_not_private() -> None:
     assert not inner.release_.made_in_search
     with pytest.warns(dps.NotPrivateWarning, match="score"):
         inner.score(X, Y)
+
+
+def test_calibration_and_stacking_say_that_they_are_not_private() -> None:
+    labels = (Y > 0).astype(int)
+    inner = dps.PrivateSubsetClassifier(k=1, epsilon=1, bounds=dps.Bounds(x=1, labels=(0, 1)))
+    with pytest.warns(dps.NotPrivateWarning, match="held-out rows"):
+        found = CalibratedClassifierCV(inner, cv=2).fit(X, labels)
+    assert found.calibrated_classifiers_[0].estimator.release_.made_in_search
+    with pytest.warns(dps.NotPrivateWarning, match="held-out rows"):
+        StackingClassifier([("a", inner)], cv=2).fit(X, labels)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_bootstrap_is_refused_before_anything_is_spent(tmp_path: Path, jobs: int) -> None:
+    ledger = book(tmp_path, 9)
+    inner = dps.PrivateSubsetRegressor(k=1, epsilon=1, bounds=BOUNDS, ledger=ledger.address)
+    searched = dps.PrivateSearch(inner, {"k": [1]}, epsilon=1)
+    selector = make_pipeline(
+        dps.PrivateSubsetSelector(k=1, epsilon=1, bounds=BOUNDS, ledger=ledger.address),
+        LinearRegression(),
+    )
+    for estimator in (inner, searched, selector):
+        with pytest.raises(dps.ArgumentError, match="m times epsilon"):
+            BaggingRegressor(estimator, 2, n_jobs=jobs).fit(X, Y)
+    nested = BaggingRegressor(make_pipeline(BaggingRegressor(inner, 1, bootstrap=False)), 1)
+    with pytest.raises(dps.ArgumentError, match="bootstrap=False"):
+        nested.fit(X, Y)
+    assert ledger.standing().current.pure == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", dps.NotPrivateWarning)
+        BaggingRegressor(inner, 2, bootstrap=False, max_samples=0.5, n_jobs=jobs).fit(X, Y)
+    assert ledger.standing().current.pure == 2
+
+
+@pytest.mark.parametrize(
+    "fitted",
+    [
+        lambda inner, y: VotingClassifier([("a", inner)]).fit(X, y),
+        lambda inner, y: StackingClassifier([("a", inner)], cv=2).fit(X, y),
+        lambda inner, y: BaggingClassifier(inner, 1, bootstrap=False).fit(X, y),
+        lambda inner, y: OneVsRestClassifier(inner).fit(X, y),
+        lambda inner, y: cross_val_predict(inner, X, y, cv=2, method="predict_proba"),
+        lambda inner, y: VotingClassifier([("a", inner), ("b", inner)], n_jobs=2).fit(X, y),
+    ],
+)
+def test_labels_that_scikit_learn_encodes_are_declared_as_0_and_1(
+    tmp_path: Path, fitted: Any
+) -> None:
+    """Declared as 1 and 2, they would be read as other labels and as bad cells."""
+    ledger, where = book(tmp_path, 9), Y > 0
+    for labels in ((1, 2), ("a", "b")):
+        bounds = dps.Bounds(x=1, labels=labels)
+        inner = dps.PrivateSubsetClassifier(k=1, epsilon=1, bounds=bounds, ledger=ledger.address)
+        with pytest.raises(dps.ArgumentError, match=r"declare labels \(0, 1\)"):
+            fitted(inner, np.where(where, *labels[::-1]))
+    assert ledger.standing().current.pure == 0
+    for declared in ((0, 1), (False, True)):
+        inner.set_params(bounds=dps.Bounds(x=1, labels=declared), epsilon=0.5)
+        fitted(inner, where.astype(int))
+    assert ledger.standing().current.pure > 0
+
+
+def test_scikit_learn_encodes_by_the_labels_that_it_finds() -> None:
+    inner = dps.PrivateSubsetClassifier(k=1, epsilon=1, bounds=dps.Bounds(x=1, labels=(0, 1)))
+    labels = (Y > 0).astype(int)
+    with pytest.warns(dps.NotPrivateWarning, match="by those that it finds"):
+        VotingClassifier([("a", inner)]).fit(X, labels)
+    with pytest.warns(dps.NotPrivateWarning) as told:
+        cross_val_predict(inner, X, labels, cv=2)
+    assert not any("finds" in str(one.message) for one in told)
 
 
 def test_counting_folds_looks_at_no_label(tmp_path: Path) -> None:

@@ -156,3 +156,32 @@ def test_batches_do_not_show() -> None:
         found.append(seen)
     assert all(seen == found[0] for seen in found)
     assert len(set(found[0])) == 3 * told_passes._STEPS
+
+
+def test_progress_that_cannot_be_called_is_refused_before_anything_is_spent(
+    tmp_path: Path,
+) -> None:
+    book = dps.Ledger.create(
+        tmp_path / "l.db", epsilon=9, unit="one row", data_set="d", owner="o", purpose="p"
+    )
+    data, within = frame(FEW), {"a": (0, 1)}
+    released = dps.select(data, SCHEMA, k=1, epsilon=1)
+    calls: list[Callable[..., Any]] = [
+        lambda **how: dps.select(data, SCHEMA, k=1, epsilon=1, ledger=book, **how),
+        lambda **how: dps.fit(data, SCHEMA, k=1, epsilon=1, ledger=book, **how),
+        lambda **how: dps.fit_released(released, data, epsilon=1, ledger=book, **how),
+        lambda **how: dps.suggest_bounds(data, within, epsilon=1, ledger=book, **how),
+        lambda **how: dps.private_mean(data, within, epsilon=1, ledger=book, **how),
+        lambda **how: dps.sparse_mean(data, within, s=1, epsilon=1, ledger=book, **how),
+        lambda **how: dps.simulate(data, SCHEMA, k=1, epsilon=1, draws=2, **how),
+        lambda **how: dps.best_subset(data, SCHEMA, k=1, **how),
+        lambda **how: dps.plan(p=3, k=1, snr=1, n=100, epsilon=1, **how),
+    ]
+    for call in calls:
+        for bad in (True, "print", 1):
+            with pytest.raises(dps.ArgumentError, match="progress must be a function"):
+                call(progress=bad)
+    assert book.standing().current.pure == 0
+    for call in calls[:6]:
+        call(progress=lambda share: None)
+    assert book.standing().current.pure == 6

@@ -188,7 +188,8 @@ def test_what_is_counted(tmp_path: Path) -> None:
 
 def test_a_search_whose_fits_cannot_be_counted_is_charged_fit_by_fit(tmp_path: Path) -> None:
     ledger = made("sqlite", tmp_path, epsilon=1)
-    bagged = BaggingRegressor(make_pipeline(selector(ledger), LinearRegression()), n_estimators=3)
+    inner = make_pipeline(selector(ledger), LinearRegression())
+    bagged = BaggingRegressor(inner, n_estimators=3, bootstrap=False)
     with pytest.raises(BudgetExceeded):
         bagged.fit(X, Y)
     assert spent(ledger) == (2, 1)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import choice
+from ..arguments import check_progress, choice
 from ..errors import ArgumentError
 from ..losses import LOSSES
 from ..mechanisms import Mechanism, Setting, mechanism
@@ -297,6 +297,7 @@ def audit(
     if isinstance(chosen, str):
         chosen, usual = variants(chosen)[0]
         recipe = recipe or usual
+    check_progress(progress)
     recipe = recipe or recipe_of(chosen)
     if delta is None:
         delta = recipe.delta

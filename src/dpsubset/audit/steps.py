@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..arguments import check_progress
 from ..errors import ArgumentError
 from ..estimates.sums import Sums
 from ..models.entries import Entries, of_support
@@ -340,6 +341,7 @@ def audit_step(
     progress : callable, optional
         Told the share of the work that is done.
     """
+    check_progress(progress)
     if isinstance(step, str):
         if step not in STEPS_OF_RELEASES:
             raise ArgumentError(f"a step is one of {', '.join(STEPS_OF_RELEASES)}")

@@ -17,7 +17,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
-from ..arguments import choice, whole
+from ..arguments import check_progress, choice, whole
 from ..errors import ArgumentError
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited
@@ -129,6 +129,7 @@ def private_mean(
     ledger : path, URL or Ledger, optional
         Where the cost is debited before a value is read; as for :func:`dpsubset.select`.
     """
+    check_progress(progress)
     planned = _plan(data, within, epsilon, delta, columns, neighbours, truncation)
     width = len(planned.listing.columns)
     budget = Budget.of(planned.rest, planned.delta, width + planned.counts_rows)
@@ -176,6 +177,7 @@ def sparse_mean(
     data, within, epsilon, delta, columns, neighbours, truncation, progress, ledger
         As for :func:`private_mean`.
     """
+    check_progress(progress)
     planned = _plan(data, within, epsilon, delta, columns, neighbours, truncation)
     width, s = len(planned.listing.columns), whole(s, "s")
     if not 1 <= s <= width:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..arguments import choice
+from ..arguments import check_progress, choice
 from ..errors import ArgumentError
 from .expectation import Expectation
 from .planner import plan
@@ -21,6 +21,7 @@ def curve(
     progress: Progress | None = None, **asked: Any,
 ) -> list[Expectation]:  # fmt: skip
     """Plans that differ in epsilon or n alone; ``asked`` is what :func:`dpsubset.plan` takes."""
+    check_progress(progress)
     listed = list(values)
     if not listed:
         raise ArgumentError("values must list at least one epsilon or n")

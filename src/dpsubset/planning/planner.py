@@ -7,7 +7,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
-from ..arguments import number, positive, seed_number, whole
+from ..arguments import check_progress, number, positive, seed_number, whole
 from ..constraints import Name as Constraint
 from ..errors import ArgumentError
 from ..losses import Name as Loss
@@ -108,6 +108,7 @@ def plan(
     -------
     Expectation
     """
+    check_progress(progress)
     unknown = _unknown(n, epsilon, probability)
     wished = None if probability is None else _share(probability)
     if n is not None and not 2 <= whole(n, "n") <= LARGEST_N:

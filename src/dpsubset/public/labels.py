@@ -100,6 +100,13 @@ def typed(settled: tuple[Label, Label], declared: tuple[Any, Any], sort: str | N
     return tuple(label.item() if isinstance(label, np.generic) else label for label in declared)
 
 
+def with_booleans(settled: tuple[Label, Label]) -> tuple[Any, Any]:
+    """The same, but false and true, which a schema keeps as words, are booleans again."""
+    if set(settled) == set(WORDS):
+        return settled[0] == "true", settled[1] == "true"
+    return settled
+
+
 def shown(labels: tuple[Label, Label]) -> str:
     """For people: what counts as what."""
     return f"{labels[0]} counts as -1, {labels[1]} as 1"

@@ -21,9 +21,9 @@ UNPROVEN_WARNING = (
 
 
 MADE_IN_SEARCH = (
-    "Made within a search or a cross-validation of scikit-learn. The guarantee is that of this "
-    "release alone. The scores of that search, and that this setting was chosen by them, come from "
-    "rows without noise and are NOT PRIVATE."
+    "Made within a search, a cross-validation, a calibration or a stacking of scikit-learn. The "
+    "guarantee is that of this release alone. Scores and predictions of held-out rows, and what "
+    "was chosen or fitted by them, come from rows without noise and are NOT PRIVATE."
 )
 
 

@@ -19,7 +19,7 @@ from ..kernels.compiled import kernel
 from ..public.schema import Schema
 from . import products
 from .door import Door
-from .moments import Block, Moments, check_n
+from .moments import Block, Moments, check_n, checked_block
 from .products import Products
 
 #: Columns and rows of the block of cells that is multiplied at a time, 4 MB in float64. Products of
@@ -112,7 +112,8 @@ class Digest:
         """Columns of X'X when they are asked for; with an intercept of this value, if not 0."""
         door = Door(schema, constant)
         parts = [np.empty((door.width, 0), dtype=np.int16)]
-        for x, y in blocks:
+        for block in blocks:
+            x, y = checked_block(block, len(schema.features))
             part = np.empty((door.width, x.shape[0]), dtype=np.int16)
             door.records(x, y, part.T)
             parts.append(part)

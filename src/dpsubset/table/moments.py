@@ -101,11 +101,13 @@ class Moments:
     def from_blocks(cls, schema: Schema, blocks: Iterable[Block], constant: int = 1) -> Moments:
         """Send blocks of raw values through the door and add up their products.
 
-        With the constant 1 they serve models with and without an intercept.
+        Each block is a pair of NumPy arrays of numbers, NaN for bad cells: x of shape (rows,
+        features), columns in the order of the schema, and y of shape (rows,). With the constant 1
+        the sums serve models with and without an intercept.
         """
         total = Accumulator(schema, constant)
-        for x, y in blocks:
-            total.add(x, y)
+        for block in blocks:
+            total.add(*checked_block(block, len(schema.features)))
         return total.moments()
 
     @property
@@ -243,6 +245,37 @@ class Moments:
         facts = f"{self.n} {self.constant} {self.fingerprint}"
         text = self.products.astype("<i8").tobytes() + facts.encode()
         return frozenset({hashlib.sha256(text).digest()[:_PART_BYTES]})
+
+
+def checked_block(block: Any, features: int) -> Block:
+    """The same, if it is a pair of arrays of numbers with so many features; else an error.
+
+    By types and shapes alone. The door's kernels do not check where they read.
+    """
+    if not isinstance(block, (tuple, list)) or len(block) != 2:
+        raise ArgumentError("each block must be a pair (x, y) of NumPy arrays")
+    for name, values in zip("xy", block, strict=True):
+        kind = type(values)
+        if not issubclass(kind, np.ndarray) or issubclass(kind, np.ma.MaskedArray):
+            raise ArgumentError(
+                f"{name} of a block must be a NumPy array, but is of type {kind.__name__}: convert "
+                "it first, with to_numpy() of a frame, numpy.asarray of a list, or filled(nan) of "
+                "a masked array"
+            )
+        if values.dtype.kind not in "biuf":
+            raise ArgumentError(
+                f"{name} of a block must hold numbers, but holds {values.dtype.name}: convert it "
+                "first, with astype(float), a level of a category being its position"
+            )
+    x, y = block
+    if x.ndim != 2 or x.shape[1] != features:
+        raise ArgumentError(
+            f"x of a block must have two dimensions and {features} columns, one for each feature "
+            "of the schema, in its order"
+        )
+    if y.ndim != 1 or len(y) != len(x):
+        raise ArgumentError("y of a block must have one dimension and an entry for each row of x")
+    return x, y
 
 
 def _names_part(part: object) -> bool:

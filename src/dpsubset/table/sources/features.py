@@ -116,6 +116,11 @@ def _rows_of_columns(data: dict[Any, Any], names: Sequence[str]) -> list[Any]:
     """The rows of a mapping of columns; of a mapping of cells, the one that it is."""
     _check_names(data, names, "the mapping")
     columns = [data[name] for name in names]
+    if any(map(is_mapping, columns)):
+        raise TableError(
+            "the values of the mapping are mappings, as to_dict() and to_json() of a pandas frame "
+            "make them by default: use orient='records' or 'list'"
+        )
     long = [is_list(c) or ((is_array(c) or of_library(c)) and hasattr(c, "__len__"))
             for c in columns]  # fmt: skip
     if not any(long):

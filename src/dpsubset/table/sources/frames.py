@@ -11,6 +11,7 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...errors import TableError
@@ -28,6 +29,11 @@ def is_frame(data: Any) -> bool:
     if not of_library(data):
         return False
     return isinstance(known(data, pass_through=True), (nw.DataFrame, nw.LazyFrame))
+
+
+def as_table(data: Any) -> Any:
+    """A batch of Arrow's as a table, which other libraries know; anything else as it is."""
+    return pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
 
 
 def column_names(data: Any) -> list[str]:

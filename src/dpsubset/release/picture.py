@@ -52,7 +52,8 @@ def coefficients(model: Model, ax: Any = None) -> Any:
     scale = _plain(scale_of(response, model.link, model.loss))
     ax.set_xlabel(f"change of {scale} with the column,\nboth in standard deviations")
     heading = _plain(f"{model.heading[0].upper()}{model.heading[1:]}")
-    ax.set_title(f"{heading}\nR2 about {model.r2:.2f}", loc="left", fontsize="small", wrap=True)
+    r2 = "R2 not known" if model.r2 is None else f"R2 about {model.r2:.2f}"
+    ax.set_title(f"{heading}\n{r2}", loc="left", fontsize="small", wrap=True)
     # A long interval says little, and must not leave the others without room: it runs out.
     sizes = [abs(_size(term)) for term in model.terms]
     far = [abs(end) for term in model.terms for end in _standardised(term, term.interval) or ()]

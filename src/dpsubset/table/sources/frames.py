@@ -33,7 +33,8 @@ def is_frame(data: Any) -> bool:
 
 def as_table(data: Any) -> Any:
     """A batch of Arrow's as a table, which other libraries know; anything else as it is."""
-    return pa.Table.from_batches([data]) if isinstance(data, pa.RecordBatch) else data
+    # By its type alone: to ask a lazy object for its class could compute it.
+    return pa.Table.from_batches([data]) if issubclass(type(data), pa.RecordBatch) else data
 
 
 def column_names(data: Any) -> list[str]:

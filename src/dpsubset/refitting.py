@@ -39,7 +39,7 @@ from .release.fitted import check_units
 from .release.notices import versions
 from .release.reading import OTHER_SCHEMA
 from .release.release import Release
-from .selection import Price
+from .selection import Price, warn_of_counts
 from .table.moments import Moments
 from .table.sealed import SealedTable
 from .table.sources import Progress
@@ -225,7 +225,7 @@ def fit_released(
             _, n = table.count_response(passes)
         step = planned.on_support(n)
         fitted = fit_support(step, table, rng, planned.support, scale, passes)
-        return debit.signed(
+        made = debit.signed(
             replace(
                 earlier,
                 guarantee=guarantee,
@@ -240,6 +240,8 @@ def fit_released(
                 diagnostics=None,
             )
         )
+    warn_of_counts(made)
+    return made
 
 
 @takes(plan_released)

@@ -39,7 +39,7 @@ from .public.schema import Schema
 from .public.stated import settle_schema, state, takes
 from .release.release import Release
 from .release.tuned import Tuned, Value, shown
-from .selection import Price, passes_of, priced
+from .selection import Price, passes_of, priced, warn_of_counts
 from .table.moments import Moments
 from .table.sealed import SealedTable
 from .table.types import doubts, warn_of
@@ -360,7 +360,9 @@ def tune(
         tuned = Tuned(
             planned.grid, chosen, planned.stopping, planned.run(planned.candidates[chosen])
         )
-        return debit.signed(replace(release, tuned=tuned, column_warnings=told))
+        release = debit.signed(replace(release, tuned=tuned, column_warnings=told))
+    warn_of_counts(release)
+    return release
 
 
 def _sealed(planned: TunePlan, data: Any, y: Any) -> dict[bool, SealedTable]:

@@ -21,7 +21,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import dpsubset as dps
 from dpsubset import Bounds, SearchLimitError
-from dpsubset.public.column import Column
+from dpsubset.schema.column import Column
 
 from . import ours
 from .data import PUBLISHED, SNR, Floats, Shape

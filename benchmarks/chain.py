@@ -17,14 +17,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsubset.losses.least_squares import Scorer
+from dpsubset.data.gram import Digest
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data, Setting
-from dpsubset.mechanisms.metropolis import Metropolis
+from dpsubset.mechanisms.published.metropolis import Metropolis
+from dpsubset.objective.losses.least_squares import Scorer
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
 
 GOAL = 200_000
 N, P, K, RADIUS = 900, 2000, 4, 2.0

@@ -53,7 +53,7 @@ def rows() -> list[dict[str, Any]]:
 
 def _job() -> tuple[Callable[[], Any], np.ndarray]:
     from dpsubset import Bounds, Moments
-    from dpsubset.table.sources import open_table
+    from dpsubset.data.readers import open_table
 
     x = np.empty((N, P))
     np.random.default_rng(0).standard_normal(out=x)

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 
 import dpsubset as dps
+from dpsubset.api.problem_spec import state
+from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.data.gram import Digest
 from dpsubset.mechanisms import Data, Sampler, Setting
 from dpsubset.mechanisms.permute_and_flip import PermuteAndFlip
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
-from dpsubset.public.stated import state
 from dpsubset.search.best import best_in_bucket, best_supports
 from dpsubset.search.engine import Engine, Limits
-from dpsubset.table.digest import Digest
-from dpsubset.table.sealed import SealedTable
 
 from .data import BOUNDS, PUBLISHED, SETTINGS, WIDE, Shape
 

@@ -1,8 +1,8 @@
 """The engine beside published formulations on outside solvers: the optimum after X'X.
 
-Both sides start from the same moments and are timed alike. The adapters of `dpsubset.solvers` are
-helped as far as that is fair: good supports are found for them by swaps, so that what is timed is
-the proof; cuts are tightened by the least eigenvalue of X'X, and outer approximation runs in one
+Both sides start from the same moments and are timed alike. The adapters of `search.solvers`
+are helped as far as that is fair: good supports are found for them by swaps, so that what is timed
+is the proof; cuts are tightened by the least eigenvalue of X'X, and outer approximation runs in one
 tree. Rows "as published" have none of this: they are the loop of Prastakos, Behdin and Mazumder
 2025 on HiGHS's own integer solver.
 """
@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from dpsubset.losses import scorer
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
+from dpsubset.data.gram import Digest
+from dpsubset.objective.losses import scorer
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.search.best import Ranked, best_supports
 from dpsubset.search.engine import Engine, Limits, SearchLimitError, Support
-from dpsubset.solvers import SolverError, solve
-from dpsubset.solvers.cuts import Cuts
-from dpsubset.table.digest import Digest
+from dpsubset.search.solvers import SolverError, solve
+from dpsubset.search.solvers.cuts import Cuts
 
 from . import ours
 from .data import SETTINGS, Shape

@@ -11,15 +11,15 @@ import numpy as np
 from benchmarks.data import PUBLISHED, Shape
 
 import dpsubset as dps
-from dpsubset.losses import scorer
+from dpsubset.api.problem_spec import state
+from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.data.gram import Digest
 from dpsubset.mechanisms import Data, Setting
 from dpsubset.mechanisms.exponential import Exponential
+from dpsubset.objective.losses import scorer
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.public.stated import state
 from dpsubset.search.engine import Limits
 from dpsubset.search.enumerate import enumerate_supports
-from dpsubset.table.digest import Digest
-from dpsubset.table.sealed import SealedTable
 
 from .experiment import Claim, Experiment, Line, Lines, Trial, Verdict
 from .figures import CYCLE, finish, values, where

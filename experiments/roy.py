@@ -20,16 +20,16 @@ import numpy as np
 from benchmarks.data import PUBLISHED, Floats
 
 import dpsubset as dps
-from dpsubset.losses.least_squares import Scorer
+from dpsubset.api.problem_spec import state
+from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.data.gram import Digest
 from dpsubset.mechanisms import Data, Mechanism, Setting
-from dpsubset.mechanisms.metropolis import Metropolis
+from dpsubset.mechanisms.published.metropolis import Metropolis
 from dpsubset.mechanisms.shared.chain import Chain
+from dpsubset.objective.losses.least_squares import Scorer
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.stated import state
 from dpsubset.search.engine import Limits
-from dpsubset.table.digest import Digest
-from dpsubset.table.sealed import SealedTable
 
 N, P, S = 900, 2000, 4
 SIGNALS = ("strong", "weak")

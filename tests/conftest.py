@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import dpsubset
-from dpsubset.kernels.compiled import SOURCES
+from dpsubset.base.kernels.compiled import SOURCES
 
 settings.register_profile(
     "dpsubset", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]

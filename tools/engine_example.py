@@ -19,18 +19,18 @@ from typing import Any
 
 import numpy as np
 
+from dpsubset.data.moments import Moments
 from dpsubset.mechanisms import PLAIN
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.privacy.random import Randomness, SeededSource
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
-from dpsubset.public.schema import Schema
+from dpsubset.schema.schema import Schema
 from dpsubset.search.bounds.base import Bounded
 from dpsubset.search.chance import Chance, Moment
 from dpsubset.search.engine import Engine, Leaf, Listed, Support
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
 from dpsubset.search.race import Race
 from dpsubset.search.tuning import Tuning
-from dpsubset.table.moments import Moments
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 NAMES = "abcdef"

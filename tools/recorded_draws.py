@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 import dpsubset as dps
-from dpsubset.table.sources import open_table
+from dpsubset.data.readers import open_table
 
 RECORD = Path(__file__).resolve().parent.parent / "tests" / "conformance" / "recorded_draws.json"
 

@@ -16,9 +16,9 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 import dpsubset as dps
+from dpsubset.data.quantize import STEPS
+from dpsubset.privacy.quantiles import histogram, private_scale
 from dpsubset.privacy.random import Randomness, SeededSource
-from dpsubset.privacy.scale import histogram, private_scale
-from dpsubset.table.door import STEPS
 
 from .tables import Coded, Floats, Loaded
 from .utility import Linear, Set, best_linear

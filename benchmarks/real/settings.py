@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import dpsubset as dps
-from dpsubset.public.response_scale import usual_scale
+from dpsubset.privacy.response_range import usual_scale
 
 from . import peers
 from .tables import Loaded

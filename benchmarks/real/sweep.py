@@ -21,8 +21,8 @@ from unittest import mock
 import numpy as np
 
 import dpsubset as dps
-from dpsubset.public import problem
-from dpsubset.public.layout import STEPS
+from dpsubset.objective import problem
+from dpsubset.schema.layout import STEPS
 
 from . import __main__ as suite
 from .settings import Asked

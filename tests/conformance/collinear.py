@@ -15,12 +15,12 @@ import numpy as np
 
 from conformance.recipes import CONSTRAINTS, REACHES, RIDGES
 from conformance.regions import Walk
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.layout import STEPS, Layout
-from dpsubset.public.problem import Problem
+from dpsubset.data.gram import Digest
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
+from dpsubset.schema.layout import STEPS, Layout
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
 from dpsubset.search.tuning import Tuning
-from dpsubset.table.digest import Digest
 
 #: Clusters of columns that differ by this much noise.
 NOISES = {"near 0.1": 0.1, "near 0.01": 0.01, "near 1e-4": 1e-4}

@@ -13,12 +13,12 @@ from functools import cached_property
 
 import numpy as np
 
-from dpsubset.losses import scorer
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.layout import STEPS, Layout
-from dpsubset.public.problem import Problem
+from dpsubset.data.gram import Digest
+from dpsubset.objective.losses import scorer
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
+from dpsubset.schema.layout import STEPS, Layout
 from dpsubset.search.enumerate import list_supports
-from dpsubset.table.digest import Digest
 
 KINDS = ("number", "levels", "indicator", "group")
 

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 
 from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
-from dpsubset.public.problem import Problem
+from dpsubset.data.gram import Digest
+from dpsubset.objective.problem import Problem
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
-from dpsubset.table.digest import Digest
 
 
 def digest_of(records: np.ndarray) -> Digest:

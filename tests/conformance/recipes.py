@@ -13,13 +13,13 @@ from functools import cached_property
 
 import numpy as np
 
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
-from dpsubset.public.schema import Schema
+from dpsubset.data.gram import Digest
+from dpsubset.data.moments import Moments
+from dpsubset.data.quantize import STEPS
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
+from dpsubset.schema.schema import Schema
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
-from dpsubset.table.moments import Moments
 
 DESIGNS = ("orthogonal", "AR 0.9", "duplicated", "constant", "n < p", "one-hot")
 CONSTRAINTS = ("box", "ball", "l1")

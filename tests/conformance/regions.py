@@ -8,15 +8,15 @@ from typing import Protocol
 
 import numpy as np
 
-from dpsubset.losses.least_squares import Scorer
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
+from dpsubset.data.gram import Digest
+from dpsubset.objective.losses.least_squares import Scorer
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.search.bounds.base import Bounded, Bounder
 from dpsubset.search.bounds.choose import bounder
 from dpsubset.search.bounds.kernels import FREE, IN, OUT
 from dpsubset.search.region import Region
 from dpsubset.search.tuning import USUAL, Tuning
-from dpsubset.table.digest import Digest
 
 
 def random_region(problem: Problem, rng: np.random.Generator) -> Region:

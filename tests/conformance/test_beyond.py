@@ -10,16 +10,16 @@ import pytest
 
 from conformance.loss_recipes import digest_of, loss_recipes
 from conformance.recipes import CONSTRAINTS
-from dpsubset.losses import LOSSES, scorer
-from dpsubset.losses.base import ABOVE, SLOPES
-from dpsubset.losses.beyond_kernels import least, slopes
-from dpsubset.losses.rows import FromRecords
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
+from dpsubset.data.quantize import STEPS
+from dpsubset.objective.losses import LOSSES, scorer
+from dpsubset.objective.losses.base import ABOVE, SLOPES
+from dpsubset.objective.losses.beyond_kernels import least, slopes
+from dpsubset.objective.losses.rows import FromRecords
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.search.best import best_supports
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import list_supports
-from dpsubset.table.door import STEPS
 
 ROW_LOSSES = [name for name, loss in LOSSES.items() if loss.needs_records]
 each_loss = pytest.mark.parametrize("loss", ROW_LOSSES)

@@ -18,8 +18,8 @@ import pytest
 from conformance.collinear import NOISES, Collinear, collinear
 from conformance.regions import Walk
 from conformance.test_collinear import DRAWS, agree
-from dpsubset.losses.least_squares import Scorer
 from dpsubset.mechanisms import PLAIN
+from dpsubset.objective.losses.least_squares import Scorer
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.search import block_envelope
 from dpsubset.search.block_envelope import BlockEnvelope

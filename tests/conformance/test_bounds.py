@@ -16,11 +16,11 @@ import pytest
 
 from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
 from conformance.regions import Walk, worst
+from dpsubset.data.quantize import STEPS
 from dpsubset.search.bounds import diagonal_kernels
 from dpsubset.search.bounds.base import Bounded, Bounder
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.tuning import Tuning
-from dpsubset.table.door import STEPS
 
 #: Regions a problem; there are 4 * 8 problems a test, 18 tests.
 REGIONS = 45

@@ -12,10 +12,10 @@ import pytest
 from conformance.loss_recipes import LossRecipe, loss_recipes
 from conformance.recipes import CONSTRAINTS
 from conformance.regions import random_region
-from dpsubset.losses import scorer
-from dpsubset.losses.base import ENTROPIES, SLOPES
-from dpsubset.losses.logistic import parabola
-from dpsubset.losses.rows import FromRecords
+from dpsubset.objective.losses import scorer
+from dpsubset.objective.losses.base import ENTROPIES, SLOPES
+from dpsubset.objective.losses.logistic import parabola
+from dpsubset.objective.losses.rows import FromRecords
 from dpsubset.search.best import best_in_bucket, best_supports
 from dpsubset.search.bounds.base import Bounded
 from dpsubset.search.bounds.curved import CurvedBounder

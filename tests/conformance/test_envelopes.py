@@ -17,9 +17,9 @@ import pytest
 
 from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
 from conformance.regions import Walk, random_region
+from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.random.draws import ball
-from dpsubset.public.problem import Problem
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.envelope import ClosedEnvelope, OpenEnvelope, Scale
 from dpsubset.search.region import Region

@@ -15,11 +15,11 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 
 import dpsubset as dps
+from dpsubset.data.quantize import STEPS
 from dpsubset.models.noisy_moments import NoisyMoments
 from dpsubset.models.objective_perturbation import ObjectivePerturbation
 from dpsubset.models.smooth import LEAST_SQUARES
 from dpsubset.privacy import noise, sup_norm
-from dpsubset.table.door import STEPS
 
 N, D = 2000, 4
 #: In the user's units: what bounds they have.

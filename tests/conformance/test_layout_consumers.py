@@ -15,17 +15,17 @@ import pytest
 from scipy.stats import chi2
 
 from conformance.layouts import LayoutRecipe, layout_recipes
-from dpsubset.errors import ArgumentError
+from dpsubset.base.errors import ArgumentError
+from dpsubset.data.gram import Digest
 from dpsubset.mechanisms import MECHANISMS, PLAIN, Data, Mechanism, Setting, mechanism
-from dpsubset.mechanisms.metropolis import Metropolis
-from dpsubset.mechanisms.mistakes import Mistakes, bucketed
 from dpsubset.mechanisms.penalised import Penalised
+from dpsubset.mechanisms.published.metropolis import Metropolis
+from dpsubset.mechanisms.published.mistakes import Mistakes, bucketed
 from dpsubset.mechanisms.shared.gradient import Gradient, change, longest
+from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.public.layout import STEPS, Layout
-from dpsubset.public.problem import Problem
+from dpsubset.schema.layout import STEPS, Layout
 from dpsubset.search.enumerate import ScoredSupports, list_supports
-from dpsubset.table.digest import Digest
 
 LOSSES = ("least-squares", "logistic", "hinge", "huber")
 RECIPES = list(layout_recipes(LOSSES, range(14)))

@@ -16,7 +16,7 @@ import pytest
 from conformance.layouts import LayoutRecipe, layout_recipes
 from conformance.regions import random_region
 from dpsubset.privacy.random.draws import ball
-from dpsubset.public.layout import STEPS
+from dpsubset.schema.layout import STEPS
 from dpsubset.search.best import best_in_bucket, best_supports
 from dpsubset.search.engine import Engine
 from dpsubset.search.envelope import OpenEnvelope, Scale

@@ -8,16 +8,16 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.layout import STEPS
-from dpsubset.public.problem import Problem
+from dpsubset.data.gram import Digest
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
+from dpsubset.schema.layout import STEPS
 from dpsubset.search.best import best_supports
 from dpsubset.search.bounds.base import Bounded
 from dpsubset.search.bounds.quadratic import QuadraticBounder
 from dpsubset.search.engine import Engine, Limits, SearchLimitError
 from dpsubset.search.region import Region
 from dpsubset.search.tuning import Tuning
-from dpsubset.table.digest import Digest
 
 
 def digest_of(x: np.ndarray, y: np.ndarray) -> Digest:

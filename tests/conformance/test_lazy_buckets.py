@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
-from dpsubset.public.schema import Schema
+from dpsubset.data.gram import Digest
+from dpsubset.data.moments import Moments
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
+from dpsubset.schema.schema import Schema
 from dpsubset.search.best import best_in_bucket
 from dpsubset.search.engine import Engine
-from dpsubset.table.digest import Digest
-from dpsubset.table.moments import Moments
 
 P = 60
 

@@ -12,20 +12,20 @@ from conformance.loss_recipes import LossRecipe, digest_of, loss_recipes
 from conformance.recipes import CONSTRAINTS
 from conformance.regions import random_region
 from dpsubset.audit.exact import audit_exact, contrary_pairs, neighbouring_pairs
-from dpsubset.errors import ArgumentError
-from dpsubset.losses import LOSSES, scorer
-from dpsubset.losses.certified_rows import minimum
-from dpsubset.losses.row_kernels import certify, gather
-from dpsubset.losses.rows import FromRecords
+from dpsubset.base.errors import ArgumentError
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
+from dpsubset.objective.losses import LOSSES, scorer
+from dpsubset.objective.losses.certified_rows import minimum
+from dpsubset.objective.losses.row_kernels import certify, gather
+from dpsubset.objective.losses.rows import FromRecords
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.search.best import best_in_bucket, best_supports
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports, list_supports
 from dpsubset.search.tuning import USUAL, Tuning
-from dpsubset.table.door import STEPS
 
 ROW_LOSSES = [name for name, loss in LOSSES.items() if loss.needs_records]
 each_loss = pytest.mark.parametrize("loss", ROW_LOSSES)

@@ -14,23 +14,23 @@ from benchmarks.data import Shape
 from conformance.recipes import CONSTRAINTS
 from conformance.regions import random_region
 from dpsubset import Bounds, select
-from dpsubset.losses import LOSSES, certified, certified_rows, loss_of, scorer
-from dpsubset.losses import rows as rows_module
-from dpsubset.losses.base import ENTROPIES, SLOPES, RowLoss, minimise
-from dpsubset.losses.certified_rows import Sum, bracket, minimum
-from dpsubset.losses.hinge import Hinge
-from dpsubset.losses.huber import Huber
-from dpsubset.losses.logistic import entropies
-from dpsubset.losses.row_kernels import certify, gather, score_all
-from dpsubset.losses.rows import FromRecords
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
+from dpsubset.data.gram import Digest
+from dpsubset.data.quantize import STEPS
+from dpsubset.objective.losses import LOSSES, certified, certified_rows, loss_of, scorer
+from dpsubset.objective.losses import rows as rows_module
+from dpsubset.objective.losses.base import ENTROPIES, SLOPES, RowLoss, minimise
+from dpsubset.objective.losses.certified_rows import Sum, bracket, minimum
+from dpsubset.objective.losses.hinge import Hinge
+from dpsubset.objective.losses.huber import Huber
+from dpsubset.objective.losses.logistic import entropies
+from dpsubset.objective.losses.row_kernels import certify, gather, score_all
+from dpsubset.objective.losses.rows import FromRecords
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import list_supports
 from dpsubset.search.tuning import Tuning
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
 
 ROW_LOSSES = [name for name, loss in LOSSES.items() if loss.needs_records]
 each_loss = pytest.mark.parametrize("loss", ROW_LOSSES)

@@ -11,21 +11,21 @@ import pytest
 import dpsubset as dps
 from conformance.loss_recipes import digest_of
 from conformance.recipes import CONSTRAINTS
-from dpsubset.losses import LOSSES, scorer
-from dpsubset.losses.base import ABOVE
-from dpsubset.losses.hinge import Hinge
-from dpsubset.losses.huber import Huber
-from dpsubset.losses.logistic import Logistic
-from dpsubset.losses.row_kernels import certify, merge
-from dpsubset.losses.rows import FromRecords
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
+from dpsubset.data.quantize import STEPS
+from dpsubset.objective.losses import LOSSES, scorer
+from dpsubset.objective.losses.base import ABOVE
+from dpsubset.objective.losses.hinge import Hinge
+from dpsubset.objective.losses.huber import Huber
+from dpsubset.objective.losses.logistic import Logistic
+from dpsubset.objective.losses.row_kernels import certify, merge
+from dpsubset.objective.losses.rows import FromRecords
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.search.best import _AT_A_TIME, best_in_bucket, best_supports
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports, list_supports
 from dpsubset.search.region import Region
 from dpsubset.search.tuning import Tuning
-from dpsubset.table.door import STEPS
 
 ROW_LOSSES = [name for name, loss in LOSSES.items() if loss.needs_records]
 each_loss = pytest.mark.parametrize("loss", ROW_LOSSES)

@@ -14,8 +14,8 @@ from conformance.collinear import NOISES, Collinear, collinear
 from conformance.regions import Walk
 from conformance.test_blocks import Chosen
 from conformance.test_collinear import DRAWS, agree
-from dpsubset.losses.least_squares import Scorer
 from dpsubset.mechanisms import PLAIN
+from dpsubset.objective.losses.least_squares import Scorer
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.search import solved_envelope
 from dpsubset.search.bounds.base import Bounded

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from differential.containers import Container
 from dpsubset import Schema, TableError
-from dpsubset.table.digest import Digest
-from dpsubset.table.sources import open_table
+from dpsubset.data.gram import Digest
+from dpsubset.data.readers import open_table
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,11 @@ import dpsubset as dps
 from differential.containers import CONTAINERS, Container
 from differential.reading import Drawn, tables
 from dpsubset.audit.exact import SLACK
+from dpsubset.data.gram import Digest
+from dpsubset.data.readers import open_table
 from dpsubset.mechanisms import Data, Setting, mechanism
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
-from dpsubset.table.digest import Digest
-from dpsubset.table.sources import open_table
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 
 EPSILON = 1
 

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 import dpsubset as dps
+from dpsubset.base.errors import BudgetExceeded, LedgerError
 from dpsubset.cli.outputs import Output
-from dpsubset.errors import BudgetExceeded, LedgerError
 from dpsubset.ledger.canonical import released_digest
 from dpsubset.ledger.ledger import Ledger
 from dpsubset.ledger.receipt import Receipt

@@ -19,7 +19,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 import dpsubset as dps
-from dpsubset.errors import LedgerError
+from dpsubset.base.errors import LedgerError
 from dpsubset.ledger.ledger import Ledger
 from dpsubset.ledger.store import parse
 from faults.releasing import ASKED, X

@@ -15,13 +15,13 @@ from fractions import Fraction
 import numpy as np
 
 from dpsubset.audit.exact import moments_of_records
+from dpsubset.data.moments import Moments
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import ScoreMechanism, Setting
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.privacy.random import Randomness
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
-from dpsubset.table.door import STEPS
-from dpsubset.table.moments import Moments
 
 
 @dataclass(frozen=True)

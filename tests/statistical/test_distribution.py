@@ -11,9 +11,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.table.door import STEPS
 from statistical.cases import CASES, UNIFORM, Case
 from statistical.gtest import LEVEL, g_test, miss
 

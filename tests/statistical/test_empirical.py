@@ -11,7 +11,7 @@ from dpsubset.audit.cases import RECIPES, Recipe
 from dpsubset.audit.empirical import audit_empirical
 from dpsubset.audit.exact import contrary_pairs
 from dpsubset.mechanisms import MECHANISMS, Cost, mechanism
-from dpsubset.public.problem import Problem
+from dpsubset.objective.problem import Problem
 
 pytestmark = pytest.mark.statistical
 

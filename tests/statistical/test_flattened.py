@@ -11,13 +11,13 @@ import pytest
 
 from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe
 from dpsubset.audit.exact import moments_of_records
+from dpsubset.data.gram import Digest
 from dpsubset.mechanisms import Data, Mechanism, Outcome, Setting
-from dpsubset.mechanisms.mistakes import Mistakes
 from dpsubset.mechanisms.penalised import Penalised
-from dpsubset.mechanisms.top_r import TopR
+from dpsubset.mechanisms.published.mistakes import Mistakes
+from dpsubset.mechanisms.published.top_r import TopR
+from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.public.problem import Problem
-from dpsubset.table.digest import Digest
 from statistical.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical

@@ -18,7 +18,7 @@ from dpsubset.models.entries import LARGEST, Entries
 from dpsubset.models.noisy_moments import NoisyMoments
 from dpsubset.models.solve import solve
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.public.design import Design
+from dpsubset.schema.encoding import Design
 
 pytestmark = pytest.mark.statistical
 

@@ -8,14 +8,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpsubset.data.gram import Digest
 from dpsubset.mechanisms import PLAIN, Data, Setting
-from dpsubset.mechanisms.metropolis import Metropolis
+from dpsubset.mechanisms.published.metropolis import Metropolis
+from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.public.layout import STEPS, Layout
-from dpsubset.public.problem import Problem
+from dpsubset.schema.layout import STEPS, Layout
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports
-from dpsubset.table.digest import Digest
 from statistical.gtest import LEVEL, g_test, miss
 from statistical.races import SEARCHING
 

@@ -8,13 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpsubset.data.gram import Digest
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN, Setting
+from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.public.problem import Problem
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
 from statistical.gtest import LEVEL, g_test, miss
 from statistical.races import SEARCHING
 

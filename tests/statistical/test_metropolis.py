@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpsubset.data.gram import Digest
 from dpsubset.mechanisms import PLAIN, Data, Setting
-from dpsubset.mechanisms.metropolis import Metropolis
+from dpsubset.mechanisms.published.metropolis import Metropolis
 from dpsubset.mechanisms.shared.chain import after
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.table.digest import Digest
 from statistical.cases import CASES, UNIFORM, Case
 from statistical.gtest import LEVEL, g_test, miss
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
+from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.data.quantize import STEPS
 from dpsubset.models.entries import Entries
 from dpsubset.models.noisy_moments import NoisyMoments
 from dpsubset.models.solve import solve
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.public.design import Design
-from dpsubset.table.door import STEPS
-from dpsubset.table.sealed import SealedTable
+from dpsubset.schema.encoding import Design
 
 pytestmark = pytest.mark.statistical
 

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 
 from dpsubset.audit.exact import moments_of_records
+from dpsubset.data.gram import Digest
 from dpsubset.mechanisms import Data, Mechanism, Setting
-from dpsubset.mechanisms.frank_wolfe import FrankWolfe
-from dpsubset.mechanisms.hard_thresholding import HardThresholding
-from dpsubset.mechanisms.peeling import Peeling
+from dpsubset.mechanisms.published.frank_wolfe import FrankWolfe
+from dpsubset.mechanisms.published.hard_thresholding import HardThresholding
+from dpsubset.mechanisms.published.peeling import Peeling
 from dpsubset.mechanisms.shared.rounds import Rounds
+from dpsubset.objective.problem import Problem
 from dpsubset.privacy import noise
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.public.problem import Problem
-from dpsubset.table.digest import Digest
 from statistical.cases import data
 from statistical.gtest import LEVEL, g_test, miss
 

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
+from dpsubset.data.quantize import STEPS
 from dpsubset.models.objective_perturbation import ObjectivePerturbation
 from dpsubset.models.smooth import HINGE, LEAST_SQUARES
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.table.door import STEPS
 from statistical.gtest import LEVEL, g_test, miss
 from statistical.test_fit_audit import lower_bound
 from unit.test_objective_perturbation import COARSE, OUTCOMES, law

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
-from dpsubset.planning.population import Population
+from dpsubset.power.population import Population
 
 #: n, p, k, epsilon, snr, rho and what is asked. Most were drawn once at random, and
 #: epsilon was set by the planner so that something is to be seen; peeling and the last four were

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 from dpsubset.audit.exact import moments_of_records
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN
+from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.public.problem import Problem
 from dpsubset.search import race as race_module
 from dpsubset.search.bounds.base import Bounded, Bounder
 from dpsubset.search.tuning import Tuning
-from dpsubset.table.door import STEPS
 from statistical.cases import CASES, UNIFORM, Case
 from statistical.gtest import LEVEL, g_test, miss
 from statistical.races import SEARCHING, loosen, race, split_at_random

@@ -11,9 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsubset.privacy.guarantee import RELATIONS
-from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.privacy.scale import (
+from dpsubset.privacy.quantiles import (
     ScaleRule,
     _Shells,
     histogram,
@@ -23,7 +21,8 @@ from dpsubset.privacy.scale import (
     rank_errors,
     spread,
 )
-from dpsubset.public.problem import Neighbours
+from dpsubset.privacy.random import Randomness, SystemSource
+from dpsubset.privacy.relations import RELATIONS, Neighbours
 from statistical.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical

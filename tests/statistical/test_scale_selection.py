@@ -15,10 +15,9 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
-from dpsubset.privacy.guarantee import RELATIONS
-from dpsubset.public.plan import Plan, plan
-from dpsubset.public.problem import Neighbours
-from dpsubset.table.door import STEPS
+from dpsubset.api.request import Plan, plan
+from dpsubset.data.quantize import STEPS
+from dpsubset.privacy.relations import RELATIONS, Neighbours
 from statistical.gtest import LEVEL, g_test, miss
 from unit.test_scale_audit import drawn, joint
 

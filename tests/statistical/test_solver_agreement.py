@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from conformance.layouts import LayoutRecipe, layout_recipes
-from dpsubset.errors import SearchLimitError
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
+from dpsubset.base.errors import SearchLimitError
+from dpsubset.data.gram import Digest
+from dpsubset.data.quantize import STEPS
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.search.best import best_supports
 from dpsubset.search.engine import Engine, Limits
-from dpsubset.solvers import SOLVERS, SolverError, certify, solve
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
+from dpsubset.search.solvers import SOLVERS, SolverError, certify, solve
 
 COUNT = 20
 LOSSES = ("least-squares", "logistic", "hinge", "huber")

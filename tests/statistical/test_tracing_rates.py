@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 
 from dpsubset.audit.exact import moments_of_records
+from dpsubset.data.gram import Digest
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import MECHANISMS, Data, Setting
-from dpsubset.privacy.noise import discrete_laplace, noisy_top
-from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.public.problem import Problem
-from dpsubset.research.tracing import (
+from dpsubset.objective.problem import Problem
+from dpsubset.papers.tracing import (
     Estimator,
     Floats,
     MeanAdversary,
@@ -29,9 +29,9 @@ from dpsubset.research.tracing import (
     Table,
     trace,
 )
+from dpsubset.privacy.noise import discrete_laplace, noisy_top
+from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.search.best import best_supports
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
 
 pytestmark = pytest.mark.statistical
 

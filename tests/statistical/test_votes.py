@@ -9,14 +9,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from dpsubset.data.gram import Digest
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data, Setting
-from dpsubset.mechanisms.sample_aggregate import SampleAggregate
+from dpsubset.mechanisms.published.sample_aggregate import SampleAggregate
+from dpsubset.mechanisms.published.stability import Stability
 from dpsubset.mechanisms.shared.lasso_votes import LassoVotes, Vote
-from dpsubset.mechanisms.stability import Stability
+from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.public.problem import Problem
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
 from statistical.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical

@@ -15,11 +15,11 @@ from dpsubset.audit.exact import (
     moments_of_records,
     neighbouring_pairs,
 )
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN, Mechanism, ScoreMechanism, Setting
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.search.enumerate import ScoredSupports
-from dpsubset.table.door import STEPS
 
 NEIGHBOURS = ("add-remove", "replace-one")
 CONSTRAINTS = ("box", "ball", "l1")

@@ -12,10 +12,10 @@ from scipy.stats import binom
 
 from dpsubset.audit import Event, Pair, audit_empirical, contrary_pairs
 from dpsubset.audit.empirical import clopper_pearson, lower_bounds
-from dpsubset.errors import ArgumentError
+from dpsubset.base.errors import ArgumentError
 from dpsubset.mechanisms import PLAIN, Cost, Data, Guarantee, Mechanism, Outcome, Sampler, Setting
+from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SeededSource
-from dpsubset.public.problem import Problem
 
 LEVEL = 1e-9
 PROBLEM = Problem.state(4, 1, reach=0.5, neighbours="add-remove")

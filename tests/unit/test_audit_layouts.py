@@ -24,14 +24,14 @@ from dpsubset.audit.pairs import favoured_pairs, tipped_pairs, turning_pairs
 from dpsubset.audit.pinned import pinned
 from dpsubset.audit.report import lines, to_json
 from dpsubset.audit.rows import parts
-from dpsubset.losses import LOSSES
+from dpsubset.data.gram import Digest
 from dpsubset.mechanisms import PLAIN, Data, Setting
-from dpsubset.mechanisms.hard_thresholding import HardThresholding
+from dpsubset.mechanisms.published.hard_thresholding import HardThresholding
 from dpsubset.mechanisms.shared.gradient import change
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.layout import STEPS, Layout
-from dpsubset.public.problem import Problem
-from dpsubset.table.digest import Digest
+from dpsubset.objective.losses import LOSSES
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
+from dpsubset.schema.layout import STEPS, Layout
 
 NEIGHBOURS = ("add-remove", "replace-one")
 CONSTRAINTS = ("box", "ball", "l1")

@@ -24,13 +24,13 @@ from dpsubset.audit.exact import (
     label_pairs,
     neighbouring_pairs,
 )
+from dpsubset.base.errors import ArgumentError
 from dpsubset.cli import app
-from dpsubset.errors import ArgumentError
-from dpsubset.losses import LOSSES
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import MECHANISMS, PLAIN
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
-from dpsubset.table.door import STEPS
+from dpsubset.objective.losses import LOSSES
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 
 NEIGHBOURS = ("add-remove", "replace-one")
 CONSTRAINTS = ("box", "ball", "l1")

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import dpsubset as dps
-from dpsubset.losses import LOSSES
-from dpsubset.table.sources import Progress, open_table
+from dpsubset.data.readers import Progress, open_table
+from dpsubset.objective.losses import LOSSES
 
 SCHEMA = dps.Schema.from_bounds({"a": (-1, 1), "b": (-1, 1), "c": (-1, 1)}, ("y", -1, 1))
 MECHANISMS = ["permute-and-flip", "exponential"]
@@ -136,7 +136,7 @@ def explode(*_: Any) -> None:
 def test_wrong_arguments_read_no_value_of_an_array(
     wrong: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpsubset.table.sources.matrix.MatrixTable.blocks", explode)
+    monkeypatch.setattr("dpsubset.data.readers.matrix.MatrixTable.blocks", explode)
     x, y, bounds = np.ones((5, 3)), np.ones(5), dps.Bounds(x=1, y=1)
     with pytest.raises(dps.ArgumentError):
         dps.select(x, y=y, bounds=bounds, **{"k": 1, "epsilon": 1, **wrong})
@@ -147,7 +147,7 @@ def test_wrong_arguments_read_no_value_of_an_array(
 def test_the_table_is_checked_before_a_value_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpsubset.table.moments.Accumulator.add", explode)
+    monkeypatch.setattr("dpsubset.data.moments.Accumulator.add", explode)
     frame().drop(columns="c").to_csv(tmp_path / "t.csv", index=False)
     frame().assign(c=pd.Timestamp("2020-01-01")).to_parquet(tmp_path / "t.parquet")
     for data in (tmp_path / "t.csv", tmp_path / "t.parquet", frame().drop(columns="y")):

@@ -14,10 +14,10 @@ from typer.testing import CliRunner
 
 import dpsubset as dps
 from dpsubset import Schema, SchemaError, TableError
+from dpsubset.base.errors import did_you_mean
 from dpsubset.cli import app
-from dpsubset.errors import did_you_mean
-from dpsubset.public.bounds_file import template
-from dpsubset.public.schema import Column
+from dpsubset.schema.bounds_file import template
+from dpsubset.schema.schema import Column
 
 SECRET = "Zaphod"
 

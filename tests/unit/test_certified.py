@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dpsubset.base.errors import TableError
 from dpsubset.constraints import CONSTRAINTS as SETS
-from dpsubset.errors import TableError
-from dpsubset.losses import barrier, certified
-from dpsubset.losses.certified import bracket, minimum
-from dpsubset.losses.least_squares import Scorer
-from dpsubset.losses.quadratic import Quadratic
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
-from dpsubset.table.door import STEPS
-from dpsubset.table.moments import Moments
+from dpsubset.data.moments import Moments
+from dpsubset.data.quantize import STEPS
+from dpsubset.objective.losses import barrier, certified
+from dpsubset.objective.losses.certified import bracket, minimum
+from dpsubset.objective.losses.least_squares import Scorer
+from dpsubset.objective.losses.quadratic import Quadratic
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 
 CONSTRAINTS = ["box", "ball", "l1"]
 #: Vectors whose l2 norm is rational, by length.

@@ -9,14 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsubset import (
-    ArgumentError,
-    Bounds,
-    best_subset,
-    mixing_steps,
-    traces_not_private,
-)
-from dpsubset.research.chains import f_scores
+from dpsubset import ArgumentError, Bounds, best_subset, mixing_steps, traces_not_private
+from dpsubset.papers.chains import f_scores
 
 BOUNDS = Bounds(x=(-1, 1), y=(-1, 1))
 

@@ -22,15 +22,15 @@ from dpsubset.audit.exact import (
     neighbouring_pairs,
 )
 from dpsubset.audit.pairs import favoured_pairs
+from dpsubset.data.gram import Digest
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN, Data
 from dpsubset.mechanisms.choose_reach import ChooseReach
 from dpsubset.mechanisms.shared.base import Setting
-from dpsubset.privacy.guarantee import RELATIONS
+from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SeededSource
-from dpsubset.public.problem import Problem
+from dpsubset.privacy.relations import RELATIONS
 from dpsubset.search.enumerate import enumerate_supports
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
 
 FORMS = ("exponential", "permute-and-flip")
 each_relation = pytest.mark.parametrize("neighbours", RELATIONS)

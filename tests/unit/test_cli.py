@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 import dpsubset as dps
 from dpsubset.cli import app
-from dpsubset.losses import CLASSIFICATION
 from dpsubset.mechanisms import MECHANISMS
+from dpsubset.objective.losses import CLASSIFICATION
 
 HEAVY = ("numba", "scipy", "sklearn", "pyarrow", "numpy", "pandas", "narwhals", "flint",
          "sqlalchemy")  # fmt: skip
@@ -273,7 +273,7 @@ def test_wrong_arguments_are_one_clear_line_and_nothing_is_read(
     def explode(*_: Any) -> None:
         raise AssertionError("the table was opened")
 
-    monkeypatch.setattr("dpsubset.table.sealed.open_table", explode)
+    monkeypatch.setattr("dpsubset.api.sensitive_table.open_table", explode)
     before = (folder / "table.csv").read_bytes()
     result = select(*arguments)
     assert result.exit_code == 2, result.output
@@ -335,7 +335,7 @@ def test_an_unexpected_error_shows_its_type_only(
     def fail(*_: Any, **__: Any) -> None:
         raise RuntimeError("cell 7319.4177")
 
-    monkeypatch.setattr("dpsubset.table.sealed.Moments.from_blocks", fail)
+    monkeypatch.setattr("dpsubset.api.sensitive_table.Moments.from_blocks", fail)
     result = select()
     assert result.exit_code == 1
     assert "RuntimeError" in result.stderr
@@ -347,7 +347,7 @@ def test_ctrl_c_ends_cleanly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     def interrupt(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("dpsubset.table.sealed.Moments.from_blocks", interrupt)
+    monkeypatch.setattr("dpsubset.api.sensitive_table.Moments.from_blocks", interrupt)
     result = select("--out", "release.json")
     assert result.exit_code == 130
     assert result.stderr == "Error: interrupted\n"
@@ -357,7 +357,7 @@ def test_ctrl_c_ends_cleanly(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_real_sigint_ends_cleanly(folder: Path) -> None:
     # Reading takes a minute here, so that the signal is sure to meet the command at work.
     script = (
-        "import dpsubset.table.moments as m\n"
+        "import dpsubset.data.moments as m\n"
         "def work(*_):\n"
         "    print('working', flush=True)\n"
         "    import time; time.sleep(60)\n"
@@ -451,7 +451,7 @@ def test_a_kill_leaves_nothing_behind_while_the_release_is_made(folder: Path, wo
 def test_a_signal_whose_exception_gets_lost_is_raised_again(folder: Path) -> None:
     """As it may while numba compiles: what a finaliser raises is ignored."""
     script = (
-        "import os, signal, time, dpsubset.cli.signals as s, dpsubset.selection as selection\n"
+        "import os, signal, time, dpsubset.cli.signals as s, dpsubset.api.select as selection\n"
         "s._AGAIN = 0.3\n"
         "class Careless:\n"
         "    def __del__(self):\n"
@@ -706,7 +706,7 @@ def test_schema_check_compares_the_header_only(
     def explode(*_: Any) -> None:
         raise AssertionError("rows were read")
 
-    monkeypatch.setattr("dpsubset.table.sources.delimited.DelimitedTable.blocks", explode)
+    monkeypatch.setattr("dpsubset.data.readers.delimited.DelimitedTable.blocks", explode)
     assert run("schema", "check", "schema.yaml", "table.csv").exit_code == 0
     (folder / "table.csv").write_text("a,b,cost\n1,2,3\n")
     result = run("schema", "check", "schema.yaml", "table.csv")

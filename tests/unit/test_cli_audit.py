@@ -17,10 +17,10 @@ from typer.testing import CliRunner, Result
 
 from dpsubset.audit.cases import Recipe, audit, recipe_of, variants
 from dpsubset.audit.exact import Audit
+from dpsubset.base.errors import ArgumentError
 from dpsubset.cli import app
-from dpsubset.errors import ArgumentError
-from dpsubset.losses import LOSSES
 from dpsubset.mechanisms import MECHANISMS, PLAIN, Data, Guarantee, Outcome, Setting, mechanism
+from dpsubset.objective.losses import LOSSES
 
 
 def run(*arguments: str) -> Result:

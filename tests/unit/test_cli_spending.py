@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dpsubset as dps
-from dpsubset import errors
+from dpsubset.base import errors
 from dpsubset.cli import app
 from dpsubset.cli.outputs import Output
 from dpsubset.search import engine
@@ -54,8 +54,8 @@ def test_an_earlier_release_is_not_overwritten(
         raise AssertionError("something was read")
 
     with monkeypatch.context() as patched:
-        patched.setattr("dpsubset.table.sealed.open_table", explode)
-        patched.setattr("dpsubset.public.stated.read_schema", explode)
+        patched.setattr("dpsubset.api.sensitive_table.open_table", explode)
+        patched.setattr("dpsubset.api.problem_spec.read_schema", explode)
         refused = select(option, "earlier")
     assert refused.exit_code == 2
     assert refused.stderr == (
@@ -132,7 +132,7 @@ def test_help_lists_the_exit_codes() -> None:
 def test_the_error_of_a_limit_stands_with_the_others() -> None:
     assert errors.SearchLimitError is SearchLimitError is dps.SearchLimitError
     assert errors.SearchLimitError is engine.SearchLimitError
-    assert errors.SearchLimitError.__module__ == "dpsubset.errors"
+    assert errors.SearchLimitError.__module__ == "dpsubset.base.errors"
     assert issubclass(SearchLimitError, (dps.DpsubsetError, RuntimeError))
 
 
@@ -148,7 +148,7 @@ def test_a_dry_run_prices_and_reads_no_row(folder: Path, monkeypatch: pytest.Mon
     def explode(*_: Any, **__: Any) -> None:
         raise AssertionError("values were read")
 
-    monkeypatch.setattr("dpsubset.table.sealed.SealedTable.read", explode)
+    monkeypatch.setattr("dpsubset.api.sensitive_table.SealedTable.read", explode)
     result = select("--dry-run", "--out", "release.json")
     assert result.exit_code == 0, result.output
     assert "epsilon = 0.7 under replace-one" in result.output

@@ -18,10 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsubset import PrivateSubsetSelector, Schema, SchemaError, select
-from dpsubset.public.column import Column, Missing
-from dpsubset.public.dates import days, written
-from dpsubset.public.design import Design
-from dpsubset.public.labels import reading
+from dpsubset.schema.column import Column, Missing
+from dpsubset.schema.dates import days, written
+from dpsubset.schema.encoding import Design
+from dpsubset.schema.labels import reading
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=8)
 TEXTS = NAMES.filter(lambda text: text.strip(" \t") != "")

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsubset import ArgumentError, Schema, price
-from dpsubset.public.column import Column, Missing
-from dpsubset.public.design import Choice, Design, ModelColumn
+from dpsubset.schema.column import Column, Missing
+from dpsubset.schema.encoding import Choice, Design, ModelColumn
 
 INDICATOR = Missing((), "indicator")
 Y = Column("y", 0, 1)

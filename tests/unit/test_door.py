@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from dpsubset import Schema
-from dpsubset.kernels.logarithm import logarithm
-from dpsubset.public.column import Column, Missing
-from dpsubset.public.design import Design
-from dpsubset.table.door import STEPS, Door
+from dpsubset.base.kernels.logarithm import logarithm
+from dpsubset.data.quantize import STEPS, Door
+from dpsubset.schema.column import Column, Missing
+from dpsubset.schema.encoding import Design
 
 ANY = st.floats(allow_nan=True, allow_infinity=True, allow_subnormal=True, width=64)
 EXTREMES = [

@@ -13,17 +13,17 @@ import pytest
 
 import dpsubset as dps
 from dpsubset import Bounds, Moments
+from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.data.gram import Digest
 from dpsubset.mechanisms import PLAIN, Data, Setting
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.privacy.random import Randomness, SeededSource
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
 from dpsubset.search.best import best_supports
 from dpsubset.search.bounds.quadratic import LeastSquaresBounder
 from dpsubset.search.engine import Engine, SearchLimitError
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
 from dpsubset.search.region import Region
-from dpsubset.table.digest import Digest
-from dpsubset.table.sealed import SealedTable
 from statistical.gtest import g_test, miss
 
 UNIT = Bounds(x=1, y=1)

@@ -15,15 +15,14 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
-from dpsubset.estimates.peeling import Peel
-from dpsubset.estimates.sums import Sums, mean_of
+from dpsubset.data.column_selection import list_columns
+from dpsubset.data.quantize import STEPS
+from dpsubset.data.sums import Sums, mean_of
+from dpsubset.papers.peeling_steps import Peel
 from dpsubset.privacy.budget import RECORDS, Budget
-from dpsubset.privacy.guarantee import RELATIONS
-from dpsubset.public.problem import Neighbours
-from dpsubset.public.schema import Column
+from dpsubset.privacy.relations import RELATIONS, Neighbours
+from dpsubset.schema.schema import Column
 from dpsubset.search.enumerate import ScoredSupports, log_exponential, log_permute_and_flip
-from dpsubset.table.door import STEPS
-from dpsubset.table.listing import list_columns
 
 EPSILON, DELTA = Fraction(1), Fraction(1, 10**5)
 SLACK = 1e-9

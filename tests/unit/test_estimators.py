@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import dpsubset as dps
 from dpsubset import Bounds, PrivateSubsetSelector, Schema
-from dpsubset.losses import CLASSIFICATION
+from dpsubset.objective.losses import CLASSIFICATION
 
 NAMES = ["age", "bmi", "city", "dose"]
 TRUTH = [1, 3]

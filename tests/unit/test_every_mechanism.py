@@ -17,13 +17,13 @@ import pytest
 import dpsubset as dps
 from dpsubset import ArgumentError
 from dpsubset.audit.pairs import Pair
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import MECHANISMS, Setting
-from dpsubset.mechanisms.hard_thresholding import HardThresholding
-from dpsubset.mechanisms.sample_aggregate import SampleAggregate
+from dpsubset.mechanisms.published.hard_thresholding import HardThresholding
+from dpsubset.mechanisms.published.sample_aggregate import SampleAggregate
 from dpsubset.mechanisms.shared.gradient import Gradient
+from dpsubset.objective.problem import Problem
 from dpsubset.privacy.noise import top_cost_zcdp, top_scale_zcdp
-from dpsubset.public.problem import Problem
-from dpsubset.table.door import STEPS
 
 BOUNDS = dps.Bounds(x=(-1, 1), y=(-1, 1))
 
@@ -244,7 +244,7 @@ def test_one_row_more_may_move_all_targets() -> None:
 
 
 def digest_of(moments: Any) -> Any:
-    from dpsubset.table.digest import Digest
+    from dpsubset.data.gram import Digest
 
     return Digest.from_moments(moments)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsubset.exact import (
+from dpsubset.base.rounding import (
     ball,
     float_up,
     lower,

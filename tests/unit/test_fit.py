@@ -153,7 +153,7 @@ def test_a_price_reads_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("values were read")
 
     for name in ("read", "read_support", "count_response"):
-        monkeypatch.setattr(f"dpsubset.table.sealed.SealedTable.{name}", explode)
+        monkeypatch.setattr(f"dpsubset.api.sensitive_table.SealedTable.{name}", explode)
     assert dps.price_fit(frame(), SCHEMA, **asked()).guarantee is not None
     assert dps.price_fit(schema=SCHEMA, **asked()).guarantee is not None
 
@@ -170,7 +170,7 @@ def test_what_cannot_be_done_is_refused_before_a_value_is_read(
         raise AssertionError("values were read")
 
     for name in ("read", "read_support", "count_response"):
-        monkeypatch.setattr(f"dpsubset.table.sealed.SealedTable.{name}", explode)
+        monkeypatch.setattr(f"dpsubset.api.sensitive_table.SealedTable.{name}", explode)
     with pytest.raises(dps.ArgumentError):
         fitted(**wrong)
     with pytest.raises(TypeError, match=r"^fit\(\): "):
@@ -267,7 +267,7 @@ def test_a_transformed_response_is_predicted_in_its_units() -> None:
 
 
 def test_moments_will_do() -> None:
-    from dpsubset.table.sources import open_table
+    from dpsubset.data.readers import open_table
 
     moments = dps.Moments.from_blocks(SCHEMA, open_table(frame(), SCHEMA).blocks())
     release = dps.fit(moments, SCHEMA, k=3, epsilon=1000)

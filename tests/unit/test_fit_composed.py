@@ -16,15 +16,14 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
-from dpsubset.fitting import FitPlan, plan_fit
+from dpsubset.api.fit import FitPlan, plan_fit
+from dpsubset.api.request import seal
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data
 from dpsubset.models.entries import Entries, of_support
-from dpsubset.privacy.guarantee import RELATIONS
-from dpsubset.privacy.scale import Scale, log_probabilities, rank_errors
-from dpsubset.public.design import Design
-from dpsubset.public.plan import seal
-from dpsubset.public.problem import Neighbours
-from dpsubset.table.door import STEPS
+from dpsubset.privacy.quantiles import Scale, log_probabilities, rank_errors
+from dpsubset.privacy.relations import RELATIONS, Neighbours
+from dpsubset.schema.encoding import Design
 from unit.test_scale_audit import Pair, Table, contrary_pair, images, small_pairs
 
 EPSILON = Fraction(1)

@@ -9,7 +9,7 @@ import dpsubset as dps
 from dpsubset.models.entries import LARGEST, Entries
 from dpsubset.models.intervals import QUANTILE, Moments, Posterior, intervals, quantile
 from dpsubset.models.solve import solve
-from dpsubset.public.design import Design
+from dpsubset.schema.encoding import Design
 
 SCHEMA = dps.Schema.from_dict({
     "response": {"name": "y", "lo": -1, "hi": 1},

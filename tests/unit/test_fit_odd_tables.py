@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import dpsubset as dps
 from dpsubset.cli import app
-from dpsubset.predictors import PrivateSubsetClassifier, PrivateSubsetRegressor
+from dpsubset.sklearn.predictors import PrivateSubsetClassifier, PrivateSubsetRegressor
 
 COLUMNS = {"a": {"lo": -1, "hi": 1}, "b": {"lo": 0, "hi": 5}, "c": {"levels": ["u", "v"]}}
 NUMBERS = dps.Schema.from_dict({"response": {"name": "y", "lo": 0, "hi": 9}, "columns": COLUMNS})

@@ -94,7 +94,7 @@ def test_a_file_will_do_for_the_release_and_for_the_table(tmp_path: Path) -> Non
 
 
 def test_moments_and_arrays_will_do() -> None:
-    from dpsubset.table.sources import open_table
+    from dpsubset.data.readers import open_table
 
     first = selected()
     moments = dps.Moments.from_blocks(SCHEMA, open_table(frame(), SCHEMA).blocks())
@@ -154,7 +154,7 @@ def test_what_cannot_be_built_upon_is_refused_before_a_value_is_read(
     def explode(*_: Any, **__: Any) -> None:
         raise AssertionError("values were read")
 
-    monkeypatch.setattr("dpsubset.refitting.SealedTable", explode)
+    monkeypatch.setattr("dpsubset.api.fit_released.SealedTable", explode)
     with pytest.raises(dps.DpsubsetError, match=match):
         dps.fit_released(first, frame(), **{"epsilon": 1, **asked})
 

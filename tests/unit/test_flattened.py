@@ -23,19 +23,19 @@ from dpsubset.audit.exact import (
     neighbouring_pairs,
 )
 from dpsubset.audit.pairs import favoured_pairs
-from dpsubset.errors import ArgumentError
-from dpsubset.losses import LOSSES
+from dpsubset.base.errors import ArgumentError
+from dpsubset.data.gram import Digest
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN, Cost, Data, Mechanism, Outcome, Setting
 from dpsubset.mechanisms.choose_size import ChooseSize
-from dpsubset.mechanisms.mistakes import Mistakes
 from dpsubset.mechanisms.penalised import Penalised
-from dpsubset.mechanisms.top_r import TopR, epsilon_prime
+from dpsubset.mechanisms.published.mistakes import Mistakes
+from dpsubset.mechanisms.published.top_r import TopR, epsilon_prime
+from dpsubset.objective.losses import LOSSES
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.privacy.random import Randomness, SeededSource
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import enumerate_supports
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
 
 FORMS = tuple(PLAIN)
 NEIGHBOURS = ("add-remove", "replace-one")

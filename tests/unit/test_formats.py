@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 
 import dpsubset as dps
 from dpsubset.cli import app
-from dpsubset.public.column import Column, Missing
-from dpsubset.public.formats import NumberFormat
-from dpsubset.table.sources import open_table
-from dpsubset.table.sources.cells import from_objects, reader
+from dpsubset.data.readers import open_table
+from dpsubset.data.readers.cells import from_objects, reader
+from dpsubset.schema.column import Column, Missing
+from dpsubset.schema.formats import NumberFormat
 
 DAYS = {"lo": "1970-01-01", "hi": "2030-01-01"}
 WIDE = {"lo": -1e6, "hi": 1e6}

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
+from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.data.quantize import STEPS
 from dpsubset.models.entries import Entries, of_support
 from dpsubset.models.gaussian_ols import ASSUMED, LEAST, RESIDUAL, GaussianOls, least_squares
-from dpsubset.public.design import Design
-from dpsubset.table.door import STEPS
-from dpsubset.table.sealed import SealedTable
+from dpsubset.schema.encoding import Design
 
 N, D = 400, 3
 DELTA = Fraction(1, 10**6)

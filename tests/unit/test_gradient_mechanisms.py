@@ -15,17 +15,17 @@ from hypothesis import strategies as st
 
 from dpsubset import ArgumentError
 from dpsubset.audit.exact import Pair, audit_exact, moments_of_records, neighbouring_pairs
+from dpsubset.data.gram import Digest
+from dpsubset.data.moments import Moments
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data, Mechanism, Setting, mechanism
-from dpsubset.mechanisms.frank_wolfe import FrankWolfe, largest, stepped
-from dpsubset.mechanisms.hard_thresholding import HardThresholding
-from dpsubset.mechanisms.peeling import Peeling
+from dpsubset.mechanisms.published.frank_wolfe import FrankWolfe, largest, stepped
+from dpsubset.mechanisms.published.hard_thresholding import HardThresholding
+from dpsubset.mechanisms.published.peeling import Peeling
 from dpsubset.mechanisms.shared.gradient import Gradient, change, coarse_change, coarseness
 from dpsubset.mechanisms.shared.rounds import Rounds
+from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.public.problem import Problem
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
-from dpsubset.table.moments import Moments
 
 NEIGHBOURS = ("add-remove", "replace-one")
 CONSTRAINTS = ("box", "ball", "l1")

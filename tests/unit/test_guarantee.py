@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpsubset as dps
-from dpsubset.exact import float_up
+from dpsubset.base.rounding import float_up
 from dpsubset.mechanisms import Setting
-from dpsubset.mechanisms.peeling import Peeling
+from dpsubset.mechanisms.published.peeling import Peeling
+from dpsubset.objective.problem import Problem
 from dpsubset.privacy.accounting import epsilon_of
 from dpsubset.privacy.guarantee import Cost, Guarantee, shown_cost
-from dpsubset.public.problem import Problem
 
 EPSILONS = st.fractions(0, 20, max_denominator=10**6)
 RHOS = st.fractions(0, 20, max_denominator=10**6)

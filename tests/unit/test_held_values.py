@@ -19,9 +19,9 @@ import scipy.sparse
 from sklearn.model_selection import GridSearchCV
 
 import dpsubset as dps
-from dpsubset.errors import TableError
+from dpsubset.base.errors import TableError
+from dpsubset.data.readers import open_table
 from dpsubset.ledger.ledger import Ledger
-from dpsubset.table.sources import open_table
 from ledgers import made
 
 N = 30

@@ -21,13 +21,13 @@ from hypothesis import strategies as st
 
 import dpsubset as dps
 from dpsubset import Schema, TableError
-from dpsubset.public.column import Column, Missing
-from dpsubset.public.dates import days
-from dpsubset.table.digest import Digest
-from dpsubset.table.moments import Moments
-from dpsubset.table.sources import open_table
-from dpsubset.table.sources.arrow import from_arrow
-from dpsubset.table.sources.cells import from_array, from_objects, reader
+from dpsubset.data.gram import Digest
+from dpsubset.data.moments import Moments
+from dpsubset.data.readers import open_table
+from dpsubset.data.readers.arrow import from_arrow
+from dpsubset.data.readers.cells import from_array, from_objects, reader
+from dpsubset.schema.column import Column, Missing
+from dpsubset.schema.dates import days
 
 DATE = Column("d", dt.date(1990, 1, 1), dt.date(2025, 12, 31))
 DATES = reader(DATE)

@@ -20,15 +20,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dpsubset as dps
-from dpsubset.losses import CLASSIFICATION, LOSSES
-from dpsubset.public.bounds_file import template
-from dpsubset.public.labels import reading, settle
-from dpsubset.public.schema import Column, Schema
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
-from dpsubset.table.sources import open_table
-from dpsubset.table.sources.cells import from_objects
-from dpsubset.table.sources.labelled import LabelReader
+from dpsubset.data.gram import Digest
+from dpsubset.data.quantize import STEPS
+from dpsubset.data.readers import open_table
+from dpsubset.data.readers.cells import from_objects
+from dpsubset.data.readers.labelled import LabelReader
+from dpsubset.objective.losses import CLASSIFICATION, LOSSES
+from dpsubset.schema.bounds_file import template
+from dpsubset.schema.labels import reading, settle
+from dpsubset.schema.schema import Column, Schema
 
 NAMES = ["a", "b", "c"]
 

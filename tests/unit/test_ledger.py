@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 from sqlalchemy import create_engine, text
 
 import dpsubset as dps
-from dpsubset.errors import BudgetExceeded, LedgerError
+from dpsubset.base.errors import BudgetExceeded, LedgerError
 from dpsubset.ledger import standing, tables
 from dpsubset.ledger.canonical import canonical
 from dpsubset.ledger.ledger import Ledger

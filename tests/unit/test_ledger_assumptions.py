@@ -13,12 +13,12 @@ from tests.ledgers import event, made
 from typer.testing import CliRunner
 
 import dpsubset as dps
+from dpsubset.base.errors import LedgerError
 from dpsubset.cli import app
-from dpsubset.errors import LedgerError
 from dpsubset.ledger.chain import START, Row
 from dpsubset.ledger.composition import Limit, Totals
 from dpsubset.privacy.guarantee import Cost
-from dpsubset.verification import checks
+from dpsubset.release.verify import checks
 
 RAIN, SNOW = "it does not rain", "it does not snow"
 X = np.random.default_rng(0).uniform(-1, 1, (30, 3))

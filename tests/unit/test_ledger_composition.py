@@ -14,13 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpsubset as dps
-from dpsubset.errors import LedgerError
+from dpsubset.base.errors import LedgerError
 from dpsubset.ledger.canonical import canonical, plain, rational, written
 from dpsubset.ledger.composition import Limit, Totals
 from dpsubset.ledger.event import Event
 from dpsubset.privacy.accounting import epsilon_of
-from dpsubset.privacy.guarantee import RELATIONS, Cost, Guarantee
-from dpsubset.privacy.scale import ScaleRule, rank_errors
+from dpsubset.privacy.guarantee import Cost, Guarantee
+from dpsubset.privacy.quantiles import ScaleRule, rank_errors
+from dpsubset.privacy.relations import RELATIONS
 from ledgers import event
 
 DELTA = Fraction(1, 10**6)

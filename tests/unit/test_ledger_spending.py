@@ -17,18 +17,18 @@ import pytest
 from typer.testing import CliRunner
 
 import dpsubset as dps
-from dpsubset import suggestion
+from dpsubset.api import sensitive_table as sealed
+from dpsubset.api import suggest_bounds as suggestion
+from dpsubset.base.errors import BudgetExceeded, LedgerError
 from dpsubset.cli import app
 from dpsubset.cli.outputs import Output
-from dpsubset.errors import BudgetExceeded, LedgerError
-from dpsubset.estimates import means
-from dpsubset.estimates.sums import Sums
+from dpsubset.data.sums import Sums
 from dpsubset.ledger import standing
 from dpsubset.ledger.canonical import released_digest
 from dpsubset.ledger.ledger import Ledger
 from dpsubset.ledger.spending import VARIABLE
-from dpsubset.table import sealed
-from dpsubset.verification import checks
+from dpsubset.papers import means
+from dpsubset.release.verify import checks
 from ledgers import made
 
 RNG = np.random.default_rng(5)
@@ -527,7 +527,7 @@ def test_the_environment_and_the_command_line(
 
 def test_without_a_ledger_no_database_is_imported(folder: Path) -> None:
     code = (
-        "import sys, dpsubset, dpsubset.selection, dpsubset.cli, dpsubset.ledger.spending\n"
+        "import sys, dpsubset, dpsubset.api.select, dpsubset.cli, dpsubset.ledger.spending\n"
         "assert 'sqlalchemy' not in sys.modules"
     )
     environment = {key: value for key, value in os.environ.items() if key != VARIABLE}

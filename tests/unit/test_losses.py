@@ -13,22 +13,22 @@ from hypothesis import strategies as st
 from conformance.regions import random_region
 from dpsubset import Bounds, Schema, best_subset, select, simulate
 from dpsubset.audit.exact import audit_exact, contrary_pairs, neighbouring_pairs
-from dpsubset.errors import ArgumentError
-from dpsubset.losses import loss_of, scorer
-from dpsubset.losses.certified_rows import minimum
-from dpsubset.losses.huber import Huber
-from dpsubset.losses.rows import FromRecords
+from dpsubset.base.errors import ArgumentError
+from dpsubset.data.gram import Digest
+from dpsubset.data.moments import Moments
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import MECHANISMS, PLAIN
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
+from dpsubset.objective.losses import loss_of, scorer
+from dpsubset.objective.losses.certified_rows import minimum
+from dpsubset.objective.losses.huber import Huber
+from dpsubset.objective.losses.rows import FromRecords
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.search.best import best_supports
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports
 from dpsubset.search.tuning import Tuning
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
-from dpsubset.table.moments import Moments
 
 ROW_LOSSES = ["logistic", "hinge", "huber"]
 

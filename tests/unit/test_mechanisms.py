@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 import dpsubset
 from dpsubset import ArgumentError, mechanisms
 from dpsubset.mechanisms import MECHANISMS, PLAIN, Mechanism, Setting, _of, _order, mechanism
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.privacy.random import Randomness, SeededSource
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import LARGEST_LIST, ScoredSupports, check_size
 from statistical.cases import CASES, UNIFORM, Case
 from statistical.gtest import g_test, miss

@@ -21,18 +21,18 @@ from dpsubset.audit.exact import (
     moments_of_records,
     neighbouring_pairs,
 )
-from dpsubset.exact import ball
-from dpsubset.losses.least_squares import Scorer
+from dpsubset.base.rounding import ball
+from dpsubset.data.gram import Digest
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN, Cost, Data, Setting
-from dpsubset.mechanisms.metropolis import LARGEST_MATRIX, Metropolis
+from dpsubset.mechanisms.published.metropolis import LARGEST_MATRIX, Metropolis
 from dpsubset.mechanisms.shared.chain import Chain, Walk, after, transition_matrix
+from dpsubset.objective.losses.least_squares import Scorer
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.random.draws import exp_interval
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
 from statistical.cases import CASES, UNIFORM, Case
 from statistical.gtest import LEVEL, g_test, miss
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpsubset.exact import midpoint, working
+from dpsubset.base.rounding import midpoint, working
+from dpsubset.data.quantize import STEPS
 from dpsubset.models import minimise
 from dpsubset.models.minimise import Objective
 from dpsubset.models.smooth import HINGE, LABEL_SQUARES, LEAST_SQUARES, LOGISTIC, Smooth
-from dpsubset.table.door import STEPS
 
 LOSSES = (LEAST_SQUARES, LABEL_SQUARES, LOGISTIC, HINGE)
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.name} {loss.slope}")

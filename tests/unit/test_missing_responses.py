@@ -18,24 +18,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpsubset as dps
+from dpsubset.api.sensitive_table import SealedTable
 from dpsubset.audit.exact import Pair, audit_exact, contrary_pairs
 from dpsubset.audit.pairs import dropped_pairs
-from dpsubset.errors import ArgumentError, SchemaError, TableError
-from dpsubset.estimates.sums import Sums
-from dpsubset.losses import LOSSES, scorer
+from dpsubset.base.errors import ArgumentError, SchemaError, TableError
+from dpsubset.data.column_selection import list_columns
+from dpsubset.data.gram import Digest
+from dpsubset.data.moments import Moments
+from dpsubset.data.quantize import STEPS
+from dpsubset.data.readers import open_table
+from dpsubset.data.sums import Sums
 from dpsubset.mechanisms import mechanism
 from dpsubset.models.entries import Entries, of_support
 from dpsubset.models.objective_perturbation import margins
 from dpsubset.models.smooth import LOGISTIC
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.design import Design
-from dpsubset.public.problem import Problem
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
-from dpsubset.table.listing import list_columns
-from dpsubset.table.moments import Moments
-from dpsubset.table.sealed import SealedTable
-from dpsubset.table.sources import open_table
+from dpsubset.objective.losses import LOSSES, scorer
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
+from dpsubset.schema.encoding import Design
 
 COLUMNS: dict[str, Any] = {
     "a": (-1, 1),

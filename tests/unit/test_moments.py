@@ -18,10 +18,10 @@ from threadpoolctl import threadpool_limits
 
 import dpsubset
 from dpsubset import ArgumentError, DpsubsetError, Moments, Schema, TableError
-from dpsubset.table import moments
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS, Door
-from dpsubset.table.moments import LARGEST_N, Accumulator
+from dpsubset.data import moments
+from dpsubset.data.gram import Digest
+from dpsubset.data.moments import LARGEST_N, Accumulator
+from dpsubset.data.quantize import STEPS, Door
 
 P = 3
 SCHEMA = Schema.from_bounds({"a": (-10, 10), "b": (0, 100), "c": (-1, 1)}, ("y", -50, 30))

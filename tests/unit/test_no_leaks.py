@@ -31,7 +31,7 @@ from typer.testing import CliRunner
 
 import dpsubset as dps
 from dpsubset.cli import app
-from dpsubset.table.sources import open_table
+from dpsubset.data.readers import open_table
 
 NUMBER = 7319.4177
 WORD = "Zaphod-Quill"

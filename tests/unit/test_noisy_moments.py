@@ -12,17 +12,16 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
-from dpsubset.fitting import plan_fit
+from dpsubset.api.fit import plan_fit
+from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.data.quantize import STEPS
 from dpsubset.models.entries import LARGEST, Entries, most_entries, of_support
 from dpsubset.models.noisy_moments import NoisyMoments, distance
 from dpsubset.models.rule import FitRule
-from dpsubset.privacy.guarantee import RELATIONS
+from dpsubset.privacy.quantiles import Scale, ScaleRule
 from dpsubset.privacy.random import Randomness, SeededSource
-from dpsubset.privacy.scale import Scale, ScaleRule
-from dpsubset.public.design import Design
-from dpsubset.public.problem import Neighbours
-from dpsubset.table.door import STEPS
-from dpsubset.table.sealed import SealedTable
+from dpsubset.privacy.relations import RELATIONS, Neighbours
+from dpsubset.schema.encoding import Design
 
 each_relation = pytest.mark.parametrize("neighbours", RELATIONS)
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import dpsubset as dps
 from dpsubset.audit.steps import audit_step
 from dpsubset.cli import app
-from dpsubset.verification import checks
+from dpsubset.release.verify import checks
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = dps.Schema.from_bounds(dict.fromkeys("abcd", (0, 1)), ("y", 0, 1))

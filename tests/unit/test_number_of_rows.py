@@ -16,11 +16,11 @@ import pytest
 from tests.ledgers import made
 
 import dpsubset as dps
-from dpsubset.errors import LedgerError
-from dpsubset.fitting import event_of_fit
+from dpsubset.api.fit import event_of_fit
+from dpsubset.api.select import event_of_select
+from dpsubset.base.errors import LedgerError
 from dpsubset.mechanisms import MECHANISMS
-from dpsubset.selection import event_of_select
-from dpsubset.verification import checks
+from dpsubset.release.verify import checks
 
 N = 40
 BOUNDS = dps.Bounds(x=(-1, 1), y=(-1, 1))

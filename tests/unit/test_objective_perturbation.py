@@ -11,16 +11,15 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
+from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.data.quantize import STEPS
 from dpsubset.models import objective_perturbation as module
 from dpsubset.models.entries import Entries
 from dpsubset.models.objective_perturbation import ObjectivePerturbation, margins
 from dpsubset.models.smooth import HINGE, LABEL_SQUARES, LEAST_SQUARES, LOGISTIC, Smooth
-from dpsubset.privacy.guarantee import RELATIONS
 from dpsubset.privacy.random import Randomness, SeededSource
-from dpsubset.public.design import Design
-from dpsubset.public.problem import Neighbours
-from dpsubset.table.door import STEPS
-from dpsubset.table.sealed import SealedTable
+from dpsubset.privacy.relations import RELATIONS, Neighbours
+from dpsubset.schema.encoding import Design
 
 LOSSES = (LEAST_SQUARES, LABEL_SQUARES, LOGISTIC, HINGE)
 each_loss = pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: f"{loss.name} {loss.slope}")

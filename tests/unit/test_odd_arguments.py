@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
-from dpsubset.public.problem import Problem
+from dpsubset.objective.problem import Problem
 
 X, Y = np.linspace(-1, 1, 24).reshape(8, 3), np.linspace(-1, 1, 8)
 BOUNDS = dps.Bounds(x=1, y=1)

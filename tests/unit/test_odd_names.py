@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import dpsubset as dps
-from dpsubset import errors
+from dpsubset.base import errors
+from dpsubset.base.text import code, markdown, visible
 from dpsubset.cli import app
-from dpsubset.text import code, markdown, visible
 
 ESCAPE = "\x1b[31mred\x9b2J"
 ODD = [

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 
 from dpsubset import ArgumentError, Bounds, simulate
 from dpsubset.audit.exact import Pair, audit_exact, moments_of_records, neighbouring_pairs
+from dpsubset.data.gram import Digest
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data, Mechanism, Setting
-from dpsubset.mechanisms.peeling import Peeling, log_supports
+from dpsubset.mechanisms.published.peeling import Peeling, log_supports
 from dpsubset.mechanisms.shared.rounds import Rounds
+from dpsubset.objective.problem import Problem
 from dpsubset.privacy.accounting import epsilon_of
 from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.public.problem import Problem
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
 
 NEIGHBOURS = ("add-remove", "replace-one")
 # (p, k, epsilon, delta): the last two are cheaper in zCDP.

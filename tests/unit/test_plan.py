@@ -14,10 +14,10 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
-from dpsubset.losses import LOSSES
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.plan import Rule, SelectionArguments, plan
-from dpsubset.public.stated import Loss, ProblemArguments, state
+from dpsubset.api.problem_spec import Loss, ProblemArguments, state
+from dpsubset.api.request import Rule, SelectionArguments, plan
+from dpsubset.objective.losses import LOSSES
+from dpsubset.objective.sensitivity import Sensitivity
 
 SCHEMA = dps.Schema.from_bounds({"a": (-1, 1), "b": (-1, 1), "c": (-1, 1)}, ("y", -1, 1))
 X, Y = np.zeros((20, 3)), np.zeros(20)
@@ -106,7 +106,7 @@ def test_a_price_reads_no_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def explode(*_: Any, **__: Any) -> None:
         raise AssertionError("values were read")
 
-    monkeypatch.setattr("dpsubset.table.sealed.SealedTable.read", explode)
+    monkeypatch.setattr("dpsubset.api.sensitive_table.SealedTable.read", explode)
     FRAME.to_csv(tmp_path / "t.csv", index=False)
     assert dps.price(tmp_path / "t.csv", SCHEMA, k=1, epsilon=1).guarantee is not None
     assert dps.price(schema=SCHEMA, k=1, epsilon=1).guarantee is not None
@@ -213,5 +213,5 @@ def test_the_guarantee_is_of_the_rows_that_were_read(monkeypatch: pytest.MonkeyP
     true = dps.select(x, **asked).guarantee
     told = dps.select(x[:100], **{**asked, "y": x[:100, 0]}).guarantee
     assert true != told  # the price of a finite T depends on n
-    monkeypatch.setattr("dpsubset.table.sealed.SealedTable.rows", 100)
+    monkeypatch.setattr("dpsubset.api.sensitive_table.SealedTable.rows", 100)
     assert dps.select(x, **asked).guarantee == true

@@ -14,20 +14,20 @@ import pytest
 from typer.testing import CliRunner
 
 import dpsubset as dps
+from dpsubset.api.sensitive_table import SealedTable
 from dpsubset.cli import app
 from dpsubset.mechanisms import Data
-from dpsubset.planning import closed
-from dpsubset.planning.curve import around, curve
-from dpsubset.planning.expected import expected
-from dpsubset.planning.outlook import outlook
-from dpsubset.planning.population import Population
-from dpsubset.planning.question import Question
-from dpsubset.planning.simulated import Effort, wilson
-from dpsubset.planning.swapped import Swapped
-from dpsubset.planning.tables import made_up
+from dpsubset.power import closed
+from dpsubset.power.curve import around, curve
+from dpsubset.power.expected import expected
+from dpsubset.power.outlook import outlook
+from dpsubset.power.population import Population
+from dpsubset.power.question import Question
+from dpsubset.power.simulated import Effort, wilson
+from dpsubset.power.swapped import Swapped
+from dpsubset.power.tables import made_up
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.search.enumerate import ScoredSupports, log_exponential, log_permute_and_flip
-from dpsubset.table.sealed import SealedTable
 
 UNIT = Fraction(1, 2**30)
 ENUMERATED = {False: log_exponential, True: log_permute_and_flip}

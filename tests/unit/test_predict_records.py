@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 import dpsubset as dps
+from dpsubset.base.errors import TableError
 from dpsubset.cli import app
-from dpsubset.errors import TableError
 
 N = 400
 RNG = np.random.default_rng(2)

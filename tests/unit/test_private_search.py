@@ -34,10 +34,10 @@ from dpsubset.audit.steps import audit_step
 from dpsubset.cli import app
 from dpsubset.models.run_score import RunScore, Window, total_loss
 from dpsubset.privacy.guarantee import Cost, Guarantee
+from dpsubset.privacy.quantiles import Scale
 from dpsubset.privacy.random import Randomness, SeededSource
-from dpsubset.privacy.scale import Scale
-from dpsubset.privacy.stopping import Stopping, covered
-from dpsubset.public.problem import Neighbours
+from dpsubset.privacy.random_stopping import Stopping, covered
+from dpsubset.privacy.relations import Neighbours
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(-1, 1, (400, 4))
@@ -99,7 +99,7 @@ def test_attempts_end_with_the_exact_law(
     on, again = ([False, False], [False, True]) if eta < 0 else ([False, True], [False, False])
     for k in range(1, 9):
         coins = Scripted([*on * (k - 1), True])
-        monkeypatch.setattr("dpsubset.privacy.stopping._coin", coins)
+        monkeypatch.setattr("dpsubset.privacy.random_stopping._coin", coins)
         assert stopping.count(Randomness(SeededSource(1))) == k
         falls = [*on * (k - 1), True]
         ends = math.prod(c if fell else 1 - c for c, fell in zip(coins.chances, falls, strict=True))
@@ -107,7 +107,7 @@ def test_attempts_end_with_the_exact_law(
         product *= (k + eta) / (k + 1)
         # A further attempt starts at 1.
         later = Scripted([*on * (k - 1), *again, *falls])
-        monkeypatch.setattr("dpsubset.privacy.stopping._coin", later)
+        monkeypatch.setattr("dpsubset.privacy.random_stopping._coin", later)
         assert stopping.count(Randomness(SeededSource(1))) == k
         assert later.chances[2 * k :] == coins.chances
     assert len(constants) == 1

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsubset import ArgumentError
-from dpsubset.public.problem import Problem
+from dpsubset.objective.problem import Problem
 from dpsubset.search.enumerate import list_supports
 
 CONSTRAINTS = ["box", "ball", "l1"]

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import dpsubset as dps
-from dpsubset.table import sealed
-from dpsubset.table.sources import passes as told_passes
-from dpsubset.table.sources.passes import Passes
+from dpsubset.api import sensitive_table as sealed
+from dpsubset.data.readers import passes as told_passes
+from dpsubset.data.readers.passes import Passes
 
 SCHEMA = dps.Schema.from_bounds({"a": (0, 1), "b": (0, 1)}, ("y", 0, 1))
 #: Rows of several batches, and one more: hundredths of the two are not the same.

@@ -21,16 +21,16 @@ import pytest
 from typer.testing import CliRunner
 
 import dpsubset as dps
+from dpsubset.api.sensitive_table import SealedTable
 from dpsubset.audit.laws import Law, SupNorm
 from dpsubset.audit.steps import ManyReadable, Readable, audit_step
 from dpsubset.cli import app
-from dpsubset.privacy.counts import NoisyCounts
+from dpsubset.privacy.missing_counts import MOST_COUNTED, ReadableCheck, share_of
+from dpsubset.privacy.noisy_counts import NoisyCounts
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.sup_norm import draw, margin
-from dpsubset.public.column import Column
-from dpsubset.public.readable import MOST_COUNTED, ReadableCheck, share_of
 from dpsubset.release.readable import ReleasedReadable
-from dpsubset.table.sealed import SealedTable
+from dpsubset.schema.column import Column
 
 N = 2000
 RNG = np.random.default_rng(5)

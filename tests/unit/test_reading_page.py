@@ -15,12 +15,12 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from dpsubset.public.column import Column
-from dpsubset.table.moments import LARGEST_N
-from dpsubset.table.sources.arrow import is_readable
-from dpsubset.table.sources.cells import LONGEST_TEXT, from_objects, reader
-from dpsubset.table.sources.dates import DATES
-from dpsubset.table.sources.delimited import LONGEST_HEADER, LONGEST_LINE
+from dpsubset.data.moments import LARGEST_N
+from dpsubset.data.readers.arrow import is_readable
+from dpsubset.data.readers.cells import LONGEST_TEXT, from_objects, reader
+from dpsubset.data.readers.dates import DATES
+from dpsubset.data.readers.delimited import LONGEST_HEADER, LONGEST_LINE
+from dpsubset.schema.column import Column
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "reading.md").read_text(encoding="utf-8")
 NAMES = {

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import dpsubset as dps
 from dpsubset.cli import app
-from dpsubset.public.design import Design
+from dpsubset.schema.encoding import Design
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 

@@ -14,8 +14,8 @@ from benchmarks.real import __main__ as program
 from benchmarks.real import models, peers, settings, sweep, tables, utility
 
 import dpsubset as dps
-from dpsubset.public import problem
-from dpsubset.public.design import Design
+from dpsubset.objective import problem
+from dpsubset.schema.encoding import Design
 
 
 @pytest.fixture
@@ -126,9 +126,9 @@ def test_swaps_find_what_all_sets_have():
 
 def test_columns_are_those_behind_the_door():
     """What is judged, and what peers are given, is what the package makes of the same table."""
-    from dpsubset.public.problem import Problem
-    from dpsubset.table.door import STEPS
-    from dpsubset.table.sealed import SealedTable
+    from dpsubset.api.sensitive_table import SealedTable
+    from dpsubset.data.quantize import STEPS
+    from dpsubset.objective.problem import Problem
 
     table = tables.made_up()
     layout = Design.of(table.schema).layout
@@ -334,7 +334,7 @@ def test_a_sweep_tries_another_level_and_leaves_the_default():
 
 
 def test_the_middle_of_the_rule_is_where_the_sweep_starts():
-    from dpsubset.public.response_scale import usual_scale
+    from dpsubset.privacy.response_range import usual_scale
 
     assert usual_scale(Fraction(1), 5000, 3) == sweep.START
     assert usual_scale(Fraction(1), 1000, 3) == sweep.MEDIAN

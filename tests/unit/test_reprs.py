@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 
 from dpsubset import Bounds, Moments, Schema
-from dpsubset.losses.certified_rows import Sum
-from dpsubset.losses.hinge import Hinge
+from dpsubset.api.request import plan, seal
+from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.data.gram import Digest
 from dpsubset.mechanisms import MECHANISMS, Data
+from dpsubset.objective.losses.certified_rows import Sum
+from dpsubset.objective.losses.hinge import Hinge
 from dpsubset.privacy.random import Randomness, SeededSource
-from dpsubset.public.plan import plan, seal
 from dpsubset.search.engine import Flat, Listed
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
 from dpsubset.search.region import Region
-from dpsubset.table.digest import Digest
-from dpsubset.table.sealed import SealedTable
 
 #: In the table, and as what the door makes of it: 123456.75 of [-200000, 200000].
 MARKER = 123456.75
@@ -125,7 +125,7 @@ def test_no_object_shows_what_is_private(name: str, loss: str) -> None:
         sampler.draw(Randomness(source))
     source.look()
     assert source.leaks == {}
-    assert {"dpsubset.table.sealed.SealedTable", "dpsubset.table.digest.Digest"} <= source.seen
+    assert {"dpsubset.api.sensitive_table.SealedTable", "dpsubset.data.gram.Digest"} <= source.seen
 
 
 @pytest.mark.parametrize("kind", ["array", "list", "frame", "moments"])

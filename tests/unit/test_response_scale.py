@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import dpsubset as dps
+from dpsubset.api.request import plan, seal
 from dpsubset.cli import app
-from dpsubset.privacy.scale import Scale, ScaleRule, histogram
-from dpsubset.public import response_scale
-from dpsubset.public.plan import plan, seal
-from dpsubset.public.response_scale import ResponseScale, usual_scale
-from dpsubset.table.door import STEPS
-from dpsubset.table.moments import Moments
-from dpsubset.table.sources import delimited, open_table, parquet
+from dpsubset.data.moments import Moments
+from dpsubset.data.quantize import STEPS
+from dpsubset.data.readers import delimited, open_table, parquet
+from dpsubset.privacy import response_range as response_scale
+from dpsubset.privacy.quantiles import Scale, ScaleRule, histogram
+from dpsubset.privacy.response_range import ResponseScale, usual_scale
 from unit.test_every_mechanism import options
 
 NAMES = ["a", "b", "c"]
@@ -53,7 +53,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("values were read")
 
     for name in ("read", "count_response"):
-        monkeypatch.setattr(f"dpsubset.table.sealed.SealedTable.{name}", explode)
+        monkeypatch.setattr(f"dpsubset.api.sensitive_table.SealedTable.{name}", explode)
 
 
 @pytest.mark.usefixtures("unread")
@@ -114,7 +114,7 @@ def test_private_is_what_the_rule_says_for_the_rows_that_are_public(
         seen.append((epsilon, n, k))
         return ResponseScale(ScaleRule.median(), Fraction(1, 10) if n else Fraction(1, 5))
 
-    monkeypatch.setattr("dpsubset.public.plan.usual_scale", noted)
+    monkeypatch.setattr("dpsubset.api.request.usual_scale", noted)
     release = dps.select(FRAME, SCHEMA, **ASKED)
     assert release.guarantee.epsilon == 1
     assert release.guarantee.parts[0][1].epsilon == Fraction(1, 10)

@@ -12,10 +12,10 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
+from dpsubset.api.request import plan, seal
 from dpsubset.mechanisms import Data
-from dpsubset.privacy.guarantee import RELATIONS, Cost, Guarantee
-from dpsubset.public.plan import plan, seal
-from dpsubset.public.problem import Neighbours
+from dpsubset.privacy.guarantee import Cost, Guarantee
+from dpsubset.privacy.relations import RELATIONS, Neighbours
 
 BOUNDS = dict.fromkeys("abc", (-1, 1))
 PLAIN = dps.Schema.from_bounds(BOUNDS, ("y", -1, 1), unit="one person")

@@ -16,11 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpsubset.errors import ArgumentError
-from dpsubset.privacy.guarantee import RELATIONS
-from dpsubset.privacy.random import Randomness, SeededSource, SystemSource
-from dpsubset.privacy.random.draws import exp_interval
-from dpsubset.privacy.scale import (
+from dpsubset.base.errors import ArgumentError
+from dpsubset.privacy.quantiles import (
     LARGEST_DENOMINATOR,
     Scale,
     ScaleRule,
@@ -32,7 +29,9 @@ from dpsubset.privacy.scale import (
     rank_errors,
     spread,
 )
-from dpsubset.public.problem import Neighbours
+from dpsubset.privacy.random import Randomness, SeededSource, SystemSource
+from dpsubset.privacy.random.draws import exp_interval
+from dpsubset.privacy.relations import RELATIONS, Neighbours
 from unit.test_random import distribution
 
 Counts = np.ndarray

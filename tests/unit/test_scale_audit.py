@@ -19,13 +19,12 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
+from dpsubset.api.request import Plan, plan, seal
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data
-from dpsubset.privacy.guarantee import RELATIONS
-from dpsubset.privacy.scale import Scale, ScaleRule, log_probabilities, rank_errors
-from dpsubset.public.plan import Plan, plan, seal
-from dpsubset.public.problem import Neighbours
-from dpsubset.public.response_scale import ResponseScale
-from dpsubset.table.door import STEPS
+from dpsubset.privacy.quantiles import Scale, ScaleRule, log_probabilities, rank_errors
+from dpsubset.privacy.relations import RELATIONS, Neighbours
+from dpsubset.privacy.response_range import ResponseScale
 
 #: Quantised records, the response last.
 Table = np.ndarray

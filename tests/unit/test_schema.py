@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsubset import Bounds, Schema, SchemaError
-from dpsubset.public.bounds_file import template
-from dpsubset.public.design import Design
-from dpsubset.public.schema import Column
+from dpsubset.schema.bounds_file import template
+from dpsubset.schema.encoding import Design
+from dpsubset.schema.schema import Column
 
 FINITE = st.floats(-1e300, 1e300)
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=8)

@@ -15,12 +15,7 @@ import pytest
 from sklearn.utils.estimator_checks import check_estimator
 
 import dpsubset as dps
-from dpsubset import (
-    Bounds,
-    PrivateSubsetClassifier,
-    PrivateSubsetRegressor,
-    PrivateSubsetSelector,
-)
+from dpsubset import Bounds, PrivateSubsetClassifier, PrivateSubsetRegressor, PrivateSubsetSelector
 
 PAGE = Path(__file__).parents[2] / "docs" / "model.md"
 

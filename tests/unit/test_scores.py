@@ -14,17 +14,17 @@ from scipy.optimize import lsq_linear, minimize
 
 from dpsubset.audit.exact import moments_of_records
 from dpsubset.constraints import CONSTRAINTS as SETS
-from dpsubset.losses import least_squares
-from dpsubset.losses.certified import bracket, minimum
-from dpsubset.losses.least_squares import Scorer
-from dpsubset.losses.quadratic import Quadratic
-from dpsubset.losses.quadratic_kernels import score_all
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
+from dpsubset.data.gram import Digest
+from dpsubset.data.moments import Moments
+from dpsubset.data.quantize import STEPS
+from dpsubset.objective.losses import least_squares
+from dpsubset.objective.losses.certified import bracket, minimum
+from dpsubset.objective.losses.least_squares import Scorer
+from dpsubset.objective.losses.quadratic import Quadratic
+from dpsubset.objective.losses.quadratic_kernels import score_all
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.search.enumerate import list_supports
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
-from dpsubset.table.moments import Moments
 
 CONSTRAINTS = ["box", "ball", "l1"]
 P = 5

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from dpsubset import ArgumentError
 from dpsubset.audit.exact import Pair, contrary_pairs, moments_of_records, neighbouring_pairs
-from dpsubset.exact import float_up
-from dpsubset.losses import LOSSES
+from dpsubset.base.rounding import float_up
+from dpsubset.data.quantize import STEPS
+from dpsubset.objective.losses import LOSSES
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.privacy.guarantee import Guarantee
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
 from dpsubset.search.enumerate import enumerate_supports
-from dpsubset.table.door import STEPS
 
 CONSTRAINTS = ["box", "ball", "l1"]
 NEIGHBOURS = ["add-remove", "replace-one"]
@@ -78,7 +78,7 @@ def test_constants_are_exact(
         eta = s.eta(epsilon, neighbours)
         assert isinstance(eta, Fraction)
         assert eta * s.spread(neighbours) == epsilon  # exactly, and not a bit more
-        guarantee = Guarantee.of_weight(eta, s, neighbours, seeded=False)
+        guarantee = Guarantee.of_weight(eta, s.spread, neighbours, seeded=False)
         assert guarantee.epsilon == epsilon
         assert guarantee.delta == 0
         costs = {

@@ -13,19 +13,20 @@ from benchmarks.solvers import Published
 
 from conformance.layouts import layout_recipes
 from conformance.recipes import DESIGNS, Recipe
-from dpsubset import Bounds, SearchLimitError, best_subset, solvers, top_supports
-from dpsubset.errors import ArgumentError
-from dpsubset.privacy.sensitivity import Sensitivity
-from dpsubset.public.problem import Problem
+from dpsubset import Bounds, SearchLimitError, best_subset, top_supports
+from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.base.errors import ArgumentError
+from dpsubset.data.gram import Digest
+from dpsubset.data.quantize import STEPS
+from dpsubset.objective.problem import Problem
+from dpsubset.objective.sensitivity import Sensitivity
+from dpsubset.search import solvers
 from dpsubset.search.best import best_supports
 from dpsubset.search.engine import Engine, Limits
 from dpsubset.search.enumerate import enumerate_supports
-from dpsubset.solvers import SolverError, certify, solve
-from dpsubset.solvers.cuts import Cuts, planes
-from dpsubset.solvers.quiet import silent_stderr
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
-from dpsubset.table.sealed import SealedTable
+from dpsubset.search.solvers import SolverError, certify, solve
+from dpsubset.search.solvers.cuts import Cuts, planes
+from dpsubset.search.solvers.quiet import silent_stderr
 from statistical.test_solver_agreement import (
     CONES,
     Instance,

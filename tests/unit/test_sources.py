@@ -31,12 +31,12 @@ from hypothesis import strategies as st
 
 import dpsubset as dps
 from dpsubset import Moments, Schema, TableError
-from dpsubset.table.digest import Digest
-from dpsubset.table.sources import open_table
-from dpsubset.table.sources.arrow import from_arrow
-from dpsubset.table.sources.cells import from_objects
-from dpsubset.table.sources.delimited import DelimitedTable
-from dpsubset.table.sources.files import header
+from dpsubset.data.gram import Digest
+from dpsubset.data.readers import open_table
+from dpsubset.data.readers.arrow import from_arrow
+from dpsubset.data.readers.cells import from_objects
+from dpsubset.data.readers.delimited import DelimitedTable
+from dpsubset.data.readers.files import header
 
 SCHEMA = Schema.from_bounds({"a": (-5, 5), "b": (0, 9), "c": (-1, 1)}, ("y", -2, 2))
 FLOATS = st.floats(allow_nan=True, allow_infinity=True, width=64)

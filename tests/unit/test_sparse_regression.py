@@ -11,12 +11,12 @@ import pytest
 
 import dpsubset as dps
 from dpsubset.audit.exact import contrary_pairs, neighbouring_pairs
-from dpsubset.estimates.regression import INTERCEPT, Descent, ReleasedRounds
 from dpsubset.mechanisms import Setting
-from dpsubset.mechanisms.hard_thresholding import HardThresholding
+from dpsubset.mechanisms.published.hard_thresholding import HardThresholding
 from dpsubset.mechanisms.shared.gradient import Gradient
 from dpsubset.mechanisms.shared.rounds import Rounds
-from dpsubset.public.problem import Problem
+from dpsubset.objective.problem import Problem
+from dpsubset.papers.sparse_regression import INTERCEPT, Descent, ReleasedRounds
 
 EPSILON = Fraction(1)
 

@@ -21,16 +21,16 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import dpsubset as dps
+from dpsubset.base.text import code, markdown, visible
 from dpsubset.cli import app
 from dpsubset.privacy.guarantee import Cost, Guarantee
-from dpsubset.public import dates
-from dpsubset.public.column import Missing
 from dpsubset.release.belief import percent, sure
 from dpsubset.release.files import digest, opened
 from dpsubset.release.marked import as_html, as_markdown, as_plain, name, said
 from dpsubset.release.registry import registry_schema
 from dpsubset.release.statement import FORMAT, form_of
-from dpsubset.text import code, markdown, visible
+from dpsubset.schema import dates
+from dpsubset.schema.column import Missing
 
 FORMS = ("markdown", "html", "json", "yaml")
 BOUNDS = {"age": (0, 1), "bmi": (0, 1), "dose": (0, 1)}

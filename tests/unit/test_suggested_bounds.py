@@ -16,16 +16,15 @@ import pytest
 from typer.testing import CliRunner
 
 import dpsubset as dps
+from dpsubset.api.suggest_bounds import plan_bounds
 from dpsubset.cli import app
-from dpsubset.privacy.guarantee import RELATIONS
-from dpsubset.privacy.scale import ScaleRule, log_probabilities
-from dpsubset.public.problem import Neighbours
-from dpsubset.public.schema import Column
-from dpsubset.public.suggested import readable, usual_rule
-from dpsubset.suggestion import plan_bounds
-from dpsubset.table.door import STEPS
-from dpsubset.table.histograms import count_columns, reading
-from dpsubset.table.sources import open_table
+from dpsubset.data.histograms import count_columns, reading
+from dpsubset.data.quantize import STEPS
+from dpsubset.data.readers import open_table
+from dpsubset.privacy.bound_quantiles import readable, usual_rule
+from dpsubset.privacy.quantiles import ScaleRule, log_probabilities
+from dpsubset.privacy.relations import RELATIONS, Neighbours
+from dpsubset.schema.schema import Column
 from unit.test_scale import QUARTILES, contrary
 
 EPSILON = Fraction(1)

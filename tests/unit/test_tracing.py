@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from dpsubset.errors import ArgumentError
-from dpsubset.research.tracing import (
+from dpsubset.base.errors import ArgumentError
+from dpsubset.papers.tracing import (
     Adversary,
     MeanAdversary,
     Rates,

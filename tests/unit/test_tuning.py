@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsubset.errors import ArgumentError
+from dpsubset.base.errors import ArgumentError
+from dpsubset.data.gram import Digest
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN, Data, Setting, mechanism
+from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SeededSource
-from dpsubset.public.problem import Problem
 from dpsubset.search.best import best_supports
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports
 from dpsubset.search.race import Race
 from dpsubset.search.region import Region
 from dpsubset.search.tuning import USUAL, Tuning
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
 from statistical.gtest import g_test
 
 P, K = 7, 3

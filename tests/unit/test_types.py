@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from dpsubset import Schema, SchemaError, TableError, price
 from dpsubset.cli import app
-from dpsubset.public.column import Column
-from dpsubset.table.types import doubts, sorts
+from dpsubset.data.type_checks import doubts, sorts
+from dpsubset.schema.column import Column
 
 TABLE = pa.table(
     {

@@ -14,12 +14,13 @@ import numpy as np
 import pytest
 
 import dpsubset
-from dpsubset import constraints, losses
+from dpsubset import constraints
+from dpsubset.base.kernels import compiled
 from dpsubset.constraints import base as constraint_base
-from dpsubset.kernels import compiled
-from dpsubset.losses import base as loss_base
+from dpsubset.data.products import Products
+from dpsubset.objective import losses
+from dpsubset.objective.losses import base as loss_base
 from dpsubset.search.bounds.kernels import Picks
-from dpsubset.table.products import Products
 
 
 def kernels(module: Any) -> set[str]:
@@ -27,7 +28,7 @@ def kernels(module: Any) -> set[str]:
     return {
         name
         for name, value in vars(module).items()
-        if getattr(value, "__module__", "") == "dpsubset.kernels.values" and name != "own"
+        if getattr(value, "__module__", "") == "dpsubset.base.kernels.values" and name != "own"
     }
 
 

@@ -23,10 +23,11 @@ from sklearn.linear_model import lasso_path
 
 from dpsubset import ArgumentError, Bounds, select, simulate
 from dpsubset.audit.exact import Pair, audit_exact, contrary_pairs, neighbouring_pairs
+from dpsubset.data.gram import Digest
+from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Cost, Data, Setting
-from dpsubset.mechanisms.sample_aggregate import SampleAggregate, log_top
-from dpsubset.mechanisms.shared.lasso_votes import BallotBox, LassoVotes, Vote, vote
-from dpsubset.mechanisms.stability import (
+from dpsubset.mechanisms.published.sample_aggregate import SampleAggregate, log_top
+from dpsubset.mechanisms.published.stability import (
     FAILS,
     Stability,
     leader,
@@ -34,12 +35,11 @@ from dpsubset.mechanisms.stability import (
     reaches,
     tail_up,
 )
+from dpsubset.mechanisms.shared.lasso_votes import BallotBox, LassoVotes, Vote, vote
+from dpsubset.objective.problem import Problem
 from dpsubset.privacy.noise import float_scale, top_scale
 from dpsubset.privacy.random import Randomness, SeededSource
-from dpsubset.public.layout import Layout
-from dpsubset.public.problem import Problem
-from dpsubset.table.digest import Digest
-from dpsubset.table.door import STEPS
+from dpsubset.schema.layout import Layout
 
 NEIGHBOURS = ("add-remove", "replace-one")
 each_relation = pytest.mark.parametrize("neighbours", NEIGHBOURS)

@@ -15,11 +15,11 @@ import pytest
 from typer.testing import CliRunner
 
 import dpsubset as dps
-from dpsubset import selection
+from dpsubset.api import select as selection
 from dpsubset.cli import app
 from dpsubset.cli.warmup import CHAIN, CHAINED, chain
 from dpsubset.constraints import CONSTRAINTS
-from dpsubset.losses import LOSSES
+from dpsubset.objective.losses import LOSSES
 from dpsubset.search.bounds.blocked import Blocked
 from dpsubset.search.bounds.solved import Solved
 

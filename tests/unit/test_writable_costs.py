@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
-from dpsubset.exact import writable
+from dpsubset.base.rounding import writable
 from dpsubset.ledger.event import Event
 from dpsubset.mechanisms import MECHANISMS
 from dpsubset.privacy.guarantee import Cost
-from dpsubset.verification import checks
+from dpsubset.release.verify import checks
 
 EPSILONS = ["1e-9", "1e-6", "1", "1e3", "1e5", "1e6"]
 BOUNDS = dps.Bounds(x=(-1, 1), y=(-1, 1))

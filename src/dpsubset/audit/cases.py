@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ..arguments import check_progress, choice
-from ..errors import ArgumentError
-from ..losses import LOSSES
+from ..base.errors import ArgumentError
+from ..base.validation import check_progress, choice
 from ..mechanisms import Mechanism, Setting, mechanism
-from ..privacy.guarantee import RELATIONS, Cost, shown_cost
-from ..public.layout import Layout
-from ..public.problem import Problem
+from ..objective.losses import LOSSES
+from ..objective.problem import Problem
+from ..privacy.guarantee import Cost, shown_cost
+from ..privacy.relations import RELATIONS
+from ..schema.layout import Layout
 from .empirical import RUNS, EmpiricalAudit, audit_empirical
 from .exact import Audit, Pair, audit_exact, contrary_pairs, label_pairs, neighbouring_pairs
 from .pairs import dropped_pairs, favoured_pairs, tipped_pairs, turning_pairs

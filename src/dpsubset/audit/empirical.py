@@ -28,12 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
+from ..base.validation import whole
 from ..mechanisms import Mechanism, Outcome, Sampler, Setting
+from ..objective.problem import Problem
+from ..objective.sensitivity import Sensitivity
 from ..privacy.guarantee import Cost
 from ..privacy.random import Randomness, SystemSource
-from ..privacy.sensitivity import Sensitivity
-from ..public.problem import Problem, whole
 from .exact import Pair
 
 #: Chance that an audit contradicts a promise which holds.

@@ -24,15 +24,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
-from ..losses import LOSSES, loss_of
+from ..base.errors import ArgumentError
+from ..data.gram import Digest
+from ..data.moments import Moments
+from ..data.quantize import STEPS
 from ..mechanisms import Data, Mechanism, Outcome, Setting
+from ..objective.losses import LOSSES, loss_of
+from ..objective.problem import Problem
+from ..objective.sensitivity import Sensitivity
 from ..privacy.guarantee import Cost
-from ..privacy.sensitivity import Sensitivity
-from ..public.problem import Problem
-from ..table.digest import Digest
-from ..table.door import STEPS
-from ..table.moments import Moments
 from .pinned import pinned_pairs
 from .rows import Records, is_plain, placed, random_rows
 

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.quantize import STEPS
 from ..models.noisy_moments import NoisyMoments
 from ..privacy import sup_norm
 from ..privacy.budget import Budget
-from ..privacy.counts import NoisyCounts
+from ..privacy.noisy_counts import NoisyCounts
+from ..privacy.quantiles import ScaleRule, ScaleSampler, log_probabilities
 from ..privacy.random import Randomness
-from ..privacy.scale import ScaleRule, ScaleSampler, log_probabilities
-from ..privacy.stopping import Stopping
-from ..public.problem import Neighbours
-from ..table.door import STEPS
+from ..privacy.random_stopping import Stopping
+from ..privacy.relations import Neighbours
 
 
 class Law(ABC):

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..public.problem import Problem
-from ..table.door import STEPS
-from ..table.moments import Moments
+from ..data.moments import Moments
+from ..data.quantize import STEPS
+from ..objective.problem import Problem
 from .exact import Pair, neighbours_of, shade
 from .rows import Records, placed
 

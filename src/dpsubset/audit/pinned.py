@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from ..losses import loss_of
-from ..public.layout import STEPS
-from ..public.problem import Problem
+from ..objective.losses import loss_of
+from ..objective.problem import Problem
+from ..schema.layout import STEPS
 from .rows import Records, is_plain, parts, placed
 
 Floats = NDArray[np.float64]

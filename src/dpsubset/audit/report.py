@@ -7,9 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..exact import float_up
+from ..base.rounding import float_up
+from ..objective.problem import Problem
 from ..privacy.guarantee import shown_cost
-from ..public.problem import Problem
 from .cases import Finding, Report
 from .empirical import EmpiricalAudit, shown
 from .exact import Audit

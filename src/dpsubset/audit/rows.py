@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..public.layout import STEPS, Layout
-from ..public.problem import Problem
+from ..objective.problem import Problem
+from ..schema.layout import STEPS, Layout
 
 #: Quantised records, one a row: the columns of the model, then the response; |q| <= STEPS.
 Records = NDArray[np.int64]

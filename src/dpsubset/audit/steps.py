@@ -17,26 +17,26 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arguments import check_progress
-from ..errors import ArgumentError
-from ..estimates.sums import Sums
+from ..api.sensitive_table import SealedTable
+from ..api.suggest_bounds import plan_bounds
+from ..base.errors import ArgumentError
+from ..base.validation import check_progress
+from ..data.column_selection import list_columns
+from ..data.histograms import count_columns
+from ..data.quantize import STEPS
+from ..data.sums import Sums
 from ..models.entries import Entries, of_support
 from ..models.noisy_moments import NoisyMoments
 from ..models.run_score import RunScore
 from ..privacy.budget import RECORDS, Budget
-from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee, shown_cost
+from ..privacy.guarantee import Cost, Guarantee, shown_cost
+from ..privacy.missing_counts import MOST_COUNTED, ReadableCheck
+from ..privacy.quantiles import ScaleRule
 from ..privacy.random import Randomness, SystemSource
-from ..privacy.scale import ScaleRule
-from ..privacy.stopping import NAME, Stopping, covered
-from ..public.design import Design
-from ..public.problem import Neighbours
-from ..public.readable import MOST_COUNTED, ReadableCheck
-from ..public.schema import Bounds, Schema
-from ..suggestion import plan_bounds
-from ..table.door import STEPS
-from ..table.histograms import count_columns
-from ..table.listing import list_columns
-from ..table.sealed import SealedTable
+from ..privacy.random_stopping import NAME, Stopping, covered
+from ..privacy.relations import PUBLIC_N, RELATIONS, Neighbours
+from ..schema.encoding import Design
+from ..schema.schema import Bounds, Schema
 from .empirical import LEVEL, lower_bounds
 from .exact import SLACK
 from .laws import BestRun, Laplace, Law, Quantiles, SupNorm

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
 from .shared import guarded, number, working
 
 if TYPE_CHECKING:
@@ -76,10 +76,10 @@ def audit_command(
         from .outputs import Output
 
         file = None if report is None else stack.enter_context(Output(report, replace=True))
+        from ..api.request import exact_delta, exact_epsilon
         from ..audit.cases import audit
         from ..audit.report import CAVEAT, lines, markdown, step_lines, to_json
         from ..audit.steps import STEPS_OF_RELEASES, audit_step
-        from ..public.plan import exact_delta, exact_epsilon
 
         budget = exact_epsilon(number(epsilon, "epsilon"))
         chance = None if delta is None else exact_delta(number(delta, "delta"))

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..text import visible
+from ..base.text import visible
 from . import signals
 from .options import (
     File,
@@ -92,9 +92,9 @@ def bounds_suggest(
         check_apart(file, schema, out)
         book = ledger_of(ledger, no_ledger, purpose)
 
-        from ..errors import ArgumentError
+        from ..api.suggest_bounds import event_of_bounds, plan_bounds, release_bounds
+        from ..base.errors import ArgumentError
         from ..release.bounds import told
-        from ..suggestion import event_of_bounds, plan_bounds, release_bounds
         from .outputs import Output
 
         if (within is None) == (schema is None):

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ArgumentError
-from ..text import visible
+from ..base.errors import ArgumentError
+from ..base.text import visible
 from .options import (
     AboutFile,
     Asked,
@@ -36,10 +36,10 @@ from .shared import check_apart, fail, guarded, ledger_of, number, trouble
 from .warmup import telling_of_compilation
 
 if TYPE_CHECKING:
+    from ..api.select import Price
     from ..ledger.event import Event
     from ..release.model import Model
     from ..release.release import Release
-    from ..selection import Price
 
 
 @asks
@@ -119,9 +119,9 @@ def fit_command(
         book = ledger_of(ledger, no_ledger, purpose)
         files = Files.reserve(stack, force, about, out, statement, model)
 
-        from ..fitting import event_of_fit, fit, price_fit
+        from ..api.fit import event_of_fit, fit, price_fit
+        from ..api.fit_released import event_of_released, fit_released, price_released
         from ..models.rule import FitRule
-        from ..refitting import event_of_released, fit_released, price_released
 
         arguments["rule"] = FitRule(mechanism=how, **chosen)  # type: ignore[arg-type]
         cost: Callable[..., Price]

@@ -160,7 +160,7 @@ def ledger_cost(
     alone, those of a cross-validation. Ends with 4 if there is no room.
     """
     with guarded():
-        from ..errors import ArgumentError
+        from ..base.errors import ArgumentError
         from ..ledger.ledger import Ledger
         from ..mechanisms import option as parse
 
@@ -193,8 +193,8 @@ def ledger_cost(
 
 
 def _event(model: bool, file: Path, schema: Path, asked: dict[str, Any]) -> Event:
-    from ..fitting import event_of_fit
-    from ..selection import event_of_select
+    from ..api.fit import event_of_fit
+    from ..api.select import event_of_select
 
     return (event_of_fit if model else event_of_select)(file, schema, **asked)
 
@@ -203,8 +203,8 @@ def _events_in(search: str) -> list[Event]:
     """Releases of a fit of an estimator that stands in a Python file."""
     import runpy
 
-    from ..errors import ArgumentError
-    from ..searches import events_of
+    from ..base.errors import ArgumentError
+    from ..sklearn.budget import events_of
 
     path, _, name = search.rpartition(":")
     if not Path(path).is_file():

@@ -97,7 +97,7 @@ SeparatorOption = Annotated[
 
 def separator_sign(written: str | None) -> str | None:
     """What an option says of a separator; a tab is hard to type."""
-    from ..public.bounds_file import check_separator
+    from ..schema.bounds_file import check_separator
 
     return check_separator("\t" if written in ("tab", "\\t") else written)
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
 
 
 class Output:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
 from .options import Asked, Force, Intercept, asks
 from .shared import guarded, number, say, working
 from .warmup import telling_of_compilation
 
 if TYPE_CHECKING:
-    from ..planning import Expectation
+    from ..power import Expectation
     from .outputs import Output
 
 #: Options of selections that a plan has no use for.
@@ -107,7 +107,7 @@ def plan_command(
             raise ArgumentError("--over goes with --figure")
         output = _reserve(figure, force, stack)
 
-        from ..planning import plan
+        from ..power import plan
 
         with telling_of_compilation(as_json), working("Simulating") as progress:
             found = plan(**arguments, seconds=seconds, progress=progress)
@@ -148,7 +148,7 @@ def _draw(
     import matplotlib
 
     matplotlib.use("Agg")
-    from ..planning.curve import around, curve, picture
+    from ..power.curve import around, curve, picture
 
     axis: Any = over or found.solved or "epsilon"
     settled = {**arguments, "n": found.n, "epsilon": found.epsilon, "probability": None}

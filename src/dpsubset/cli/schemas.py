@@ -13,7 +13,7 @@ from .options import SeparatorOption, separator_sign
 from .shared import check_apart, guarded, red, say, trouble
 
 if TYPE_CHECKING:
-    from ..public.schema import Schema
+    from ..schema.schema import Schema
 
 schema_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
@@ -34,9 +34,9 @@ def schema_init(
     with guarded():
         check_apart(file, out)
 
-        from ..public.bounds_file import template
-        from ..table.sources.files import header
-        from ..table.types import sorts
+        from ..data.readers.files import header
+        from ..data.type_checks import sorts
+        from ..schema.bounds_file import template
         from .outputs import Output
 
         with Output(out, replace=force) as output:
@@ -62,7 +62,7 @@ def schema_check(
 ) -> None:
     """Check a bounds file, and that a table has the columns it declares, of fitting types."""
     with guarded():
-        from ..table.sources import read_schema
+        from ..data.readers import read_schema
 
         declared = read_schema(schema, file)
         say(
@@ -70,8 +70,8 @@ def schema_check(
             f"{declared.response.name!r}{_labels(declared)}, unit of privacy: {declared.protected}"
         )
         if file is not None:
-            from ..table.sources.files import first_line, open_file
-            from ..table.types import doubts, sorts
+            from ..data.readers.files import first_line, open_file
+            from ..data.type_checks import doubts, sorts
 
             # First, since a source refuses some types without a word on what to declare.
             for doubt in doubts(file, declared):
@@ -107,7 +107,7 @@ def schema_try(
     with guarded():
         import json
 
-        from ..sample import NOT_PRIVATE, read_sample
+        from ..api.read_sample import NOT_PRIVATE, read_sample
 
         found = read_sample(file, schema, rows)
         if as_json:
@@ -127,13 +127,13 @@ def schema_fingerprint(
 ) -> None:
     """Print the fingerprint of a bounds file: releases and ledgers remember it."""
     with guarded():
-        from ..table.sources import read_schema
+        from ..data.readers import read_schema
 
         say(read_schema(schema, file).fingerprint())
 
 
 def _undeclared(names: Sequence[str]) -> str:
-    from ..table.sources.header import looks_like_a_value
+    from ..data.readers.header import looks_like_a_value
 
     count = len(names)
     text = f"{count} column{'s are' if count > 1 else ' is'} not declared and will not be read"
@@ -145,7 +145,7 @@ def _undeclared(names: Sequence[str]) -> str:
 
 def _model(schema: Schema) -> str:
     """What the features become, where that is something else."""
-    from ..public.design import Design
+    from ..schema.encoding import Design
 
     design = Design.of(schema)
     if not design.layout.grouped:
@@ -154,7 +154,7 @@ def _model(schema: Schema) -> str:
 
 
 def _labels(schema: Schema) -> str:
-    from ..public.labels import shown
+    from ..schema.labels import shown
 
     labels = schema.response.labels
     return "" if labels is None else f" ({shown(labels)})"

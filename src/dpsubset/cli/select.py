@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from ..base.text import visible
 from ..release.files import written
-from ..text import visible
 from . import signals
 from .options import (
     AboutFile,
@@ -34,11 +34,11 @@ from .shared import check_apart, fail, guarded, ledger_of, number, red, show_roo
 from .warmup import telling_of_compilation
 
 if TYPE_CHECKING:
+    from ..api.select import Price
     from ..ledger.event import Event
     from ..ledger.ledger import Ledger
     from ..release.about import About
     from ..release.release import Release
-    from ..selection import Price
     from .outputs import Output
 
 
@@ -91,10 +91,10 @@ def select_command(
         book = ledger_of(ledger, no_ledger, purpose)
         files = Files.reserve(stack, force, about, out, statement)
 
-        from ..selection import event_of_select, price, select
+        from ..api.select import event_of_select, price, select
 
         if dry_run:
-            from ..planning.outlook import outlook
+            from ..power.outlook import outlook
 
             hidden = book is not False and book.declaration.relation == "add-remove"
             tell(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, TextIO
 
 import typer
 
-from ..errors import (
+from ..base.errors import (
     ArgumentError,
     BudgetExceeded,
     ColumnTypeWarning,
@@ -24,7 +24,7 @@ from ..errors import (
     LedgerError,
     SearchLimitError,
 )
-from ..text import visible
+from ..base.text import visible
 from . import signals
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
 from .options import (
     AboutFile,
     Asked,
@@ -102,7 +102,7 @@ def tune_command(
         book = ledger_of(ledger, no_ledger, purpose)
         files = Files.reserve(stack, force, about, out, statement, model)
 
-        from ..tuning import event_of_tune, price_tune, tune
+        from ..api.tune import event_of_tune, price_tune, tune
 
         if dry_run:
             price = price_tune(file, schema, **arguments)

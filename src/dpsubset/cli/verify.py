@@ -33,9 +33,9 @@ def verify_command(
     Ends with 1 if something does not agree. Costs nothing.
     """
     with guarded():
+        from ..data.readers import read_schema
         from ..ledger.ledger import Ledger
-        from ..table.sources import read_schema
-        from ..verification import checks
+        from ..release.verify import checks
 
         found = checks(
             release,

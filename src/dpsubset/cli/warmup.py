@@ -14,9 +14,9 @@ from .shared import guarded, trouble
 #: What every selection calls, or every one of a loss and a constraint, whatever its table holds:
 #: that one of these is compiled says nothing about it.
 _ALWAYS = {
-    ("dpsubset.table.door", "_quantise"),
-    ("dpsubset.losses.quadratic_kernels", "score_all"),
-    ("dpsubset.losses.row_kernels", "score_all"),
+    ("dpsubset.data.quantize", "_quantise"),
+    ("dpsubset.objective.losses.quadratic_kernels", "score_all"),
+    ("dpsubset.objective.losses.row_kernels", "score_all"),
 }
 
 #: A search that is hard, the same each time: bounds for columns that are alike are compiled too.
@@ -77,11 +77,11 @@ def warmup_command(
     with guarded():
         import numpy as np
 
-        from ..arguments import choice
+        from ..api.select import select
+        from ..base.validation import choice
         from ..constraints import CONSTRAINTS
-        from ..losses import LOSSES
-        from ..public.schema import Bounds
-        from ..selection import select
+        from ..objective.losses import LOSSES
+        from ..schema.schema import Bounds
 
         losses = [choice(name, LOSSES, "loss") for name in loss or LOSSES]
         forms = [choice(name, CONSTRAINTS, "constraint") for name in constraint or CONSTRAINTS]

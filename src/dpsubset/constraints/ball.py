@@ -10,10 +10,10 @@ from typing import NamedTuple
 import flint
 import numpy as np
 
-from ..exact import ball, sqrt_up
-from ..kernels.arrays import Array, dot, put
-from ..kernels.compiled import kernel
-from ..kernels.triangles import solve
+from ..base.kernels.arrays import Array, dot, put
+from ..base.kernels.compiled import kernel
+from ..base.kernels.triangles import solve
+from ..base.rounding import ball, sqrt_up
 from .base import Vector, scaled
 from .interior import Sphere
 from .joint import coefficient as joint_coefficient

@@ -19,8 +19,8 @@ from typing import Protocol
 
 import flint
 
-from ..kernels.arrays import Array
-from ..kernels.values import own
+from ..base.kernels.arrays import Array
+from ..base.kernels.values import own
 
 Vector = list[flint.arb]
 

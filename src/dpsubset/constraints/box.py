@@ -10,9 +10,9 @@ from typing import NamedTuple
 import flint
 import numpy as np
 
-from ..exact import ball
-from ..kernels.arrays import Array
-from ..kernels.compiled import kernel
+from ..base.kernels.arrays import Array
+from ..base.kernels.compiled import kernel
+from ..base.rounding import ball
 from .base import Vector, scaled
 from .interior import Polyhedron
 from .nudge import nudge_of, nudged_solve

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from ..kernels.arrays import Array
+from ..base.kernels.arrays import Array
 
 
 class Polyhedron:

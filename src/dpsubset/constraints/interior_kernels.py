@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels.arrays import Array
-from ..kernels.compiled import kernel
-from ..kernels.triangles import factor, solve
+from ..base.kernels.arrays import Array
+from ..base.kernels.compiled import kernel
+from ..base.kernels.triangles import factor, solve
 
 #: Added to the diagonal, relative to its largest entry and for every column: more than a
 #: factorisation can lose by rounding. It only makes steps shorter, and only in directions in which

@@ -13,8 +13,8 @@ import math
 
 import numpy as np
 
-from ..kernels.arrays import ROUNDING, Array
-from ..kernels.compiled import kernel
+from ..base.kernels.arrays import ROUNDING, Array
+from ..base.kernels.compiled import kernel
 
 
 @kernel

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..kernels.arrays import Array, Ints
-from ..kernels.compiled import kernel
-from ..kernels.triangles import factor, solve
+from ..base.kernels.arrays import Array, Ints
+from ..base.kernels.compiled import kernel
+from ..base.kernels.triangles import factor, solve
 
 #: Relative to the largest entry of the diagonal: keeps every factorisation well posed, and moves
 #: the minimum by far less than a certificate allows.

@@ -40,7 +40,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Literal
 
-from ..errors import ArgumentError, LedgerError
+from ..base.errors import ArgumentError, LedgerError
 from ..privacy.accounting import epsilon_of
 from ..privacy.guarantee import Cost, shown_up
 from .canonical import rational, written

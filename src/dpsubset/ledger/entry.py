@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ..errors import LedgerError
+from ..base.errors import LedgerError
 from .chain import Row
 from .event import Event
 

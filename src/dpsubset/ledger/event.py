@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from .. import __version__
-from ..errors import ArgumentError, LedgerError
-from ..privacy.guarantee import RELATIONS, Cost, Guarantee
-from ..public.problem import Neighbours
+from ..base.errors import ArgumentError, LedgerError
+from ..privacy.guarantee import Cost, Guarantee
+from ..privacy.relations import RELATIONS, Neighbours
 from .canonical import canonical, plain, rational, written
 
 FORMAT = "dpsubset event 1"

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, String, bindparam, or_, select
 
-from ..errors import LedgerError
+from ..base.errors import LedgerError
 from .chain import Row
 from .tables import JOURNAL, LEDGERS
 

@@ -18,9 +18,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..arguments import shortest
-from ..errors import ArgumentError, LedgerError
-from ..public.problem import Neighbours
+from ..base.errors import ArgumentError, LedgerError
+from ..base.validation import shortest
+from ..privacy.relations import Neighbours
 from .canonical import canonical
 from .chain import Kind, Row
 from .composition import Accounting, Limit, Totals

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import LedgerError
+from ..base.errors import LedgerError
 from .entry import Entry, body_of, of_rows
 from .event import Event
 from .journal import Journal

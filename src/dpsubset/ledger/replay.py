@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..errors import BudgetExceeded, LedgerError
+from ..base.errors import BudgetExceeded, LedgerError
 from .chain import START, Row
 from .composition import Limit
 from .entry import Entry, body_of, followed, opened

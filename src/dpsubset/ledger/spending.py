@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
-from ..errors import ArgumentError, LedgerError
+from ..base.errors import ArgumentError, LedgerError
 from ..privacy.guarantee import Cost, Guarantee
 from .canonical import released_digest
 from .composition import Totals

@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from ..arguments import choice, whole
-from ..errors import ArgumentError, BudgetExceeded, LedgerError
-from ..privacy.guarantee import RELATIONS
-from ..public.problem import Neighbours
+from ..base.errors import ArgumentError, BudgetExceeded, LedgerError
+from ..base.validation import choice, whole
+from ..privacy.relations import RELATIONS, Neighbours
 from .composition import Limit, Totals
 from .event import Event
 

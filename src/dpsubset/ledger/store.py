@@ -23,7 +23,7 @@ from sqlalchemy.exc import ArgumentError as BadURL
 from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
 from sqlalchemy.pool import NullPool, QueuePool
 
-from ..errors import ArgumentError, LedgerError
+from ..base.errors import ArgumentError, LedgerError
 from . import tables
 from .chain import Row
 from .journal import HEAD, LOCK, Journal

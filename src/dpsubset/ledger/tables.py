@@ -23,7 +23,7 @@ from sqlalchemy import (
     text,
 )
 
-from ..errors import LedgerError
+from ..base.errors import LedgerError
 
 METADATA = MetaData()
 

@@ -9,6 +9,7 @@ share is in ``shared/``.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import fields
 from decimal import Decimal
@@ -18,9 +19,10 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from ..arguments import exact
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
+from ..base.validation import exact
 from ..privacy.guarantee import Cost, Guarantee
+from . import published
 from .shared.base import Data, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
 from .shared.plain import PLAIN
 
@@ -50,8 +52,9 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     cls.name: cls
     for cls in sorted(
         (
-            _of(import_module(f".{found.name}", __name__))
-            for found in iter_modules(__path__)
+            _of(import_module(f"{package.__name__}.{found.name}"))
+            for package in (sys.modules[__name__], published)
+            for found in iter_modules(package.__path__)
             if not found.ispkg
         ),
         key=_order,

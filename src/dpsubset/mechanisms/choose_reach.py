@@ -22,11 +22,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
-from ..privacy.guarantee import RELATIONS, Cost, Guarantee, shown_up
+from ..base.errors import ArgumentError
+from ..base.validation import rational
+from ..objective.sensitivity import Sensitivity
+from ..privacy.guarantee import Cost, Guarantee, shown_up
 from ..privacy.random import Randomness
-from ..privacy.sensitivity import Sensitivity
-from ..public.problem import rational
+from ..privacy.relations import RELATIONS
 from ..search.best import Best
 from ..search.enumerate import ScoredSupports, enumerate_supports
 from ..search.region import Region

@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
+from ..base.validation import rational
 from ..privacy.guarantee import Cost, Guarantee
 from ..privacy.random import Randomness
-from ..public.problem import rational
 from ..search.best import Best
 from ..search.engine import Engine
 from ..search.enumerate import ScoredSupports, check_size, enumerate_supports

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
-from ..privacy.guarantee import PUBLIC_N, RELATIONS, Guarantee, shown_up
-from ..public.problem import Neighbours, rational
+from ..base.errors import ArgumentError
+from ..base.validation import rational
+from ..privacy.guarantee import Guarantee, shown_up
+from ..privacy.relations import PUBLIC_N, RELATIONS, Neighbours
 from ..search.engine import Engine
 from ..search.enumerate import ScoredSupports, check_size, enumerate_supports
 from ..search.race import Race

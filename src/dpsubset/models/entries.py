@@ -36,9 +36,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ..public.design import Design, ModelColumn
-from ..public.layout import STEPS
-from ..public.schema import Schema
+from ..schema.encoding import Design, ModelColumn
+from ..schema.layout import STEPS
+from ..schema.schema import Schema
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -20,10 +20,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact import sqrt_up_relative
+from ..base.rounding import sqrt_up_relative
 from ..privacy import noise
 from ..privacy.accounting import rho_for
-from ..privacy.guarantee import PUBLIC_N, Cost, Guarantee
+from ..privacy.guarantee import Cost, Guarantee
+from ..privacy.relations import PUBLIC_N
 from .entries import Entries
 
 #: e and R.

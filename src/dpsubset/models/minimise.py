@@ -18,8 +18,8 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact import ball, midpoint, upper, working
-from ..public.layout import STEPS
+from ..base.rounding import ball, midpoint, upper, working
+from ..schema.layout import STEPS
 from .smooth import Smooth
 
 Floats = NDArray[np.float64]

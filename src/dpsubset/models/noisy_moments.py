@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from ..errors import ArgumentError
-from ..exact import sqrt_up_relative
+from ..base.errors import ArgumentError
+from ..base.rounding import sqrt_up_relative
 from ..privacy import noise, sup_norm
 from ..privacy.accounting import rho_for
-from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee
+from ..privacy.guarantee import Cost, Guarantee
 from ..privacy.random import Randomness
-from ..public.problem import Neighbours
+from ..privacy.relations import PUBLIC_N, RELATIONS, Neighbours
 from .entries import LARGEST, most_entries
 
 

@@ -25,11 +25,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact import ball, upper, working
+from ..base.rounding import ball, upper, working
 from ..privacy import sup_norm
-from ..privacy.guarantee import PUBLIC_N, RELATIONS, Cost, Guarantee
+from ..privacy.guarantee import Cost, Guarantee
 from ..privacy.random import Randomness
-from ..public.problem import Neighbours
+from ..privacy.relations import PUBLIC_N, RELATIONS, Neighbours
 from .entries import Entries
 from .minimise import Objective
 from .smooth import Smooth

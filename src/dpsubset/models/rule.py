@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from ..arguments import shortest
-from ..errors import ArgumentError
-from ..privacy.scale import Scale, ScaleRule
-from ..public.layout import STEPS
-from ..public.problem import Neighbours
-from ..public.response_scale import ResponseScale
+from ..base.errors import ArgumentError
+from ..base.validation import shortest
+from ..privacy.quantiles import Scale, ScaleRule
+from ..privacy.relations import Neighbours
+from ..privacy.response_range import ResponseScale
+from ..schema.layout import STEPS
 from .noisy_moments import usual_deviation
 
 #: Of epsilon: for a scale of the response, for the fit; the selection has the rest.

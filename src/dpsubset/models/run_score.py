@@ -19,11 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..privacy import sup_norm
-from ..privacy.guarantee import RELATIONS, Cost, Guarantee
+from ..privacy.guarantee import Cost, Guarantee
+from ..privacy.quantiles import Scale
 from ..privacy.random import Randomness
-from ..privacy.scale import Scale
-from ..public.layout import STEPS
-from ..public.problem import Neighbours
+from ..privacy.relations import RELATIONS, Neighbours
+from ..schema.layout import STEPS
 from .entries import Entries
 
 Ints = NDArray[np.int64]

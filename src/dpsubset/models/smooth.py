@@ -29,7 +29,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact import ball
+from ..base.rounding import ball
 
 Floats = NDArray[np.float64]
 

@@ -1,1 +1,1 @@
-"""What a release costs, and the noise that it costs it for."""
+"""Costs, guarantees and composition; noise, private quantiles and the randomness they draw."""

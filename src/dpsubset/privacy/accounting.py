@@ -21,8 +21,8 @@ from functools import lru_cache
 
 import flint
 
-from ..errors import ArgumentError
-from ..exact import ball, upper
+from ..base.errors import ArgumentError
+from ..base.rounding import ball, upper
 
 #: Bits of working precision; bounds carry their own error, so this decides sharpness only.
 _PRECISION = 128

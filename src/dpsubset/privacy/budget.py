@@ -18,10 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from ..exact import sqrt_up_relative
-from ..public.problem import Neighbours
+from ..base.rounding import sqrt_up_relative
 from .accounting import rho_for
-from .guarantee import RELATIONS, Cost
+from .guarantee import Cost
 from .noise import (
     Measure,
     discrete_gaussian,
@@ -32,6 +31,7 @@ from .noise import (
     top_scale,
     top_scale_zcdp,
 )
+from .relations import RELATIONS, Neighbours
 
 #: How many records a neighbour differs by: one replaced is one removed and one added.
 RECORDS: dict[Neighbours, int] = {"add-remove": 1, "replace-one": 2}

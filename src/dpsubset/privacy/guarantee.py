@@ -36,19 +36,14 @@ steps epsilons and deltas simply add up.
 from __future__ import annotations
 
 import decimal
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
-from ..exact import writable
-from ..public.problem import Neighbours
+from ..base.rounding import writable
 from .accounting import epsilon_of
-from .sensitivity import Sensitivity
-
-RELATIONS: tuple[Neighbours, Neighbours] = ("replace-one", "add-remove")
-#: Those under which n is the same for neighbours, and a mechanism may depend on it.
-PUBLIC_N: tuple[Neighbours] = ("replace-one",)
+from .relations import PUBLIC_N, RELATIONS, Neighbours
 
 
 @dataclass(frozen=True)
@@ -200,10 +195,14 @@ class Guarantee:
 
     @classmethod
     def of_weight(
-        cls, eta: Fraction, sensitivity: Sensitivity, neighbours: Neighbours, seeded: bool
+        cls,
+        eta: Fraction,
+        spread: Callable[[Neighbours], Fraction],
+        neighbours: Neighbours,
+        seeded: bool,
     ) -> Guarantee:
         """Of a mechanism whose privacy loss is at most eta times the spread of the scores."""
-        costs = {relation: Cost(eta * sensitivity.spread(relation)) for relation in RELATIONS}
+        costs = {relation: Cost(eta * spread(relation)) for relation in RELATIONS}
         return cls(neighbours, costs, seeded)
 
     @classmethod

@@ -27,8 +27,8 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any, Literal
 
-from ..errors import ArgumentError
-from ..exact import float_up, sqrt_up_relative
+from ..base.errors import ArgumentError
+from ..base.rounding import float_up, sqrt_up_relative
 
 #: Scores and values are clipped to +-LARGEST, well within int64. Clipping moves no two numbers
 #: further apart and keeps their order, so it changes no sensitivity and no monotonicity.

@@ -9,8 +9,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ..arguments import choice
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
+from ..base.validation import choice
 from ..ledger.standing import words
 
 #: As the deployments registry lists them.

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..exact import float_up
+from ..base.rounding import float_up
+from ..base.text import visible
 from ..ledger.receipt import Receipt
 from ..privacy.guarantee import Guarantee, shown_cost, shown_up
-from ..public.bounds_file import dump
-from ..public.dates import day
-from ..public.schema import Column
-from ..text import visible
+from ..schema.bounds_file import dump
+from ..schema.dates import day
+from ..schema.schema import Column
 from .scale import ReleasedScale
 
 

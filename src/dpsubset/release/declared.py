@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..public.dates import written
-from ..public.schema import Column
+from ..schema.dates import written
+from ..schema.schema import Column
 
 #: Levels of a column that a statement lists; the schema's fingerprint stands for all.
 MOST_LEVELS = 20

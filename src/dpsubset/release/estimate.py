@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..exact import float_up
+from ..base.rounding import float_up
+from ..base.text import visible
 from ..ledger.receipt import Receipt
 from ..privacy.guarantee import Guarantee
-from ..text import visible
 
 
 @dataclass(frozen=True)

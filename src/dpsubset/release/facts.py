@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DpsubsetError
+from ..base.errors import DpsubsetError
 from ..ledger.composition import Limit, Totals
-from ..privacy.guarantee import RELATIONS, Guarantee
-from ..public.problem import Neighbours
-from ..public.schema import Column, Schema
+from ..privacy.guarantee import Guarantee
+from ..privacy.relations import RELATIONS, Neighbours
+from ..schema.schema import Column, Schema
 from .about import About
 from .belief import percent, sure
 from .declared import also, ends

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..errors import ArgumentError, TableError
+from ..base.errors import ArgumentError, TableError
 
 #: The key of the digest.
 DIGEST = "sha256"

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
+from ..data.quantize import STEPS
 from ..mechanisms.shared.base import OPENDP_NOISE, SYSTEM_NOISE
 from ..models.entries import LARGEST, Entries
 from ..models.rule import FITS
 from ..models.solve import Solution
-from ..privacy.scale import Scale
-from ..public.schema import Schema
-from ..table.door import STEPS
+from ..privacy.quantiles import Scale
+from ..schema.schema import Schema
 from .model import Model, Term, names_of
 from .scale import clip_of
 

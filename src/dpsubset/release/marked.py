@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from html import escape
 
-from ..text import code, markdown, visible
+from ..base.text import code, markdown, visible
 
 _NAME, _WORDS, _END = "\ue000", "\ue001", "\ue002"
 _PIECE = re.compile(f"{_NAME}([^{_END}]*){_END}|{_WORDS}([^{_END}]*){_END}|([^{_NAME}{_WORDS}]+)")

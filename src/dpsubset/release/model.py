@@ -24,14 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from ..arguments import choice
-from ..errors import ArgumentError, ColumnTypeWarning, DpsubsetError
-from ..public.design import Design, ModelColumn
-from ..public.layout import STEPS
-from ..public.schema import Column, Schema
-from ..table.door import Door
-from ..table.sources.features import feature_blocks
-from ..text import visible
+from ..base.errors import ArgumentError, ColumnTypeWarning, DpsubsetError
+from ..base.text import visible
+from ..base.validation import choice
+from ..data.quantize import Door
+from ..data.readers.features import feature_blocks
+from ..schema.encoding import Design, ModelColumn
+from ..schema.layout import STEPS
+from ..schema.schema import Column, Schema
 from .files import loaded, opened, written
 from .target import Of, kind_of, predicted, target_of
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from html import escape
 
-from ..text import visible
+from ..base.text import visible
 from .facts import Facts
 from .marked import as_html
 from .words import Block, Fields, Items, Section, Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
 from .target import scale_of
 
 if TYPE_CHECKING:

@@ -12,14 +12,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from ..errors import ArgumentError, DpsubsetError
+from ..base.errors import ArgumentError, DpsubsetError
 from ..ledger.receipt import KeptReceipt
+from ..objective.problem import Problem
+from ..objective.sensitivity import Sensitivity
 from ..privacy.guarantee import Cost, Guarantee
-from ..privacy.scale import ScaleRule
-from ..privacy.sensitivity import Sensitivity
-from ..public.design import Design
-from ..public.problem import Problem
-from ..public.schema import Schema
+from ..privacy.quantiles import ScaleRule
+from ..schema.encoding import Design
+from ..schema.schema import Schema
 from .files import opened
 from .readable import ReleasedReadable
 from .release import FORMAT, Release

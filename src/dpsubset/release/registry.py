@@ -12,9 +12,9 @@ import re
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from ..exact import float_up
+from ..base.rounding import float_up
+from ..base.text import visible
 from ..privacy.guarantee import Guarantee
-from ..text import visible
 from .facts import Facts
 from .marked import as_plain
 from .terms import mechanism_lines, preparation_lines

@@ -14,16 +14,17 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from ..exact import float_up
+from ..base.rounding import float_up
+from ..base.text import visible
 from ..ledger.receipt import KeptReceipt, Receipt
 from ..mechanisms.shared.base import SYSTEM_NOISE
-from ..privacy.guarantee import PUBLIC_N, Guarantee, shown_cost
-from ..privacy.sensitivity import Sensitivity
-from ..public.labels import IMAGES
-from ..public.problem import Neighbours, Problem
-from ..public.provenance import KEY
-from ..public.schema import Schema
-from ..text import visible
+from ..objective.problem import Problem
+from ..objective.sensitivity import Sensitivity
+from ..privacy.guarantee import Guarantee, shown_cost
+from ..privacy.relations import PUBLIC_N, Neighbours
+from ..schema.labels import IMAGES
+from ..schema.provenance import KEY
+from ..schema.schema import Schema
 from .about import About
 from .files import loaded, written
 from .fitted import ReleasedFit

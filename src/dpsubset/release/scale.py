@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..privacy.scale import Scale, ScaleRule
-from ..public.dates import day
-from ..public.schema import Column
-from ..table.door import STEPS
+from ..data.quantize import STEPS
+from ..privacy.quantiles import Scale, ScaleRule
+from ..schema.dates import day
+from ..schema.schema import Column
 
 
 @dataclass(frozen=True)

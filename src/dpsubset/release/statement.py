@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from ..arguments import choice
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
+from ..base.text import markdown
+from ..base.validation import choice
 from ..privacy.guarantee import Cost, Guarantee
-from ..text import markdown
 from .about import About
 from .facts import Belief, Facts, facts_of
 from .files import written

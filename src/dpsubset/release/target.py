@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-from ..public.schema import Column
+from ..schema.schema import Column
 from .scale import shown
 
 #: What a prediction can be of.

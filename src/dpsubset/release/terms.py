@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..losses import loss_of
+from ..base.text import visible
 from ..mechanisms.shared.base import SYSTEM_NOISE
+from ..objective.losses import loss_of
+from ..objective.problem import Problem
 from ..privacy.guarantee import Guarantee, shown_cost, shown_parts, shown_up
-from ..public.design import Design
-from ..public.labels import shown
-from ..public.problem import Problem
-from ..public.schema import Schema
-from ..text import visible
+from ..schema.encoding import Design
+from ..schema.labels import shown
+from ..schema.schema import Schema
 from .declared import MOST_LEVELS, also, ends
 from .marked import name, said
 from .scale import clip_of

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..arguments import shortest
+from ..base.validation import shortest
 from ..privacy.guarantee import Guarantee, shown_parts, shown_up
-from ..privacy.stopping import Stopping
+from ..privacy.random_stopping import Stopping
 
 Value = int | float | Fraction | str | None
 

@@ -13,13 +13,7 @@ from ..privacy.guarantee import shown_cost
 from .facts import Belief, Facts
 from .marked import name, said
 from .target import unit_of
-from .terms import (
-    declared_also,
-    declared_rows,
-    guarantee_lines,
-    mechanism_lines,
-    preparation_lines,
-)
+from .terms import declared_also, declared_rows, guarantee_lines, mechanism_lines, preparation_lines
 
 if TYPE_CHECKING:
     from .fitted import ReleasedFit

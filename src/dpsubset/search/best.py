@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ..losses.base import ABOVE
+from ..objective.losses.base import ABOVE
 from .bounds.base import Bounded
 from .bounds.kernels import FREE
 from .engine import Engine, Flat, Leaf, Listed, Support

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ..kernels.arrays import Array
+from ..base.kernels.arrays import Array
 from ..privacy.random import Randomness
 from . import envelope_kernels
 from .bounds.blocked import CLASSES, Blocked

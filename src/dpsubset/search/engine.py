@@ -18,12 +18,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError, SearchLimitError
-from ..losses import scorer
-from ..losses.base import ABOVE
-from ..public.problem import Problem, positive, whole
-from ..table.digest import Digest
-from ..table.moments import Moments
+from ..base.errors import ArgumentError, SearchLimitError
+from ..base.validation import positive, whole
+from ..data.gram import Digest
+from ..data.moments import Moments
+from ..objective.losses import scorer
+from ..objective.losses.base import ABOVE
+from ..objective.problem import Problem
 from .bounds.base import Bounded
 from .bounds.choose import bounder
 from .region import Region

@@ -13,11 +13,11 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import ArgumentError
-from ..losses import scorer
-from ..public.problem import Problem
-from ..table.digest import Digest
-from ..table.moments import Moments
+from ..base.errors import ArgumentError
+from ..data.gram import Digest
+from ..data.moments import Moments
+from ..objective.losses import scorer
+from ..objective.problem import Problem
 
 #: Most supports that are listed one by one.
 LARGEST_LIST = 1_000_000

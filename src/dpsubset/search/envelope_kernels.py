@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.arrays import Array, Ints
-from ..kernels.compiled import kernel
+from ..base.kernels.arrays import Array, Ints
+from ..base.kernels.compiled import kernel
 from .bounds.kernels import FREE
 
 

@@ -24,8 +24,8 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from ..objective.problem import Problem
 from ..privacy.random import Randomness
-from ..public.problem import Problem
 from .best import Best
 from .block_envelope import BlockEnvelope
 from .bounds.base import Bounded

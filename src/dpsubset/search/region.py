@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ..objective.problem import Problem
 from ..privacy.random import Randomness
-from ..public.problem import Problem
 from .bounds.kernels import FREE, IN, OUT, POOLS
 
 

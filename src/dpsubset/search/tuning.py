@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..errors import ArgumentError
+from ..base.errors import ArgumentError
 
 
 @dataclass(frozen=True)

@@ -11,15 +11,15 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError
+from ...base.errors import ArgumentError
+from ...data.gram import Digest
+from ...objective.problem import Problem
+from ...objective.sensitivity import Sensitivity
 from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
-from ...privacy.sensitivity import Sensitivity
-from ...public.problem import Problem
 from ...search.engine import Engine, Limits
 from ...search.enumerate import ScoredSupports, enumerate_supports
 from ...search.tuning import USUAL, Tuning
-from ...table.digest import Digest
 
 #: What a mechanism releases: a support, or nothing.
 Outcome = tuple[int, ...] | None
@@ -216,7 +216,9 @@ class ScoreMechanism(Mechanism):
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
         """The guarantee of a release, computed back from the weight that the draw uses."""
         eta = self.eta(setting)
-        return Guarantee.of_weight(eta, setting.sensitivity, setting.problem.neighbours, seeded)
+        return Guarantee.of_weight(
+            eta, setting.sensitivity.spread, setting.problem.neighbours, seeded
+        )
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         """A race on the search engine."""

@@ -16,13 +16,13 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ...losses.least_squares import Scorer
+from ...data.gram import Digest
+from ...data.quantize import STEPS
+from ...objective.losses.least_squares import Scorer
+from ...objective.problem import Problem
 from ...privacy.random import Randomness
 from ...privacy.random.draws import exp_interval
-from ...public.problem import Problem
 from ...search.enumerate import ScoredSupports
-from ...table.digest import Digest
-from ...table.door import STEPS
 from . import chain_kernels as kernels
 
 _SCALE = float(STEPS) ** 2

@@ -19,11 +19,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.kernels.arrays import Ints, put
+from ...base.kernels.compiled import kernel
 from ...constraints import Constraint
-from ...kernels.arrays import Ints, put
-from ...kernels.compiled import kernel
-from ...losses.quadratic_kernels import score_one
-from ...table.products import Products
+from ...data.products import Products
+from ...objective.losses.quadratic_kernels import score_one
 
 Words = NDArray[np.uint64]
 

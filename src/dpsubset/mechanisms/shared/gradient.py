@@ -17,9 +17,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...public.layout import Layout
-from ...table.digest import Digest
-from ...table.door import STEPS
+from ...data.gram import Digest
+from ...data.quantize import STEPS
+from ...schema.layout import Layout
 
 #: Scores keep this many bits below the change that one record makes: what is cut off then costs
 #: less than a sixteen-millionth of epsilon, and scores of 2^33 records fit in int64.

@@ -28,12 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from ...errors import ArgumentError
+from ...base.errors import ArgumentError
+from ...base.validation import whole
+from ...data.gram import Digest
+from ...data.quantize import STEPS
+from ...objective.problem import Problem
 from ...privacy.random import Randomness
-from ...public.problem import Problem, whole
 from ...search.enumerate import list_supports
-from ...table.digest import Digest
-from ...table.door import STEPS
 from .base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
 
 #: Sorted positions of at most k choices, those always included left out.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...errors import ArgumentError
+from ...base.errors import ArgumentError
 from ..exponential import Exponential
 from ..permute_and_flip import PermuteAndFlip
 from .base import ScoreMechanism

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArgumentError
+from ...base.errors import ArgumentError
 from ...privacy.accounting import rho_for
 from ...privacy.budget import Budget
 from ...privacy.guarantee import Guarantee, shown_up

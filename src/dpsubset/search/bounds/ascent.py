@@ -20,10 +20,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.kernels.arrays import ROUNDING, Array, Ints, put
+from ...base.kernels.compiled import kernel
+from ...base.kernels.values import either
 from ...constraints.base import Constraint, coefficient
-from ...kernels.arrays import ROUNDING, Array, Ints, put
-from ...kernels.compiled import kernel
-from ...kernels.values import either
 from .kernels import (
     CARRIED,
     CARRIED_ERROR,

@@ -17,10 +17,10 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.kernels.arrays import ROUNDING, Array, Ints
 from ...constraints.base import extra
-from ...kernels.arrays import ROUNDING, Array, Ints
-from ...losses import Scorer
-from ...public.problem import Problem
+from ...objective.losses import Scorer
+from ...objective.problem import Problem
 from ..region import Region
 from ..tuning import Tuning
 from . import kernels

@@ -8,7 +8,7 @@ from typing import Any
 from scipy.linalg import LinAlgError, eigvalsh
 from threadpoolctl import ThreadpoolController
 
-from ...kernels.arrays import Array
+from ...base.kernels.arrays import Array
 
 
 @functools.cache

@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.kernels.arrays import Array, Ints
+from ...base.kernels.compiled import kernel
 from ...constraints.base import Constraint, coefficient, gain
-from ...kernels.arrays import Array, Ints
-from ...kernels.compiled import kernel
 
 #: Sums of products below this are as good as 0: their inverse would be beyond float64.
 _TINY = 1e-280

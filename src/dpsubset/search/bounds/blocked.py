@@ -25,8 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.kernels.arrays import ROUNDING, Array, Ints
 from ...constraints.base import Constraint, extra
-from ...kernels.arrays import ROUNDING, Array, Ints
 from . import block_kernels, kernels
 from .blocks import Blocks
 

@@ -25,7 +25,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf
 
-from ...kernels.arrays import ROUNDING, Array, Ints
+from ...base.kernels.arrays import ROUNDING, Array, Ints
 from .blas import smallest_eigenvalue
 
 #: Columns belong together if their correlation is above this, in a block of at most so many.

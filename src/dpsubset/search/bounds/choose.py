@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...losses import Scorer
-from ...losses.rows import FromRecords
-from ...public.problem import Problem
-from ...table.digest import Digest
+from ...data.gram import Digest
+from ...objective.losses import Scorer
+from ...objective.losses.rows import FromRecords
+from ...objective.problem import Problem
 from ..tuning import USUAL, Tuning
 from .base import Bounder
 from .quadratic import LeastSquaresBounder

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.arrays import Array, Ints
-from ...losses.base import SLOPES, steepest
-from ...losses.beyond_kernels import half_slope, slopes
-from ...losses.rows import FromRecords
-from ...public.problem import Problem
-from ...table.digest import Digest
-from ...table.door import STEPS
+from ...base.kernels.arrays import Array, Ints
+from ...data.gram import Digest
+from ...data.quantize import STEPS
+from ...objective.losses.base import SLOPES, steepest
+from ...objective.losses.beyond_kernels import half_slope, slopes
+from ...objective.losses.rows import FromRecords
+from ...objective.problem import Problem
 from ..region import Region
 from ..tuning import Tuning
 from . import row_kernels

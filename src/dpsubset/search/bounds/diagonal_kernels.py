@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...kernels.arrays import Array, Ints, put
-from ...kernels.compiled import kernel
-from ...kernels.triangles import factor, forward
-from ...table.products import Products
+from ...base.kernels.arrays import Array, Ints, put
+from ...base.kernels.compiled import kernel
+from ...base.kernels.triangles import factor, forward
+from ...data.products import Products
 from .kernels import OUT
 
 

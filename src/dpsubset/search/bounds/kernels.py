@@ -27,10 +27,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.kernels.arrays import Array, Ints
+from ...base.kernels.compiled import kernel
+from ...base.kernels.values import either
 from ...constraints.base import Constraint, extra, gain, settle
-from ...kernels.arrays import Array, Ints
-from ...kernels.compiled import kernel
-from ...kernels.values import either
 
 #: Status of a feature in a region: forced out, forced in, free in the first or the second pool.
 OUT, IN, FREE = 0, 1, 2

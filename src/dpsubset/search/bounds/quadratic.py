@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
-from ...kernels.arrays import ROUNDING, Array, Ints
-from ...losses import Scorer
-from ...public.problem import Problem
-from ...table.digest import Digest
-from ...table.door import STEPS
+from ...base.kernels.arrays import ROUNDING, Array, Ints
+from ...data.gram import Digest
+from ...data.quantize import STEPS
+from ...objective.losses import Scorer
+from ...objective.problem import Problem
 from ..region import Region
 from ..tuning import Tuning
 from . import ascent, kernels

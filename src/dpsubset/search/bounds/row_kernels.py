@@ -19,11 +19,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.kernels.arrays import Array, Cells, Ints, put
+from ...base.kernels.compiled import kernel
 from ...constraints.base import Constraint
-from ...kernels.arrays import Array, Cells, Ints, put
-from ...kernels.compiled import kernel
-from ...losses.base import RowLoss, smooth
-from ...losses.beyond_kernels import half_slope, product, slopes
+from ...objective.losses.base import RowLoss, smooth
+from ...objective.losses.beyond_kernels import half_slope, product, slopes
 from .ascent import coordinates, movers
 from .kernels import (
     CARRIED,

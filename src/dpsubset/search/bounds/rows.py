@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...losses.rows import FromRecords
-from ...public.problem import Problem
-from ...table.digest import Digest
-from ...table.door import STEPS
+from ...data.gram import Digest
+from ...data.quantize import STEPS
+from ...objective.losses.rows import FromRecords
+from ...objective.problem import Problem
 from ..region import Region
 from ..tuning import Tuning
 from . import row_kernels

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.arrays import ROUNDING, Array, Ints
-from ...table.products import Products
+from ...base.kernels.arrays import ROUNDING, Array, Ints
+from ...data.products import Products
 from . import solved_kernels
 
 #: How far above the gain of a good support others may lie at first, in the exponent.

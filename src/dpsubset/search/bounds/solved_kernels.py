@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...kernels.arrays import Array, Ints
-from ...kernels.compiled import kernel
-from ...kernels.triangles import factor, forward
-from ...table.products import Products
+from ...base.kernels.arrays import Array, Ints
+from ...base.kernels.compiled import kernel
+from ...base.kernels.triangles import factor, forward
+from ...data.products import Products
 
 #: Weights of supports are integers of about this many bits.
 BITS = 40

@@ -1,0 +1,203 @@
+"""read_sample: how public sample rows read, cell by cell. NOT PRIVATE.
+
+For trying a schema before it meets the sensitive table. A text file has no types, so that nothing
+but its cells tells whether they are written as the schema says. Cells are shown as they are: the
+rows must be public, or made up.
+
+They are read by the sources and readers that a selection uses, and clipped as the door does it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.errors import ArgumentError
+from ..base.text import visible
+from ..data.quantize import Door
+from ..data.readers import open_table, read_schema, sample_cells
+from ..release.scale import value_of
+from ..schema.dates import written
+from ..schema.schema import Column, Schema
+
+__all__ = ["Sample", "SampleCell", "read_sample"]
+
+NOT_PRIVATE = (
+    "NOT PRIVATE: cells are shown as they are. Use this on public or made-up sample rows only, "
+    "never on the sensitive table."
+)
+
+
+@dataclass(frozen=True)
+class SampleCell:
+    """One cell of a sample, and what it reads as.
+
+    Attributes
+    ----------
+    row : int
+        From 1 on.
+    column : str
+    text : str
+        The cell as it is written.
+    reads_as : {"number", "date", "level", "label", "missing", "unreadable"}
+        A cell is missing if it is empty or has a declared code.
+    value : number or str, optional
+        What it reads as; of a date, its text in ISO 8601.
+    counts_as : number or str, optional
+        The same within the bounds, where that is something else: the cell is clipped.
+    """
+
+    row: int
+    column: str
+    text: str
+    reads_as: str
+    value: float | str | None = None
+    counts_as: float | str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        clipped = self.counts_as is not None
+        return {**self.__dict__, "value": _plain(self.value), "clipped": clipped}
+
+    def __str__(self) -> str:
+        said = self.reads_as if self.value is None else f"{self.reads_as} {_shown(self.value)}"
+        said = said.upper() if self.reads_as == "unreadable" else said
+        clipped = "" if self.counts_as is None else f", clipped to {_shown(self.counts_as)}"
+        return f"{self.column} = {self.text!r}: {said}{clipped}"
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How sample rows read. NOT PRIVATE: it holds the cells."""
+
+    cells: tuple[SampleCell, ...]
+    columns: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {"warning": NOT_PRIVATE, "cells": [cell.to_dict() for cell in self.cells]}
+
+    def __str__(self) -> str:
+        lines, row = [NOT_PRIVATE], 0
+        for cell in self.cells:
+            if cell.row != row:
+                row = cell.row
+                lines.append(f"Row {row}")
+            lines.append(f"  {cell}")
+        lines.append("In all")
+        read = Counter(c.column for c in self.cells if c.value is not None)
+        lost = Counter(c.column for c in self.cells if c.reads_as == "unreadable")
+        for name in self.columns:
+            unreadable = f", {lost[name]} UNREADABLE" * bool(lost[name])
+            lines.append(f"  {name}: {read[name]} of {row} cells hold a value{unreadable}")
+        return "\n".join(map(visible, lines))
+
+
+def read_sample(data: Any, schema: Schema | str | Path, rows: int = 20) -> Sample:
+    """Show how public sample rows read, cell by cell. NOT PRIVATE, and costs nothing.
+
+    Parameters
+    ----------
+    data : path or data frame
+        Public or made-up rows that are written as those of the sensitive table are. Never that
+        table itself: its cells would be shown.
+    schema : Schema or path of a bounds file
+        What is declared.
+    rows : int
+        How many rows to show at most.
+
+    Returns
+    -------
+    Sample
+        Print it, or see its ``cells``.
+    """
+    if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
+        raise ArgumentError("rows must be a whole number, at least 1")
+    if not isinstance(schema, Schema):
+        schema = read_schema(schema, data)
+    used = (*schema.features, schema.response)
+    bare = replace(
+        schema,
+        columns=tuple(replace(c, missing=None) for c in schema.columns),
+        response=replace(schema.response, missing=None),
+    )
+    values, uncoded = _values(data, schema, rows), _values(data, bare, rows)
+    images = _images(schema, values)
+    texts = sample_cells(data, schema, len(values))
+    cells = [
+        _cell(i + 1, column, texts[i][j], values[i, j], uncoded[i, j], images[i, j])
+        for i in range(len(values))
+        for j, column in enumerate(used)
+    ]
+    return Sample(tuple(cells), tuple(column.name for column in used))
+
+
+def _values(data: Any, schema: Schema, rows: int) -> NDArray[np.float64]:
+    """What cells read as, the response last; NaN for those without a value."""
+    # A block has a row at least.
+    found = [np.column_stack([x, y]) for x, y in islice(open_table(data, schema).blocks(), rows)]
+    width = len(schema.features) + 1
+    return np.vstack([np.empty((0, width)), *found])[:rows]
+
+
+def _images(schema: Schema, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Behind the door, one column after another: steps of its bounds; NaN for levels."""
+    found = np.full(values.shape, np.nan)
+    for j, column in enumerate((*schema.features, schema.response)):
+        if column.levels is None:
+            alone = replace(column, role="feature", group=None, missing=None)
+            out = np.empty(len(values), dtype=np.int16)
+            # A schema needs a feature; it is not read here.
+            beside = Column("\n", 0, 1)
+            Door(Schema((beside,), alone)).response(np.ascontiguousarray(values[:, j]), out)
+            found[:, j] = out
+    return found
+
+
+def _cell(
+    row: int, column: Column, text: Any, value: float, bare: float, image: float
+) -> SampleCell:
+    told = _text(text)
+    if math.isnan(value):
+        codes = () if column.missing is None else column.missing.codes
+        coded = not math.isnan(bare) or told.strip() in map(str, codes)
+        missing = text is None or not told.strip() or coded or told in ("nan", "NaT", "<NA>")
+        return SampleCell(row, column.name, told, "missing" if missing else "unreadable")
+    if column.labels is not None:
+        return SampleCell(row, column.name, told, "label", str(column.labels[int(value > 0)]))
+    if column.levels is not None:
+        return SampleCell(row, column.name, told, "level", str(column.levels[int(value)]))
+    low, high = column.span
+    assert low is not None
+    assert high is not None
+    date = column.kind == "date"
+    instead = None
+    if not low <= value <= high:
+        kept = value_of(column, Fraction(int(image)))
+        instead = written(round(kept, 6)) if date else kept
+    shown = written(value) if date and math.isfinite(value) else value
+    kind = "date" if date else "number"
+    return SampleCell(row, column.name, told, kind, shown, instead)
+
+
+def _text(cell: Any) -> str:
+    if cell is None:
+        return ""
+    return cell.decode("utf-8", "replace") if isinstance(cell, bytes) else str(cell)
+
+
+def _shown(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.10g}"
+
+
+def _plain(value: float | str | None) -> float | str | None:
+    """As JSON has it: it knows no infinities."""
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,199 @@
+"""SealedTable: a table whose names and types have been looked at, and whose values go to the door.
+
+The one object between a user's data and what a search or a mechanism gets. It shows nothing, is
+not pickled, and only methods that read and count touch values: none of them fails because of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.errors import ArgumentError, TableError
+from ..data.gram import Digest, with_constant
+from ..data.moments import Block, Moments, check_n
+from ..data.readers import Table, open_table
+from ..data.readers.passes import Passes, over
+from ..data.response import counted, rescaled, rescaled_schema
+from ..objective.problem import Problem
+from ..schema.encoding import Design
+from ..schema.schema import Schema
+
+#: With more variables than this, columns of X'X are multiplied out on demand ...
+_MANY_VARIABLES = 1500
+#: ... if the records, at two bytes a cell, fit in this many bytes.
+_RECORD_BYTES = 2**32
+#: Most bytes of cells that are kept from one pass to the next.
+_KEPT_BYTES = 2**28
+
+
+class SealedTable:
+    """A table of a schema, private as a whole.
+
+    Parameters
+    ----------
+    data : path, data frame, array, list or Moments
+    schema : Schema
+        What it is compared with: names, types and numbers of columns, never values.
+    y : array, optional
+        The response where it stands beside.
+    records_for : str, optional
+        Who needs the records themselves. Moments are then refused.
+    """
+
+    def __init__(
+        self, data: Any, schema: Schema, y: Any = None, *, records_for: str | None = None
+    ) -> None:
+        self._schema = schema
+        self._records = records_for is not None
+        self._moments: Moments | None = None
+        self._kept: list[Block] | None = None
+        self._table: Table | None = None
+        if isinstance(data, Moments):
+            if self._records:
+                raise ArgumentError(
+                    f"{records_for} needs the records: moments are not enough. They are for "
+                    "loss='least-squares'"
+                )
+            self._moments = _of_schema(data, schema)
+        else:
+            self._table = open_table(data, schema, y)
+
+    def __repr__(self) -> str:
+        return "SealedTable(private values hidden)"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a sealed table is private and is not written to files")
+
+    @property
+    def rows(self) -> int | None:
+        """How many, where that is known before values are read. Private under add-remove."""
+        held = self._table
+        if held is not None:
+            return held.rows
+        return None if self._moments is None else self._moments.n
+
+    def count_response(self, passes: Passes | None = None) -> tuple[NDArray[np.int64], int]:
+        """The histogram of the response, quantised and without bad cells, and the number of rows.
+
+        Both are private, as a table is. Moments have none: who asks them for it has been refused.
+        """
+        assert self._table is not None
+        return counted(self._schema, over(passes, self._table.responses(), self._table.rows))
+
+    def count_bad(self, passes: Passes | None = None) -> tuple[list[int], int]:
+        """How many cells of each feature and, last, of the response read as no value; and the
+        number of rows. All of it is private. A record counts at most once in each, by its own cell.
+        """
+        assert self._table is not None
+        bad, n = np.zeros(len(self._schema.features) + 1, dtype=np.int64), 0
+        for x, y in over(passes, self._table.blocks(), self._table.rows):
+            n += len(y)
+            check_n(n)
+            bad[:-1] += np.isnan(np.asarray(x, dtype=np.float64)).sum(axis=0)
+            bad[-1] += np.isnan(y).sum()
+        return bad.tolist(), n
+
+    def keep(self, n: int) -> None:
+        """Hold on to what the cells of n rows read as, for many passes, if they are few."""
+        assert self._table is not None
+        if 8 * n * (len(self._schema.features) + 1) <= _KEPT_BYTES:
+            self._kept = list(self._table.blocks())
+
+    def read(
+        self,
+        problem: Problem,
+        passes: Passes | None = None,
+        images: NDArray[np.int16] | None = None,
+    ) -> Digest:
+        """Send the values through the door. Records are kept for who needs them, or if there are
+        many columns and the number of records is known beforehand.
+
+        ``images`` is what each value of the quantised response counts as, in a scale of its own.
+        """
+        constant = problem.layout.constant
+        if self._table is None:
+            assert self._moments is not None
+            if passes is not None:
+                passes.skip(self._moments.n)
+            return Digest.from_moments(self._moments, constant)
+        rows, p, schema = self._table.rows, problem.columns, self._schema
+        blocks = self._blocks(passes)
+        if images is not None:
+            blocks, schema = rescaled(schema, blocks, images), rescaled_schema(schema)
+        wide = p > _MANY_VARIABLES and rows is not None and 2 * rows * (p + 1) <= _RECORD_BYTES
+        if self._records or wide:
+            return Digest.from_records(schema, blocks, constant)
+        return Digest.from_moments(Moments.from_blocks(schema, blocks, constant), constant)
+
+    def read_support(
+        self,
+        part: Schema,
+        constant: int,
+        passes: Passes | None = None,
+        images: NDArray[np.int16] | None = None,
+    ) -> Moments:
+        """Exact sums of the columns of some features, whose schema is ``part``; the response in a
+        scale of its own, as in `read`.
+        """
+        if self._moments is not None:
+            if passes is not None:
+                passes.skip(self._moments.n)
+            return _part_of(self._moments, self._schema, self._places(part), constant)
+        return Moments.from_blocks(*self._support(part, passes, images), constant)
+
+    def read_records(
+        self,
+        part: Schema,
+        constant: int,
+        passes: Passes | None = None,
+        images: NDArray[np.int16] | None = None,
+    ) -> NDArray[np.int16]:
+        """The same columns record by record, a row each; the constant and the response last."""
+        digest = Digest.from_records(*self._support(part, passes, images), constant)
+        return np.concatenate([digest.records, digest.response[None]])
+
+    def _blocks(self, passes: Passes | None) -> Iterator[Block]:
+        """All records, from memory if they are kept there."""
+        assert self._table is not None
+        blocks = self._table.blocks() if self._kept is None else self._kept
+        return over(passes, blocks, self._table.rows)
+
+    def _places(self, part: Schema) -> list[int]:
+        names = list(self._schema.feature_names)
+        return [names.index(name) for name in part.feature_names]
+
+    def _support(
+        self, part: Schema, passes: Passes | None, images: NDArray[np.int16] | None
+    ) -> tuple[Schema, Iterator[Block]]:
+        """Blocks of some features, and what the door takes them for."""
+        features = self._places(part)
+        blocks: Iterator[Block] = ((x[:, features], y) for x, y in self._blocks(passes))
+        schema = part
+        if images is not None:
+            blocks, schema = rescaled(part, blocks, images), rescaled_schema(part)
+        return schema, blocks
+
+
+def _part_of(moments: Moments, schema: Schema, features: list[int], constant: int) -> Moments:
+    """Of some features, in the order that their own schema has."""
+    columns = Design.of(schema).columns
+    places = [i for i, column in enumerate(columns) if column.feature in features]
+    products = with_constant(moments, constant)
+    kept = [*places, -2, -1]
+    part = products[np.ix_(kept, kept)]
+    return Moments(part, moments.n, moments.fingerprint, constant, moments.parts)
+
+
+def _of_schema(moments: Moments, schema: Schema) -> Moments:
+    checked = moments.checked()
+    if checked.fingerprint != schema.fingerprint():
+        raise ArgumentError("these moments come from another schema")
+    if checked.p != len(Design.of(schema).columns):
+        raise TableError("these moments have another number of columns than their schema")
+    if not schema.response.drops_rows and checked.counted not in (None, checked.n):
+        raise TableError("these moments lack records, and their schema says that all count")
+    return checked

@@ -1,0 +1,133 @@
+"""Cells that are compared with what is declared: levels, labels, words and codes, each by itself.
+
+A cell has a level, a label or a code if it reads the same, see :mod:`dpsubset.schema.labels`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ...schema.labels import BLANKS, IMAGES, WORDS, Label, reading
+from .cells import NUMBERS, Reader, Takes
+
+
+class LevelReader:
+    """Reads the cells of a column with these levels: the position of a cell's level, or NaN.
+
+    ``images`` are what levels count as in place of their positions.
+    """
+
+    def __init__(self, levels: Sequence[Label], images: Sequence[float] | None = None) -> None:
+        counted = range(len(levels)) if images is None else images
+        pairs = list(zip(map(reading, levels), counted, strict=True))
+        numbers = sorted((read, image) for read, image in pairs if isinstance(read, float))
+        texts = [(read, image) for read, image in pairs if isinstance(read, str)]
+        self._numbers = np.array([read for read, _ in numbers])
+        self._images = np.array([image for _, image in numbers], dtype=np.float64)
+        self._texts = pa.array([read.encode() for read, _ in texts], pa.large_binary())
+        # With one more, for text that is none of them.
+        self._text_images = np.array([image for _, image in texts] + [np.nan], dtype=np.float64)
+        able = {"number"} if numbers else set()
+        able |= {"boolean"} if {0.0, 1.0} & {read for read, _ in numbers} else set()
+        #: Types of columns that may hold one of the levels.
+        self.takes: Takes = frozenset(able)
+        # Which of the two words can matter.
+        self._words = [word for word, value in WORDS.items() if value in self._numbers]
+
+    def numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers that are a level."""
+        if not len(self._numbers):
+            return np.full(values.shape, np.nan)
+        nearest = np.searchsorted(self._numbers, values)
+        nearest[nearest == len(self._numbers)] = 0
+        found: NDArray[np.float64] = np.where(
+            self._numbers[nearest] == values, self._images[nearest], np.nan
+        )
+        return found
+
+    def texts(self, column: pa.LargeBinaryArray) -> NDArray[np.float64]:
+        """Text that is a level, or spells one that is a number."""
+        images = np.full(len(column), np.nan)
+        if len(self._numbers):
+            images = self.numbers(_spelled(column, self._words))
+        if len(self._texts):
+            places = pc.index_in(_trimmed(column), value_set=self._texts)
+            places = np.asarray(pc.fill_null(places, len(self._texts)))
+            # No text is both: levels that read as numbers are not among the texts.
+            images = np.where(places < len(self._texts), self._text_images[places], images)
+        return images
+
+    @staticmethod
+    def days(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A date is no level."""
+        return np.full(values.shape, np.nan)
+
+
+class LabelReader(LevelReader):
+    """Reads the cells of a response with two labels: -1 or 1, NaN for a cell that has neither."""
+
+    def __init__(self, labels: tuple[Label, Label]) -> None:
+        super().__init__(labels, IMAGES)
+
+
+class BooleanReader:
+    """Reads numbers, and the words true and false, in any case, as 1 and 0."""
+
+    takes = NUMBERS.takes
+    numbers = staticmethod(NUMBERS.numbers)
+    days = staticmethod(NUMBERS.days)
+
+    @staticmethod
+    def texts(column: pa.LargeBinaryArray) -> NDArray[np.float64]:
+        """Text that is such a word, or spells a decimal number."""
+        return _spelled(column, WORDS)
+
+
+class CodedReader:
+    """Reads as another reader does, but a cell that reads as one of the codes is missing."""
+
+    def __init__(self, read: Reader, codes: Sequence[float]) -> None:
+        self._read, self._codes, self.takes = read, np.array(codes), read.takes
+
+    def numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers that are no code."""
+        return self._without(self._read.numbers(values))
+
+    def texts(self, column: pa.LargeBinaryArray) -> NDArray[np.float64]:
+        """Text that spells no code."""
+        return self._without(self._read.texts(column))
+
+    def days(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Dates that are no code."""
+        return self._without(self._read.days(values))
+
+    def _without(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = np.where(np.isin(values, self._codes), np.nan, values)
+        return found
+
+
+def _spelled(column: pa.LargeBinaryArray, words: Iterable[str]) -> NDArray[np.float64]:
+    """The numbers that text spells, some words among them."""
+    numbers = NUMBERS.texts(column).copy()  # Arrow's own memory is read-only
+    for word in words:
+        # Text of any encoding is bytes here, so that no cell is an error.
+        found = pc.fill_null(pc.match_substring_regex(column, rf"^[ \t]*(?i:{word})[ \t]*$"), False)
+        numbers[np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)] = WORDS[word]
+    return numbers
+
+
+def _trimmed(column: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
+    """Without the blanks around it, byte by byte: the function that Arrow has for text."""
+    count = len(column)
+    text = pa.Array.from_buffers(
+        pa.large_string(), count, column.buffers(), column.null_count, column.offset
+    )
+    bare = pc.ascii_trim(text, BLANKS)
+    return pa.Array.from_buffers(
+        pa.large_binary(), count, bare.buffers(), bare.null_count, bare.offset
+    )

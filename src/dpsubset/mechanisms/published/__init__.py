@@ -1,0 +1,1 @@
+"""Mechanisms from the literature, for comparison and to reproduce published results."""

@@ -1,0 +1,333 @@
+"""Noisy iterative hard thresholding: gradient steps, each followed by peeling.
+
+    u = b - step / rows * (X'X b - X'y + ridge b),   S = noisy top k of |u|,   b_S = u_S + noise
+
+Values of u are released between rounds; the support of the last round is the outcome. A choice of
+several columns is kept or dropped as a whole, by its largest |u|; the intercept is always kept, and
+k does not count it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.errors import ArgumentError
+from ...base.validation import rational, whole
+from ...data.quantize import STEPS
+from ...objective.problem import Problem
+from ...privacy.budget import RECORDS
+from ...privacy.guarantee import Guarantee, shown_up
+from ...privacy.random import Randomness
+from ...privacy.relations import PUBLIC_N
+from ...search.enumerate import list_supports
+from ..shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
+from ..shared.gradient import Gradient, change, coarse_change, coarseness
+from ..shared.rounds import Rounds, check_linear
+
+#: Coefficients by column, in multiples of radius / GRID; zeros left out.
+Coefficients = dict[int, int]
+
+#: Rounds of a run: the support and the coefficients (after the last round, none) of each.
+Transcript = tuple[tuple[tuple[int, ...], tuple[tuple[int, int], ...]], ...]
+
+#: Most coefficient vectors that the closed form goes through.
+_LARGEST_WALK = 20_000
+
+
+@dataclass(frozen=True)
+class HardThresholding(Mechanism):
+    """Cai, Wang and Zhang's Algorithm 4, from moments.
+
+    Attributes
+    ----------
+    iterations : int
+        N0, how many rounds.
+    step : number
+        Size of the gradient steps. 2 suits columns that are spread evenly over their bounds and
+        hardly correlated. Beyond 2 / (largest eigenvalue of X'X / n) steps overshoot.
+    share : number
+        Share of the budget that goes to picks; the rest goes to values of coefficients.
+    rows : int, optional
+        A public guess of the number of rows, which scales the steps. Needed under add-remove, where
+        that number is private; by default the number itself under replace-one.
+    """
+
+    iterations: int = 3
+    step: Any = 2
+    share: Any = Fraction(1, 2)
+    rows: int | None = None
+
+    #: Coefficients are whole multiples of radius / GRID.
+    GRID: ClassVar[int] = 2**15
+
+    name = "hard-thresholding"
+    place = 10
+    summary = (
+        "Coefficients take gradient steps; after each, the k noisy largest are kept, with noise, "
+        "and the variables of the last round are released."
+    )
+    source = "Cai, Wang and Zhang 2021, Algorithm 4; exact integers and constants are ours"
+    promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
+    running_time = "milliseconds to seconds, for any p: a few columns of X'X"
+    use_when = "p is huge, n is large and a delta is acceptable; to compare with the literature"
+    takes_delta = "may"
+    takes_groups = takes_intercept = True
+    on_groups = "a choice is kept by its largest coefficient, and all of its columns with it"
+    on_intercept = "one more coefficient, always kept, whose value is released with the others"
+    seedable = False
+    randomness = OPENDP_NOISE
+
+    def __post_init__(self) -> None:
+        iterations = whole(self.iterations, "iterations")
+        rows = None if self.rows is None else whole(self.rows, "rows")
+        if not 1 <= iterations <= 1000:
+            raise ArgumentError("iterations must lie between 1 and 1000")
+        step, share = rational(self.step, "step"), rational(self.share, "share")
+        if not Fraction(1, 10**6) <= step <= 10**6:
+            raise ArgumentError("step must lie between 1e-6 and 1e6")
+        if not Fraction(1, 10**6) <= share <= 1 - Fraction(1, 10**6):
+            raise ArgumentError("share must lie between 1e-6 and 1 - 1e-6")
+        if rows is not None and not 1 <= rows < 2**40:
+            raise ArgumentError("rows must be at least 1: a public guess of the number of rows")
+        self._settle(iterations=iterations, step=step, share=share, rows=rows)
+
+    def check(self, setting: Setting) -> None:
+        """Least squares only; under add-remove the number of rows must be guessed."""
+        super().check(setting)
+        check_linear(self.name, setting)
+        if self.rows is None and not setting.problem.n_is_public:
+            raise ArgumentError(
+                f"{self.name} needs rows, a public guess of the number of rows: under add-remove "
+                "the number itself is private"
+            )
+
+    def rounds(self, setting: Setting) -> Rounds:
+        """N0 rounds of as many picks as are free, with values between them."""
+        return Rounds.of(setting, self.iterations, setting.problem.picks, self.share)
+
+    def sensitivity(self, setting: Setting, b: Coefficients) -> int:
+        """How far neighbours can move an entry of `targets`."""
+        moved = self._change(setting.problem, b)
+        return RECORDS[setting.problem.neighbours] * coarse_change(moved)
+
+    def _change(self, problem: Problem, b: Coefficients) -> int:
+        """How far one record moves an entry of the gradient."""
+        return change(problem.layout, _radius(problem), b, self.GRID)
+
+    def targets(self, gradient: Gradient, setting: Setting, b: Coefficients) -> list[int]:
+        """u in whole numbers: in units of radius / GRID they stand for targets * divisor / weight.
+
+        One for each column, the intercept's last. Here the divisor is the `coarseness` and weight
+        the public number of `_weight`.
+        """
+        divisor = coarseness(self._change(setting.problem, b))
+        entries = gradient.at(b, self.GRID)
+        weight = self._weight(setting)
+        for column, value in b.items():
+            entries[column] += weight * value
+        return [entry // divisor for entry in entries]
+
+    def settled(
+        self, setting: Setting, b: Coefficients, columns: Iterable[int], noisy: Iterable[int]
+    ) -> Coefficients:
+        """The next b: noisy targets on the grid, shrunk into the coefficient set."""
+        divisor = coarseness(self._change(setting.problem, b))
+        weight = self._weight(setting)
+        values = [_rounded(value * divisor, weight) for value in noisy]
+        return self.shrunk(setting.problem, dict(zip(columns, values, strict=True)))
+
+    def worth(self, setting: Setting, b: Coefficients) -> Fraction:
+        """What a step of `targets` is worth in a coefficient, in units of radius / GRID."""
+        return Fraction(coarseness(self._change(setting.problem, b)), self._weight(setting))
+
+    def shrunk(self, problem: Problem, values: Mapping[int, int]) -> Coefficients:
+        """Coefficients cut to the box, then scaled into the coefficient set."""
+        grid = self.GRID
+        b = {j: min(max(value, -grid), grid) for j, value in values.items()}
+        norm = problem.coefficients.gauge(list(b.values()))
+        if norm > grid:
+            b = {j: (abs(v) * grid // norm) * (1 if v > 0 else -1) for j, v in b.items()}
+        return {j: value for j, value in b.items() if value}
+
+    def _weight(self, setting: Setting) -> int:
+        """rows / step in the units of the gradient; the step is what this makes of it."""
+        rows = self.rows if self.rows is not None else max(1, setting.n or 0)
+        exact = STEPS**2 * _radius(setting.problem).numerator * rows / Fraction(self.step)
+        return max(1, round(exact))
+
+    def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
+        """What the rounds cost; nothing is known under add-remove if n decides the steps."""
+        found = self.rounds(setting).guarantee(setting, seeded)
+        if self.rows is not None or self.iterations == 1:
+            return found
+        return found.limited_to(PUBLIC_N)
+
+    def prepare(self, data: Data, setting: Setting) -> Sampler:
+        """The gradient's data."""
+        return _Descent(self, data, setting)
+
+    def outcomes(
+        self, data: Data, setting: Setting
+    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+        """Sums over all that can happen before the last round, where that is little."""
+        transcripts = self.transcripts(data, setting)
+        if transcripts is None:
+            return None
+        found: dict[tuple[int, ...], float] = {}
+        for transcript, log in transcripts.items():
+            support = transcript[-1][0]
+            found[support] = _add(found.get(support), log)
+        supports: list[Outcome] = [tuple(row) for row in list_supports(setting.problem).tolist()]
+        return supports, np.array([found[s] for s in supports if s is not None])
+
+    def transcripts(self, data: Data, setting: Setting) -> dict[Transcript, float] | None:
+        """Every run and the logarithm of its probability: what the guarantee really covers."""
+        problem, rounds = setting.problem, self.rounds(setting)
+        between = problem.supports * (2 * self.GRID + 1) ** problem.most_columns
+        if self.iterations > 1 and (
+            rounds.measure == "zcdp" or between ** (self.iterations - 1) > _LARGEST_WALK
+        ):
+            return None
+        gradient = Gradient(data.digest, _radius(problem), problem.ridge)
+        runs: dict[Transcript, float] = {(): 0.0}
+        for left in range(self.iterations - 1, -1, -1):
+            longer: dict[Transcript, float] = {}
+            for run, so_far in runs.items():
+                b = dict(run[-1][1]) if run else {}
+                targets = self.targets(gradient, setting, b)
+                sensitivity = self.sensitivity(setting, b)
+                for support, log in _log_supports(rounds, problem, targets, sensitivity).items():
+                    if not left:
+                        longer[(*run, (support, ()))] = so_far + log
+                        continue
+                    columns = problem.layout.of_support(support).tolist()
+                    scale = rounds.value_scale(len(columns), sensitivity)
+                    for after, more in self._log_settled(setting, b, columns, targets, scale):
+                        key = (*run, (support, after))
+                        longer[key] = _add(longer.get(key), so_far + log + more)
+            runs = longer
+        return runs
+
+    def _log_settled(
+        self,
+        setting: Setting,
+        b: Coefficients,
+        columns: list[int],
+        targets: list[int],
+        scale: Fraction,
+    ) -> Iterable[tuple[tuple[tuple[int, int], ...], float]]:
+        """Every next b on these columns, with the logarithm of its probability; once or more."""
+        grid = self.GRID
+        divisor = coarseness(self._change(setting.problem, b))
+        weight = self._weight(setting)
+        cells = []
+        for j in columns:
+            # The least noisy target that rounds to q or more.
+            starts = [-(-weight * (2 * q - 1) // (2 * divisor)) for q in range(1 - grid, grid + 1)]
+            edges = [None, *(start - targets[j] for start in starts), None]
+            logs = [_log_laplace(low, high, scale) for low, high in itertools.pairwise(edges)]
+            cells.append(list(zip(range(-grid, grid + 1), logs, strict=True)))
+        for choice in itertools.product(*cells):
+            values = {j: value for j, (value, _) in zip(columns, choice, strict=True)}
+            after = self.shrunk(setting.problem, values)
+            yield tuple(sorted(after.items())), sum(log for _, log in choice)
+
+    def details(self, setting: Setting) -> list[str]:
+        """The steps, and how far a row moves them."""
+        reach = setting.problem.reach
+        rows = "" if self.rows is None else f", taken to be {self.rows}"
+        layout = setting.problem.layout
+        kept = "; a variable is kept by the largest of its columns' coefficients" * layout.grouped
+        if layout.has_intercept:
+            kept += "; the intercept's is one more coefficient, always kept"
+        return [
+            f"{self.iterations} gradient steps of size {float(self.step):.6g} over the number of "
+            f"rows{rows}, "
+            f"coefficients in the {setting.problem.constraint} of radius "
+            f"{setting.problem.radius:.6g}, scaled units{kept}; {float(self.share):.4g} of the "
+            "budget for picks if there is more than one step.",
+            "A row added or removed moves an entry of the gradient by at most "
+            f"{shown_up(1 + reach)}, a row replaced by at most {shown_up(2 * (1 + reach))}.",
+            self.rounds(setting).details(setting),
+        ]
+
+
+class _Descent(Sampler):
+    def __init__(self, mechanism: HardThresholding, data: Data, setting: Setting) -> None:
+        self._mechanism, self._setting, self._rounds = mechanism, setting, mechanism.rounds(setting)
+        problem = setting.problem
+        self._gradient = Gradient(data.digest, _radius(problem), problem.ridge)
+
+    def draw(self, rng: Randomness) -> Outcome:
+        mechanism, setting, rounds = self._mechanism, self._setting, self._rounds
+        problem = setting.problem
+        free, layout = problem.free, problem.layout
+        b: Coefficients = {}
+        support: tuple[int, ...] = ()
+        for left in range(mechanism.iterations - 1, -1, -1):
+            targets = mechanism.targets(self._gradient, setting, b)
+            sensitivity = mechanism.sensitivity(setting, b)
+            picks = rounds.pick(_scores(problem, targets), problem.picks, sensitivity)
+            support = problem.support(free[i] for i in picks)
+            if left:
+                columns = layout.of_support(support).tolist()
+                noisy = rounds.release([targets[i] for i in columns], sensitivity)
+                b = mechanism.settled(setting, b, columns, noisy)
+        return support
+
+
+def _log_supports(
+    rounds: Rounds, problem: Problem, targets: list[int], sensitivity: int
+) -> dict[tuple[int, ...], float]:
+    free = problem.free
+    sets = rounds.log_sets(_scores(problem, targets), problem.picks, sensitivity)
+    return {problem.support(free[i] for i in chosen): log for chosen, log in sets.items()}
+
+
+def _scores(problem: Problem, targets: list[int]) -> list[int]:
+    """|u| of what there is a choice about; the largest, of several columns."""
+    if not problem.layout.grouped:
+        return [abs(targets[j]) for j in problem.free]
+    starts = problem.layout.starts.tolist()
+    return [max(map(abs, targets[starts[j] : starts[j + 1]])) for j in problem.free]
+
+
+def _log_laplace(low: int | None, high: int | None, scale: Fraction) -> float:
+    """log P(low <= z < high) for discrete Laplace noise z; None is without end."""
+    if low is not None and high is not None and low >= high:
+        return -math.inf
+    if high is not None and high <= 0:
+        # The mirror image: both ends above 0.
+        low, high = 1 - high, None if low is None else 1 - low
+    if low is not None and low > 0:
+        gap = math.inf if high is None else float((high - low) / scale)
+        return _log_tail(low, scale) + math.log1p(-math.exp(-gap))
+    outside = 0.0 if high is None else math.exp(_log_tail(high, scale))
+    outside += 0.0 if low is None else math.exp(_log_tail(1 - low, scale))
+    return math.log1p(-outside) if outside < 1 else -math.inf
+
+
+def _log_tail(start: int, scale: Fraction) -> float:
+    """log P(z >= start), start > 0."""
+    return -float(start / scale) - math.log1p(math.exp(-float(1 / scale)))
+
+
+def _add(log: float | None, other: float) -> float:
+    return other if log is None else float(np.logaddexp(log, other))
+
+
+def _rounded(numerator: int, denominator: int) -> int:
+    """The nearest whole number to a quotient; halves go up."""
+    return (2 * numerator + denominator) // (2 * denominator)
+
+
+def _radius(problem: Problem) -> Fraction:
+    return Fraction(problem.radius)

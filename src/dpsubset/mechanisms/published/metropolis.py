@@ -1,0 +1,185 @@
+"""A Metropolis-Hastings chain: the support that a double-swap walk has after some steps.
+
+The chain is that of Roy, Wang and Tewari 2024. It is private only as far as the walk has forgotten
+where it came from: the exponential mechanism's distribution is where it tends to, and nobody can
+tell in general how near it is. The exact draw of that distribution, `exponential`, assumes nothing;
+this mechanism is here for comparison.
+
+One chain is run and its last state released: what a second one adds would be a second release.
+Several can be watched in simulation, with `dpsubset.traces_not_private`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import flint
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.errors import ArgumentError
+from ...base.rounding import ball, lower, upper
+from ...base.validation import whole
+from ...privacy.guarantee import Cost, Guarantee, shown_up
+from ...privacy.random import Randomness
+from ...privacy.relations import RELATIONS
+from ...search.enumerate import ScoredSupports, enumerate_supports
+from ..exponential import Exponential
+from ..shared.base import (
+    SCORED_GROUPS,
+    SCORED_INTERCEPT,
+    Data,
+    Mechanism,
+    Outcome,
+    Sampler,
+    Setting,
+)
+from ..shared.chain import Chain, after, transition_matrix
+
+#: Most supports whose transition matrix is written down.
+LARGEST_MATRIX = 2000
+
+#: Bits of the interval arithmetic behind a guarantee.
+_PRECISION = 128
+
+
+@dataclass(frozen=True)
+class Metropolis(Mechanism):
+    """The state of the double-swap chain after a fixed number of steps from a uniform start.
+
+    Parameters
+    ----------
+    steps : int
+        How many steps. The default is the 50 p of Roy, Wang and Tewari 2024 for their p = 2000.
+    lazy : bool
+        Stay with probability 1/2 at every step, as the proof of Theorem 2 of Roy, Wang and
+        Tewari 2024 has it.
+    """
+
+    steps: int = 100_000
+    lazy: bool = False
+
+    name = "metropolis"
+    place = 5
+    summary = (
+        "A walk over supports starts at a uniformly random one. At each step one member and one "
+        "outsider, both uniformly random, are exchanged with probability "
+        "min(1, exp(-eta * (f(S') - f(S)))). The support after the last step is released."
+    )
+    source = "Roy, Wang and Tewari 2024; exact proposals, acceptances and scores are ours"
+    promises = "epsilon and delta, if the chain mixes on every table"
+    assumes = (
+        "that on every table, not only on this one, the chain ends within delta / (1 + e^epsilon) "
+        "of its target"
+    )
+    running_time = "microseconds a step; nobody knows how many steps are enough"
+    use_when = "published figures are to be reproduced; exponential draws its target exactly"
+    takes_delta = "must"
+    takes_groups = takes_intercept = True
+    on_groups = SCORED_GROUPS
+    on_intercept = SCORED_INTERCEPT
+
+    def __post_init__(self) -> None:
+        self._settle(steps=whole(self.steps, "steps"))
+        if not 1 <= self.steps <= 10**12:
+            raise ArgumentError("steps must lie between 1 and 10^12")
+        if not isinstance(self.lazy, bool):
+            raise ArgumentError("lazy must be True or False")
+
+    def eta(self, setting: Setting) -> Fraction:
+        """The weight of the scores: that of the exponential mechanism, the chain's target."""
+        return Exponential().eta(setting)
+
+    def distance(self, setting: Setting) -> Fraction:
+        """How near the chain must come to its target: delta / (1 + e^epsilon), rounded down.
+
+        In total variation. Lemma 4 of Roy, Wang and Tewari 2024 gives the delta of a chain that is
+        this near; here it is solved for the distance, which the lemma calls eta.
+        """
+        with flint.ctx.workprec(_PRECISION):
+            return lower(ball(setting.delta) / (1 + ball(setting.epsilon).exp()))
+
+    def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
+        """Epsilon and delta under either relation, if as near as `distance` on every table."""
+        eta, distance = self.eta(setting), self.distance(setting)
+        costs = {}
+        for relation in RELATIONS:
+            epsilon = eta * setting.sensitivity.spread(relation)
+            # Lemma 4 of Roy, Wang and Tewari 2024. A delta of 1 promises nothing; for no larger an
+            # epsilon the one that was asked for is enough, by the choice of the distance.
+            most = setting.delta if epsilon <= setting.epsilon else Fraction(1)
+            with flint.ctx.workprec(_PRECISION):
+                delta = upper(ball(distance) * (1 + ball(epsilon).exp()))
+            costs[relation] = Cost(epsilon, min(most, delta))
+        assumes = (
+            f"after {self.steps} steps from a uniformly random support the chain is within "
+            f"{_shown_down(distance)} of its stationary distribution in total variation, on every "
+            "table: on this one, on its neighbours and on all others "
+            f"({_shown_down(distance)} is delta / (1 + e^epsilon), Lemma 4 of Roy, Wang and Tewari "
+            "2024)"
+        )
+        return Guarantee(setting.problem.neighbours, costs, seeded, assumes)
+
+    def prepare(self, data: Data, setting: Setting) -> Sampler:
+        """The chain on this table."""
+        chain = Chain(
+            data.digest,
+            setting.problem,
+            setting.sensitivity.unit,
+            self.eta(setting),
+            lazy=self.lazy,
+        )
+        chain.have_columns(self.steps)
+        return _Ends(chain, self.steps)
+
+    def outcomes(
+        self, data: Data, setting: Setting
+    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+        """All supports and the logarithms of P0 P^steps, by the transition matrix."""
+        if setting.problem.supports > LARGEST_MATRIX:
+            raise ArgumentError(
+                f"the transition matrix is written down for at most {LARGEST_MATRIX} supports"
+            )
+        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.unit)
+        supports: list[Outcome] = [tuple(row) for row in scored.supports.tolist()]
+        with np.errstate(divide="ignore"):
+            return supports, np.log(after(self.matrix(scored, setting), self.steps))
+
+    def matrix(self, scored: ScoredSupports, setting: Setting) -> NDArray[np.float64]:
+        """The transition matrix over a list of supports."""
+        return transition_matrix(scored, setting.problem, self.eta(setting), lazy=self.lazy)
+
+    def details(self, setting: Setting) -> list[str]:
+        """The score, the weight, the walk."""
+        lazy = ", staying put half of the time" if self.lazy else ""
+        return [
+            *Exponential().details(setting),
+            f"The walk makes {self.steps} steps{lazy}. eta is {shown_up(self.eta(setting))}, at "
+            "which the walk's stationary distribution is that of the exponential mechanism at this "
+            "epsilon.",
+        ]
+
+
+class _Ends(Sampler):
+    """Where fresh walks end."""
+
+    def __init__(self, chain: Chain, steps: int) -> None:
+        self._chain, self._steps = chain, steps
+
+    def draw(self, rng: Randomness) -> Outcome:
+        walk = self._chain.start(rng)
+        walk.advance(self._steps, rng)
+        return walk.support
+
+    def diagnostics(self) -> dict[str, int]:
+        return self._chain.diagnostics()
+
+
+def _shown_down(x: Fraction) -> str:
+    """x > 0 to three digits, rounded down: what is assumed must not look weaker than it is."""
+    with flint.ctx.workprec(_PRECISION):
+        size, ten = ball(x), flint.arb(10)
+        exponent = int((size.log() / ten.log()).lower().floor().fmpz())
+        digits = int((size * ten ** (2 - exponent)).lower().floor().fmpz())
+    return f"{digits / 100:g}e{exponent}"

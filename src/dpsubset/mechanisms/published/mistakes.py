@@ -1,0 +1,226 @@
+"""Mistakes: every support counts with the best score of its bucket around an anchor.
+
+Bucket i holds the supports with i mistakes against the anchor, i of its features replaced. A
+bucket is drawn, then a support uniformly within it.
+
+Published, the anchor is the data's own best support. Then one record that moves the best support
+moves all buckets at once, and no epsilon holds: see proofs/mistakes.md. Here the anchor comes from
+outside the scores that are then drawn from: it is public, or released first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.errors import ArgumentError
+from ...base.validation import rational, whole
+from ...privacy.guarantee import Guarantee, shown_up
+from ...privacy.random import Randomness
+from ...search.best import Best, best_supports
+from ...search.engine import Engine, Flat
+from ...search.enumerate import ScoredSupports, enumerate_supports
+from ...search.race import Race
+from ...search.region import Region
+from ..permute_and_flip import PermuteAndFlip
+from ..shared.base import (
+    SCORED_GROUPS,
+    SCORED_INTERCEPT,
+    Data,
+    Mechanism,
+    Outcome,
+    Sampler,
+    ScoreMechanism,
+    Setting,
+)
+from ..shared.plain import PLAIN, check_form, flips
+
+Support = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Mistakes(Mechanism):
+    """Prastakos, Behdin and Mazumder's mechanism, with an anchor that keeps the promise.
+
+    Attributes
+    ----------
+    anchor : "private", "data", or k variables
+        Variables by name or position: a public anchor, which costs nothing. "private": released
+        first, by permute-and-flip. "data": the published version, without any guarantee.
+    share : Fraction
+        Part of epsilon that goes into a private anchor.
+    form : {"exponential", "permute-and-flip"}
+        What is drawn from the scores of the buckets.
+    """
+
+    anchor: Any = "private"
+    share: Fraction = field(default=Fraction(1, 2))
+    form: str = "exponential"
+
+    any_loss = True
+    takes_groups = takes_intercept = True
+    on_groups = SCORED_GROUPS
+    on_intercept = SCORED_INTERCEPT
+    name = "mistakes"
+    place = 4
+    summary = (
+        "Each support counts with the best score among those that differ from an anchor in equally "
+        "many variables; one support is drawn from these scores, uniformly among equals."
+    )
+    source = "Prastakos, Behdin and Mazumder 2025; the anchor from outside the data is ours"
+    promises = "pure epsilon with a public or private anchor; nothing with the published one"
+    running_time = "a certified search in each of the k + 1 buckets: milliseconds to seconds"
+    use_when = "a good guess at the support is public knowledge, or figures are to be reproduced"
+
+    def __post_init__(self) -> None:
+        check_form(self.form)
+        if not isinstance(self.anchor, str):
+            self._settle(anchor=_variables(self.anchor))
+        elif self.anchor not in ("private", "data"):
+            # One variable by its name, as the command line has it for k = 1.
+            self._settle(anchor=(self.anchor,))
+        self._settle(share=rational(self.share, "share"))
+        if not 0 < self.share < 1:
+            raise ArgumentError("share must lie between 0 and 1, both excluded")
+
+    @property
+    def proven(self) -> bool:
+        """Not with the data's own anchor."""
+        return bool(self.anchor != "data")
+
+    def named(self, position: Callable[[int | str], int]) -> Mechanism:
+        """With a public anchor as sorted positions."""
+        if isinstance(self.anchor, str):
+            return self
+        return replace(self, anchor=tuple(sorted(position(name) for name in self.anchor)))
+
+    def check(self, setting: Setting) -> None:
+        """A public anchor must be a support."""
+        super().check(setting)
+        if isinstance(self.anchor, str):
+            return
+        problem = setting.problem
+        anchor = {whole(j, "anchor") for j in self.anchor}
+        if len(anchor) != problem.k or not all(0 <= j < problem.p for j in anchor):
+            raise ArgumentError(f"anchor must name k = {problem.k} different variables")
+        if not anchor.issuperset(problem.always_include):
+            raise ArgumentError("anchor must name the variables that are always included")
+
+    def etas(self, setting: Setting) -> tuple[Fraction, Fraction]:
+        """Weights of the scores: for the anchor, and for the buckets."""
+        share = self.share if self.anchor == "private" else Fraction(0)
+        neighbours = setting.problem.neighbours
+        whole_weight = setting.sensitivity.eta(setting.epsilon, neighbours)
+        return share * whole_weight, (1 - share) * whole_weight
+
+    def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
+        """What anchor and buckets cost together; nothing with the data's own anchor."""
+        neighbours = setting.problem.neighbours
+        if not self.proven:
+            return Guarantee(neighbours, {}, seeded)
+        weight = sum(self.etas(setting), Fraction(0))
+        return Guarantee.of_weight(weight, setting.sensitivity.spread, neighbours, seeded)
+
+    def prepare(self, data: Data, setting: Setting) -> Sampler:
+        """Two races on the engine: for the anchor, then over buckets of one score each."""
+        for_anchor, for_buckets = self.etas(setting)
+        engine = data.engine(setting, math.inf)  # for optimisation
+        buckets = _Buckets(engine, for_buckets, flips(self.form))
+        if self.anchor == "private":
+            return _Anchored(PermuteAndFlip().race(data.engine(setting, for_anchor), for_anchor),
+                             buckets)  # fmt: skip
+        anchor = best_supports(engine, 1)[0][1] if self.anchor == "data" else self.anchor
+        return buckets.around(tuple(anchor))
+
+    def outcomes(
+        self, data: Data, setting: Setting
+    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+        """All supports and their log probabilities."""
+        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.unit)
+        supports = [scored.support(i) for i in range(len(scored))]
+        form, (for_anchor, for_buckets) = PLAIN[self.form](), self.etas(setting)
+
+        def around(anchor: Support) -> NDArray[np.float64]:
+            return form.log_probabilities(bucketed(scored, anchor), for_buckets)
+
+        listed: list[Outcome] = list(supports)
+        if self.anchor == "data":
+            return listed, around(supports[int(np.argmin(scored.scores))])
+        if self.anchor != "private":
+            return listed, around(self.anchor)
+        anchors = PermuteAndFlip().log_probabilities(scored, for_anchor)
+        logs = np.array([a + around(s) for a, s in zip(anchors, supports, strict=True)])
+        return listed, np.asarray(np.logaddexp.reduce(logs, axis=0))
+
+    def details(self, setting: Setting) -> list[str]:
+        """The score, and where the anchor comes from."""
+        epsilon = setting.epsilon
+        origin = {
+            "private": f"The anchor was released by permute-and-flip at {self.share} of epsilon "
+            f"= {shown_up(epsilon)} and is not published.",
+            "data": "The anchor was the best support of the data, which voids the guarantee.",
+        }
+        told = origin.get(self.anchor) if isinstance(self.anchor, str) else None
+        sentences = ScoreMechanism.details(PLAIN[self.form](), setting)
+        return [*sentences, told or "The anchor was public knowledge."]
+
+
+def _variables(anchor: Any) -> tuple[Any, ...]:
+    """Names or positions, several or, as the command line has it for k = 1, one."""
+    if isinstance(anchor, Iterable):
+        try:
+            return tuple(anchor)
+        except TypeError:  # an array that is a single number
+            pass
+    return (whole(anchor, "anchor"),)
+
+
+def bucketed(scored: ScoredSupports, anchor: Support) -> ScoredSupports:
+    """Every support with the best score of its bucket."""
+    mistakes = (~np.isin(scored.supports, anchor)).sum(axis=1)
+    scores = scored.scores.copy()
+    for bucket in np.unique(mistakes):
+        here = mistakes == bucket
+        scores[here] = scored.scores[here].min()
+    return ScoredSupports(scored.supports, scores, scored.unit)
+
+
+class _Buckets:
+    """Races over the buckets around an anchor, kept from draw to draw."""
+
+    def __init__(self, engine: Engine, eta: Fraction, permute_and_flip: bool) -> None:
+        self._engine, self._eta, self._flip = engine, eta, permute_and_flip
+        self._races: dict[Support, Race] = {}
+
+    def around(self, anchor: Support) -> Race:
+        if anchor not in self._races:
+            problem = self._engine.problem
+            leaves: list[Flat] = []
+            for mistakes in range(problem.k + 1):
+                region = Region.bucket(problem, anchor, mistakes)
+                if region is not None:
+                    # Searched as far as the race asks, which is seldom to the end.
+                    leaves.append(Flat(region, search=Best(self._engine, region)))
+                    leaves[-1].narrow()
+            self._races[anchor] = Race(
+                self._engine, self._eta, permute_and_flip=self._flip, leaves=leaves
+            )
+        return self._races[anchor]
+
+
+class _Anchored(Sampler):
+    """A released anchor, then the buckets around it."""
+
+    def __init__(self, anchors: Sampler, buckets: _Buckets) -> None:
+        self._anchors, self._buckets = anchors, buckets
+
+    def draw(self, rng: Randomness) -> Outcome:
+        anchor = self._anchors.draw(rng)
+        assert anchor is not None
+        return self._buckets.around(anchor).draw(rng)

@@ -1,0 +1,120 @@
+"""Peeling: the k noisy largest |X'y|_j, picked one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...data.quantize import STEPS
+from ...objective.problem import Problem
+from ...privacy.budget import RECORDS
+from ...privacy.guarantee import Guarantee, shown_up
+from ...privacy.random import Randomness
+from ...search.enumerate import list_supports
+from ..shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
+from ..shared.rounds import Rounds, check_linear
+
+
+class Peeling(Mechanism):
+    """Cai, Wang and Zhang's Algorithm 2 on the correlations of the variables with the response."""
+
+    name = "peeling"
+    place = 9
+    summary = (
+        "Variables are picked one after the other, each time the one with the noisy largest "
+        "|x_j'y| among those left."
+    )
+    source = "Cai, Wang and Zhang 2021, Algorithm 2; noise and constants are ours"
+    promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
+    running_time = "milliseconds, for any p: one look at X'y"
+    use_when = "p is huge and variables are nearly uncorrelated: it looks at them one by one"
+    takes_delta = "may"
+    takes_groups = takes_intercept = True
+    on_groups = "a choice counts with the largest |x_j'y| of its columns"
+    on_intercept = (
+        "plays no part: values count from the middle of their bounds, 0 and 1 for levels, so a "
+        "response that is far from its middle favours columns that are, too"
+    )
+    seedable = False
+    randomness = OPENDP_NOISE
+
+    def check(self, setting: Setting) -> None:
+        """Least squares only: X'y is its gradient at 0."""
+        super().check(setting)
+        check_linear(self.name, setting)
+
+    def rounds(self, setting: Setting) -> Rounds:
+        """One round of as many picks as are free."""
+        return Rounds.of(setting, 1, setting.problem.picks)
+
+    def change(self, setting: Setting) -> int:
+        """How far neighbours can move |X'y|_j: a record adds x_j y, of size at most STEPS^2.
+
+        The largest of several moves no further than each of them.
+        """
+        return RECORDS[setting.problem.neighbours] * STEPS**2
+
+    def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
+        """What the round costs."""
+        return self.rounds(setting).guarantee(setting, seeded)
+
+    def prepare(self, data: Data, setting: Setting) -> Sampler:
+        """Look at X'y."""
+        return _Peeler(self, data, setting)
+
+    def outcomes(
+        self, data: Data, setting: Setting
+    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+        """Sums over the orders of picks."""
+        return log_supports(data, setting, self.rounds(setting), self.change(setting))
+
+    def details(self, setting: Setting) -> list[str]:
+        """The score, and how far a row moves it."""
+        scale = self.rounds(setting).pick_scale(setting.problem.picks, self.change(setting))
+        layout = setting.problem.layout
+        several = ", the largest of its columns' where it has several" if layout.grouped else ""
+        told = [
+            f"Score of a variable: |x_j'y| in scaled units{several}. A row added or removed moves "
+            f"it by at most 1, a row replaced by at most 2; scale of the noise: "
+            f"{shown_up(scale / STEPS**2)}. Coefficients, reach and ridge play no part.",
+        ]
+        if layout.has_intercept:
+            told.append(
+                "Nor does the intercept: variables and response count from the middle of their "
+                "bounds, and nothing is taken off for their means."
+            )
+        return [*told, self.rounds(setting).details(setting)]
+
+
+class _Peeler(Sampler):
+    def __init__(self, mechanism: Peeling, data: Data, setting: Setting) -> None:
+        self._rounds, self._change = mechanism.rounds(setting), mechanism.change(setting)
+        self._problem = setting.problem
+        self._scores = _scores(data, setting.problem)
+
+    def draw(self, rng: Randomness) -> Outcome:
+        problem = self._problem
+        picks = self._rounds.pick(self._scores, problem.picks, self._change)
+        free = problem.free
+        return problem.support(free[i] for i in picks)
+
+
+def log_supports(
+    data: Data, setting: Setting, rounds: Rounds, change: int
+) -> tuple[list[Outcome], NDArray[np.float64]]:
+    """Every support and the logarithm of its probability."""
+    problem = setting.problem
+    sets = rounds.log_sets(_scores(data, problem), problem.picks, change)
+    free = problem.free
+    logs = {problem.support(free[i] for i in chosen): log for chosen, log in sets.items()}
+    supports: list[Outcome] = [tuple(row) for row in list_supports(problem).tolist()]
+    return supports, np.array([logs[support] for support in supports if support is not None])
+
+
+def _scores(data: Data, problem: Problem) -> list[int]:
+    """|x'y| of the variables there is a choice about; the largest, of several columns."""
+    each, layout = np.abs(data.digest.c), problem.layout
+    if layout.grouped:
+        each = np.maximum.reduceat(each[: layout.starts[-1]], layout.starts[:-1])
+    size = each.tolist()
+    return [size[j] for j in problem.free]

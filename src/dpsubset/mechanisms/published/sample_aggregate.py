@@ -1,0 +1,131 @@
+"""Sample and aggregate: blocks vote for variables by the lasso; the most voted win, with noise.
+
+    c_j = number of blocks whose vote contains j;  k rounds of permute-and-flip on c
+
+One record changes one vote, hence every count by at most 1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from ...base.errors import ArgumentError
+from ...objective.problem import Problem
+from ...privacy.guarantee import Cost, Guarantee, shown_up
+from ...privacy.noise import noisy_top, top_cost, top_scale
+from ...privacy.relations import PUBLIC_N, RELATIONS
+from ...search.enumerate import ScoredSupports, log_permute_and_flip
+from ..shared.base import Outcome, Setting
+from ..shared.lasso_votes import Floats, LassoVotes, Vote
+
+#: How far one record moves the count of a variable, in either direction.
+MOVES = 1
+
+
+class SampleAggregate(LassoVotes):
+    """Kifer, Smith and Thakurta's vote of lassos on disjoint blocks, floor(sqrt(n)) by default."""
+
+    name = "sample-aggregate"
+    place = 7
+    summary = (
+        "Every record is put into a block drawn at random; every block votes for k variables by "
+        "its own lasso path; the most voted variables are picked one by one by permute-and-flip."
+    )
+    source = "Kifer, Smith and Thakurta 2012; Table 1 of Roy, Wang and Tewari 2024"
+    promises = "pure epsilon"
+    running_time = "one lasso path a block: tens of milliseconds for thousands of rows"
+    use_when = (
+        "the lasso is the method to compare with, and each of about 4 k log(p) / epsilon blocks "
+        "would find most of the variables by itself"
+    )
+
+    def check(self, setting: Setting) -> None:
+        """The default number of blocks needs a public n."""
+        super().check(setting)
+        if self.blocks is None and not setting.problem.n_is_public:
+            raise ArgumentError(
+                "sample-aggregate divides the records into floor(sqrt(n)) blocks, but n is private "
+                "under add-remove neighbours: give the option blocks, chosen without the data"
+            )
+
+    def number(self, setting: Setting) -> int:
+        """The option, or floor(sqrt(n))."""
+        if self.blocks is not None:
+            return self.blocks
+        if setting.n is None:
+            raise ArgumentError("without a public n, sample-aggregate needs the option blocks")
+        return max(1, math.isqrt(setting.n))
+
+    def scale(self, setting: Setting) -> Fraction:
+        """A variable t votes behind the first is accepted with probability exp(-t / scale)."""
+        return top_scale(setting.problem.picks, setting.epsilon, sensitivity=MOVES)
+
+    def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
+        """The same under both relations: either way one vote changes.
+
+        None under add-remove if n decides the number of blocks: one record more may change it.
+        """
+        cost = Cost(top_cost(setting.problem.picks, self.scale(setting), sensitivity=MOVES))
+        covered = RELATIONS if self.blocks is not None else PUBLIC_N
+        return Guarantee(setting.problem.neighbours, dict.fromkeys(covered, cost), seeded)
+
+    def choose(self, votes: Sequence[Vote], setting: Setting) -> Outcome:
+        """The noisy top of the counts."""
+        problem = setting.problem
+        free, counts = tally(votes, problem)
+        top = noisy_top(counts, problem.picks, setting.epsilon, sensitivity=MOVES)
+        return problem.support(free[i] for i in top)
+
+    def log_probabilities(self, votes: Sequence[Vote], setting: Setting) -> Floats:
+        """Over all orders in which the variables of a support can be picked."""
+        problem = setting.problem
+        free, counts = tally(votes, problem)
+        found = log_top(counts, problem.picks, 1 / self.scale(setting))
+        place = {j: i for i, j in enumerate(free)}
+        sets = (
+            frozenset(place[j] for j in outcome or () if j in place)
+            for outcome in self.listed(setting)
+        )
+        return np.array([found[chosen] for chosen in sets])
+
+    def details(self, setting: Setting) -> list[str]:
+        """Blocks and noise."""
+        known = self.blocks is not None or setting.n is not None
+        number = f"{self.number(setting)}" if known else "floor(sqrt(n))"
+        return [
+            f"{number} blocks; a record's block is drawn at random, independently of all others. "
+            "The vote of a block is a function of its own records, so one record changes one vote "
+            f"and moves the count of a variable by at most {MOVES}, added, removed or replaced.",
+            f"Variables are picked in {setting.problem.picks} rounds at scale "
+            f"{shown_up(self.scale(setting))} votes. Coefficient set and ridge play no part.",
+            *self.models(setting),
+        ]
+
+
+def tally(votes: Sequence[Vote], problem: Problem) -> tuple[tuple[int, ...], list[int]]:
+    """The choices to pick from, and how many votes contain each."""
+    free = problem.free
+    counts = np.zeros(problem.p, dtype=np.int64)
+    for vote in votes:
+        counts[list(vote)] += 1
+    return free, counts[list(free)].tolist()
+
+
+def log_top(counts: Sequence[int], m: int, weight: Fraction) -> dict[frozenset[int], float]:
+    """Log probabilities of all m-sets under m rounds of permute-and-flip, each among those left."""
+    reached = {frozenset[int](): 0.0}
+    for _ in range(m):
+        further: dict[frozenset[int], float] = {}
+        for chosen, log in reached.items():
+            left = [j for j in range(len(counts)) if j not in chosen]
+            behind = -np.array([counts[j] for j in left], dtype=np.int64)
+            scored = ScoredSupports(np.array(left).reshape(-1, 1), behind, Fraction(1))
+            for j, step in zip(left, log_permute_and_flip(scored, weight).tolist(), strict=True):
+                more = chosen | {j}
+                further[more] = float(np.logaddexp(further.get(more, -math.inf), log + step))
+        reached = further
+    return reached

@@ -1,0 +1,49 @@
+"""Losses: one file a loss. To add one, write its file and its row here."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal
+
+from ...base.errors import ArgumentError
+from ...data.gram import Digest
+from ...data.moments import Moments
+from ..problem import Problem
+from .base import Loss, Scorer
+from .hinge import HINGE
+from .huber import HUBER
+from .least_squares import LEAST_SQUARES
+from .least_squares import Scorer as FromMoments
+from .logistic import LOGISTIC
+from .rows import FromRecords
+
+#: As in ``select(loss=...)``.
+Name = Literal["least-squares", "logistic", "hinge", "huber"]
+
+LOSSES: dict[str, Loss] = {loss.name: loss for loss in (LEAST_SQUARES, LOGISTIC, HINGE, HUBER)}
+
+#: The losses of those who name none: for a response with bounds, and for one with two labels.
+REGRESSION = LEAST_SQUARES.name
+CLASSIFICATION = LEAST_SQUARES.name
+
+__all__ = ["CLASSIFICATION", "LOSSES", "REGRESSION", "Loss", "Name", "Scorer", "loss_of", "scorer"]
+
+
+def loss_of(problem: Problem) -> Loss:
+    """The loss of a problem, with the problem's threshold where it has one."""
+    loss = LOSSES[problem.loss]
+    if loss.of_threshold is None or problem.threshold is None:
+        return loss
+    return loss.of_threshold(Fraction(problem.threshold))
+
+
+def scorer(data: Moments | Digest, problem: Problem, unit: Fraction, penalty: int = 0) -> Scorer:
+    """What scores the supports of a problem on a data set, by the problem's loss."""
+    if isinstance(data, Moments):
+        data = Digest.from_moments(data, problem.layout.constant)
+    if data.p != problem.columns:  # kernels do not look where they read
+        raise ArgumentError("this table has other columns than the models of the problem")
+    rows = loss_of(problem).rows
+    if rows is None:
+        return FromMoments(data, problem, unit, penalty)
+    return FromRecords(data, problem, unit, rows(problem.reach), penalty)

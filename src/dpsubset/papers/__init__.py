@@ -1,0 +1,1 @@
+"""What the papers need and a selection does not: chains, tracing attacks, minimax rates, means."""

@@ -1,1 +1,0 @@
-"""What is said of a table and of a problem: public, and checked before any value."""

@@ -1,0 +1,143 @@
+"""Whether a release file is what it says: its schema, its version, its entry in a ledger.
+
+The ledger has a digest of the release, taken before anybody had it. A file whose digest is another
+one was changed, or was never paid for.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from ..base.errors import ArgumentError, LedgerError
+from ..ledger.canonical import released_digest
+from ..privacy.guarantee import Cost
+from .files import DIGEST, digest
+
+if TYPE_CHECKING:
+    from ..ledger.ledger import Ledger
+    from ..ledger.replay import History
+
+FORMATS = ("dpsubset release 1",)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was compared, and whether it agrees."""
+
+    holds: bool
+    says: str
+
+
+def checks(release: str | Path, fingerprint: str, ledger: Ledger | None = None) -> list[Check]:
+    """Compare a release file with a schema's fingerprint and with a ledger.
+
+    Raises an error if the file is no release; everything else is told by the checks.
+    """
+    facts = _read(release)
+    whole = facts.pop(DIGEST, None) == digest(facts)
+    found = [Check(whole, "its digest, of all that it says"), _schema(facts, fingerprint)]
+    found += [_version(facts), *_private(facts), *_rows(facts)]
+    receipt = facts.get("ledger")
+    if ledger is None:
+        told = "no ledger was given: whether it was paid for was not looked at"
+        if isinstance(receipt, dict):
+            told = f"it names entry {receipt.get('release_id')}; {told}"
+        return [*found, Check(True, told)]
+    try:
+        history = ledger.verify()
+    except LedgerError as error:
+        return [*found, Check(False, f"the ledger does not hold: {error}")]
+    found.append(Check(True, f"the ledger's {history.sequence} lines are as they were written"))
+    if proviso := history.standing.lifetime.proviso:
+        found.append(Check(True, f"of all that the ledger has counted: {proviso}"))
+    return [*found, *_entry(facts, receipt, history, fingerprint)]
+
+
+def _read(path: str | Path) -> dict[str, Any]:
+    try:
+        facts = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError:
+        raise ArgumentError(f"{path} cannot be read") from None
+    except ValueError:
+        facts = None
+    if not isinstance(facts, dict) or facts.get("format") not in FORMATS:
+        raise ArgumentError(f"{path} is no release of dpsubset, or of a form not known here")
+    return facts
+
+
+def _schema(facts: dict[str, Any], fingerprint: str) -> Check:
+    if facts.get("schema_sha256") == fingerprint:
+        return Check(True, f"made with this schema, {fingerprint}")
+    return Check(False, f"made with another schema than this one, {fingerprint}")
+
+
+def _version(facts: dict[str, Any]) -> Check:
+    versions = facts.get("versions")
+    version = versions.get("dpsubset") if isinstance(versions, dict) else None
+    if not isinstance(version, str):
+        return Check(False, "it does not say which version of dpsubset made it")
+    same = "" if version == __version__ else f"; this is {__version__}"
+    return Check(True, f"made by dpsubset {version}{same}")
+
+
+def _private(facts: dict[str, Any]) -> list[Check]:
+    guarantee = facts.get("guarantee")
+    private = isinstance(guarantee, dict) and guarantee.get("private") is True
+    return [] if private else [Check(False, "it is not private, or has no guarantee: it says so")]
+
+
+def _rows(facts: dict[str, Any]) -> list[Check]:
+    """Releases of earlier versions may tell the number of rows beside a cost under add-remove."""
+    guarantee, said = facts.get("guarantee"), facts.get("parameters")
+    costs = guarantee.get("costs") if isinstance(guarantee, dict) else None
+    counted = isinstance(said, dict) and "rows" in said
+    if not counted or not isinstance(costs, dict) or "add-remove" not in costs:
+        return []
+    told = "it tells the number of rows: its cost under add-remove does not hold"
+    return [Check(False, told)]
+
+
+def _entry(facts: dict[str, Any], receipt: Any, history: History, fingerprint: str) -> list[Check]:
+    if not isinstance(receipt, dict):
+        return [Check(False, "it names no entry in a ledger: nobody has counted what it cost")]
+    if receipt.get("ledger") != history.key:
+        return [Check(False, "its entry is in another ledger than this one")]
+    entry = history.entries.get(str(receipt.get("release_id")))
+    if entry is None:
+        return [Check(False, "the ledger has no such entry")]
+    if entry.state != "released":
+        return [Check(False, f"the ledger's entry {entry.id} is {entry.state}, not released")]
+    relation = history.declaration.relation
+    stated = _stated(facts, relation)
+    return [
+        Check(True, f"the ledger has its entry, {entry.id}, of {entry.time} by {entry.actor}"),
+        Check(
+            released_digest(facts) == entry.release,
+            f"its digest against the ledger's, {entry.release}",
+        ),
+        Check(entry.event.schema == fingerprint, "the schema of the ledger's entry"),
+        Check(
+            stated is not None and stated <= _epsilon(entry.event.cost(relation)),
+            f"what it says that it costs under {relation}, against what was debited",
+        ),
+    ]
+
+
+def _stated(facts: dict[str, Any], relation: str) -> float | None:
+    guarantee = facts.get("guarantee")
+    if "earlier" in facts and isinstance(guarantee, dict):
+        # A model on an earlier release states the cost of both; its own is the last part's.
+        guarantee = next(reversed(guarantee.get("parts") or [None]))
+    key = f"epsilon_if_{relation.replace('-', '_')}"
+    value = guarantee.get(key) if isinstance(guarantee, dict) else None
+    return value if isinstance(value, float) else None
+
+
+def _epsilon(cost: Cost) -> float:
+    from ..base.rounding import float_up
+
+    return float_up(cost.epsilon)

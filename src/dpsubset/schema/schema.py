@@ -1,0 +1,424 @@
+"""Schema: what is publicly known of a table before anyone looks at its rows.
+
+Bounds are declared here and nowhere else. They have to come from knowledge of the world (an age
+lies in [0, 110]), not from the data: a bound read off the data is itself a release, and no program
+can tell where a bound came from. The same goes for the two labels that a response may have in place
+of bounds, and for the number of rows that a unit may have.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from ..base.errors import ArgumentError, SchemaError, did_you_mean
+from ..base.validation import whole
+from .bounds_file import check_separator, dump, expand, has_patterns, load, taken_literally
+from .column import Column, Missing, bound
+from .dates import days
+from .entries import check_agreement, check_keys, column, entry, is_filled_in, lacks_levels
+from .labels import Label, settle
+from .provenance import KEY, PaidBounds, paid_bounds
+
+__all__ = ["BadCells", "Bounds", "Column", "Missing", "Schema", "declared_width"]
+
+BadCells = Literal["middle", "low", "high"]
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Public description of a table.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        Every declared column but the response. Those with role ``feature`` or ``always`` are the
+        p variables, in this order; their positions are what a support lists.
+    response : Column
+        The variable to explain; the only one that may have labels.
+    unit : str
+        Whom the guarantee protects: what one row stands for, or whose rows they are.
+    bad_cells : {"middle", "low", "high"}
+        Where the door sends a feature's cell that is missing or cannot be read as a number. A
+        column may have a rule of its own (see :class:`Missing`), and of one with levels none is on.
+        A row whose response cannot be read (with labels: a cell with neither of them) contributes
+        nothing, unless the response declares another rule. With labels, ``low`` is the first one,
+        ``high`` the second, and ``middle`` is 0, which the logistic and hinge losses take for the
+        second.
+    rows_per_unit : int
+        The most rows that belong to one unit. The caller knows it: nothing in a table tells, and
+        a unit with more rows is protected less.
+    paid : tuple of PaidBounds
+        Bounds that were released privately, and what that has cost: no other bound may come from
+        the rows.
+    separator : {",", ";", "|", "\\t"}, optional
+        What separates the columns of a text file; by default its ending says so, a comma or for
+        .tsv a tab. It says nothing of the table itself, so the fingerprint is without it.
+    """
+
+    columns: tuple[Column, ...]
+    response: Column
+    unit: str = "one row"
+    bad_cells: BadCells = "middle"
+    rows_per_unit: int = 1
+    paid: tuple[PaidBounds, ...] = ()
+    separator: str | None = None
+
+    def __post_init__(self) -> None:
+        names = [c.name for c in (*self.columns, self.response)]
+        repeated = sorted({n for n in names if names.count(n) > 1}) if _has_repeats(names) else []
+        if repeated:
+            raise SchemaError(f"columns declared more than once: {', '.join(repeated)}")
+        if not self.features:
+            raise SchemaError("the schema declares no feature: there is nothing to select from")
+        _check_response(self.response)
+        labelled = [c.name for c in self.columns if c.labels is not None]
+        if labelled:
+            raise SchemaError(
+                f"only the response may have labels, but columns have: {', '.join(labelled)}. "
+                "Declare lo and hi, or levels, or give them the role 'ignored' without labels"
+            )
+        _check_groups(self)
+        _check_drops(self.columns)
+        if self.bad_cells not in get_args(BadCells):
+            raise SchemaError(f"bad_cells must be one of {', '.join(get_args(BadCells))}")
+        if not isinstance(self.unit, str) or not self.unit.strip():
+            raise SchemaError("unit must say in words what one row stands for")
+        object.__setattr__(self, "rows_per_unit", _rows(self.rows_per_unit))
+        check_separator(self.separator)
+
+    @classmethod
+    def from_bounds(
+        cls,
+        columns: Mapping[str, Any],
+        response: Any,
+        *,
+        labels: Sequence[Label] | None = None,
+        always_include: Iterable[str] = (),
+        unit: str = "one row",
+        bad_cells: BadCells = "middle",
+        rows_per_unit: int = 1,
+        separator: str | None = None,
+    ) -> Schema:
+        """Build from ``{"age": (0, 110), ...}`` and ``("cost", 0, 50_000)``.
+
+        A column may also say what an entry of a bounds file does, such as ``{"levels": ["a",
+        "b"]}``, and so may the response, with its name: ``{"name": "cost", "lo": 0, ...}``. A
+        response with two classes is its name, and ``labels=("no", "yes")`` goes with it.
+        """
+        declared = [
+            column(name, given) if isinstance(given, Mapping) else _between(name, given)
+            for name, given in columns.items()
+        ]
+        always = set(always_include)
+        known = [*(c.name for c in declared), *(c.group for c in declared if c.group is not None)]
+        unknown = sorted(map(str, always - set(known)))
+        if unknown:
+            hint = did_you_mean(unknown[0], known)
+            raise SchemaError(f"always_include names no declared column: "
+                              f"{', '.join(unknown)}{hint}")  # fmt: skip
+        settled = tuple(
+            replace(c, role="always") if {c.name, c.group} & always else c for c in declared
+        )
+        explained = _explained(response, labels)
+        return cls(settled, explained, unit, bad_cells, rows_per_unit, separator=separator)
+
+    @classmethod
+    def from_dict(cls, facts: Any, names: Sequence[str] | None = None) -> Schema:
+        """Build from the contents of a bounds file; ``names`` as in :meth:`read`."""
+        if not isinstance(facts, Mapping):
+            raise SchemaError("a schema file must hold a mapping with 'columns' and 'response'")
+        options = ("unit", "bad_cells", "rows_per_unit", "separator")
+        known = {"columns", "response", *options, KEY, "patterns", "version"}
+        extra = sorted(str(key) for key in facts if key not in known)
+        if extra:
+            raise SchemaError(
+                f"unknown entries in the schema: {', '.join(extra)}; "
+                f"known are {', '.join(sorted(known))}"
+            )
+        if facts.get("version", 1) != 1:
+            raise SchemaError("this schema file has another version than 1, the one known here")
+        if not isinstance(facts.get("patterns", True), bool):
+            raise SchemaError("patterns must be true or false")
+        columns, response = facts.get("columns"), facts.get("response")
+        if not isinstance(columns, Mapping) or not columns:
+            raise SchemaError("the schema needs 'columns': a mapping from name to {lo, hi}")
+        if not isinstance(response, Mapping):
+            raise SchemaError("the schema needs 'response': {name, lo, hi} or {name, labels}")
+        name = response.get("name")
+        if not isinstance(name, str) or not name:
+            raise SchemaError("the schema names no response: fill in 'name' under 'response'")
+        others = {str(n): entry for n, entry in columns.items()}
+        hint = "" if name in others else did_you_mean(name, others)
+        # The template lists every column of the table; naming one as response moves it there.
+        check_agreement(name, others.pop(name, None), response)
+        _check_filled_in({**others, name: response}, name, hint)
+        if facts.get("patterns", True):
+            others = expand(others, name, names)
+        declared = tuple(column(n, entry) for n, entry in others.items())
+        bounds = {key: value for key, value in response.items() if key != "name"}
+        said = {key: facts[key] for key in options if key in facts}
+        paid = paid_bounds(facts.get(KEY, []))
+        return cls(declared, column(name, bounds), **said, paid=paid)
+
+    @classmethod
+    def read(cls, path: str | Path, names: Sequence[str] | None = None) -> Schema:
+        """Read a YAML or JSON bounds file.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        names : sequence of str, optional
+            The table's column names, in order, the response among them. A file with patterns
+            needs them: they are public, and settle which columns its patterns stand for.
+        """
+        return cls.from_dict(load(path), names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The contents of a bounds file that gives this schema again."""
+        columns = {c.name: entry(c) for c in self.columns}
+        return {
+            "version": 1,
+            "unit": self.unit,
+            "bad_cells": self.bad_cells,
+            # Not where it says nothing, so that schemas without it keep their fingerprints.
+            **({} if self.rows_per_unit == 1 else {"rows_per_unit": self.rows_per_unit}),
+            **({} if self.separator is None else {"separator": self.separator}),
+            **({KEY: [each.entry() for each in self.paid]} if self.paid else {}),
+            **taken_literally([*columns, self.response.name]),
+            "response": {"name": self.response.name, **entry(self.response)},
+            "columns": columns,
+        }
+
+    def write(self, path: str | Path) -> None:
+        """Write a bounds file: JSON if the name ends so, YAML otherwise."""
+        dump(self.to_dict(), Path(path))
+
+    @property
+    def features(self) -> tuple[Column, ...]:
+        """The p variables: columns with role ``feature`` or ``always``, in order."""
+        return tuple(c for c in self.columns if c.role != "ignored")
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the p variables."""
+        return tuple(c.name for c in self.features)
+
+    @property
+    def protected(self) -> str:
+        """The unit and its rows, in words."""
+        if self.rows_per_unit == 1:
+            return self.unit
+        rows = f"up to {self.rows_per_unit} rows"
+        return f"whoever has {rows}" if self.unit == "one row" else f"{self.unit}, {rows}"
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the public facts: the same for equal schemas, whatever file they came from."""
+        facts = self.to_dict()
+        for key in ("patterns", "separator"):  # about files
+            facts.pop(key, None)
+        text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+        columns = json.dumps([c.name for c in self.columns])  # the order of columns counts
+        return hashlib.sha256((text + columns).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Bounds for arrays: ``Bounds(x=0.5, y=(0, 10))``.
+
+    Each of x and y is one number b, meaning [-b, b], or a pair (lo, hi); x may also be a list with
+    one such entry a column. A response with two classes has labels in place of y:
+    ``Bounds(x=0.5, labels=("no", "yes"))``, first the one that counts as -1.
+    """
+
+    x: Any
+    y: Any = None
+    labels: Any = None
+
+    def __post_init__(self) -> None:
+        if (self.y is None) == (self.labels is None):
+            raise SchemaError(
+                "Bounds need y or, for a response with two classes, labels, and not both: they are "
+                "public knowledge and must not come from the data"
+            )
+        if self.labels is not None:
+            settle(self.labels, "Bounds")
+
+    @property
+    def width(self) -> int | None:
+        """The number of columns, where they are listed one by one."""
+        return len(self.x) if _is_list_of_bounds(self.x) else None
+
+    def schema(
+        self, names: Sequence[str], response: str = "y", always_include: Sequence[int] = ()
+    ) -> Schema:
+        """The schema of an array with these column names."""
+        p = len(names)
+        x = self.x
+        if _is_list_of_bounds(x):
+            if len(x) != p:
+                raise SchemaError(
+                    f"Bounds.x lists {len(x)} columns, but the table has {p}: give one entry a "
+                    "column, or one number or pair for all"
+                )
+            pairs = [_pair(entry, f"Bounds.x[{j}]") for j, entry in enumerate(x)]
+        else:
+            pairs = [_pair(x, "Bounds.x")] * p
+        always = set(always_include)
+        columns = tuple(
+            Column(name, lo, hi, "always" if j in always else "feature")
+            for j, (name, (lo, hi)) in enumerate(zip(names, pairs, strict=True))
+        )
+        if self.labels is not None:
+            return Schema(columns, Column(response, labels=self.labels))
+        return Schema(columns, Column(response, *_pair(self.y, "Bounds.y")))
+
+
+def _rows(value: Any) -> int:
+    with suppress(ArgumentError):
+        if (rows := whole(value, "rows_per_unit")) >= 1:
+            return rows
+    raise SchemaError("rows_per_unit must be a whole number, at least 1")
+
+
+def _between(name: Any, bounds: Any) -> Column:
+    """A column with a pair of bounds, which may be dates."""
+    if isinstance(bounds, (tuple, list)) and len(bounds) == 2 and None not in map(days, bounds):
+        return Column(name, *bounds)
+    return Column(name, *_pair(bounds, f"column {name!r}"))
+
+
+def _explained(response: Any, labels: Any) -> Column:
+    if labels is not None:
+        if not isinstance(response, str):
+            raise SchemaError("with labels, response must be its name")
+        return Column(response, labels=labels)
+    if isinstance(response, Mapping):
+        return column(response.get("name"), {k: v for k, v in response.items() if k != "name"})
+    if (
+        isinstance(response, (str, bytes))
+        or not isinstance(response, (Sequence, np.ndarray))
+        or getattr(response, "ndim", 1) != 1
+        or len(response) != 3
+    ):
+        raise SchemaError(
+            "response must be (name, lo, hi), or its name together with labels=: they are public "
+            "knowledge and must not come from the data"
+        )
+    return Column(*response)
+
+
+def _has_repeats(names: Sequence[str]) -> bool:
+    return len(set(names)) < len(names)
+
+
+def _check_filled_in(entries: Mapping[str, Any], response: str, hint: str) -> None:
+    """Name the columns of a template that nobody has filled in."""
+    empty = [name for name, entry in entries.items() if not is_filled_in(entry)]
+    if not empty:
+        return
+    for name in empty:
+        if name != response:
+            check_keys(entries[name], f"column {name!r}")
+    levels = [name for name in empty if lacks_levels(entries[name])]
+    bounds = [name for name in empty if name not in levels]
+    wanted = [
+        *([f"bounds are missing for: {_some(bounds)}"] if bounds else []),
+        *([f"levels are missing for: {_some(levels)}"] if levels else []),
+    ]
+    raise SchemaError(
+        f"{'; '.join(wanted)}. Declare lo and hi, or for a category levels (for a response with "
+        "two classes, labels), from public knowledge, or give the column the role 'ignored'"
+        + (f". The response {response!r} is none of the columns{hint}" if hint else "")
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+
+
+def _check_groups(schema: Schema) -> None:
+    """Groups share nothing with each other, nor a name with a column that is in none of them."""
+    roles: dict[str, str] = {}
+    for feature in schema.features:
+        if feature.group is not None and roles.setdefault(feature.group, feature.role) != (
+            feature.role
+        ):
+            raise SchemaError(
+                f"group {feature.group!r}: its columns have different roles. It is selected as a "
+                "whole: give all of them the role 'always', or none"
+            )
+    for other in (*schema.columns, schema.response):
+        if other.name in roles and other.group != other.name:
+            raise SchemaError(
+                f"there is a group {other.name!r} and a column of that name which is not in it: "
+                "what is selected must have a name of its own, so call the group otherwise"
+            )
+
+
+def _check_drops(columns: Sequence[Column]) -> None:
+    """Only a response decides whether its row counts."""
+    for each in columns:
+        if each.role != "ignored" and each.missing is not None and each.missing.rule == "drop":
+            raise SchemaError(
+                f"column {each.name!r}: missing goes 'as: drop' for the response alone. For a "
+                "feature take middle, low, high, value or indicator"
+            )
+
+
+def _check_response(response: Column) -> None:
+    if response.role != "feature":
+        raise SchemaError("the response cannot be 'ignored' or 'always'")
+    if response.levels is not None:
+        raise SchemaError(
+            f"the response {response.name!r} has levels: with two classes declare labels, "
+            "otherwise lo and hi"
+        )
+    if response.group is not None:
+        raise SchemaError(
+            f"the response {response.name!r} is in a group: groups are made of what is selected"
+        )
+    if response.has_indicator:
+        raise SchemaError(
+            f"the response {response.name!r} cannot have an indicator beside it: missing may go "
+            "as: drop, middle, low, high or value"
+        )
+
+
+def _is_list_of_bounds(x: Any) -> bool:
+    if isinstance(x, np.ndarray):
+        return x.ndim == 2 or (x.ndim == 1 and x.shape[0] != 2)
+    return isinstance(x, Sequence) and not isinstance(x, str) and (
+        len(x) != 2 or any(isinstance(entry, (Sequence, np.ndarray)) for entry in x)
+    )  # fmt: skip
+
+
+def _pair(bounds: Any, what: str) -> tuple[float, float]:
+    if isinstance(bounds, (int, float, Fraction, Decimal, np.generic)):
+        half = bound(bounds, what)
+        if half <= 0:
+            raise SchemaError(f"{what}: a single bound b means [-b, b] and must be positive")
+        return -half, half
+    ends: list[Any] = []
+    if not isinstance(bounds, (str, bytes, Mapping, Set)):
+        with suppress(Exception):  # objects may have methods of their own
+            ends = list(bounds)
+    if len(ends) != 2:
+        raise SchemaError(f"{what}: bounds must be a pair (lo, hi)")
+    return bound(ends[0], f"{what}: lo"), bound(ends[1], f"{what}: hi")
+
+
+def declared_width(path: str | Path) -> int | None:
+    """How many features a bounds file declares; None if patterns leave that to the table."""
+    facts = load(path)
+    return None if has_patterns(facts) else len(Schema.from_dict(facts).features)

@@ -1,0 +1,86 @@
+"""Published formulations on outside solvers, behind `top_supports`. NOT PRIVATE.
+
+``highs``, ``gurobi``
+    Outer approximation (Prastakos, Behdin and Mazumder 2025): binary z, cuts
+    eta >= c(z0) + grad c(z0)'(z - z0). Every loss.
+``scip``, ``gurobi-cones``
+    The mixed-integer second order cone program (8) of Behdin, Prastakos and Mazumder 2024. Least
+    squares.
+
+They are cross-checks of the engine and peers to measure it against. No mechanism imports them, and
+no release depends on what they find.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from ...base.errors import ArgumentError
+from ...data.gram import Digest
+from ...objective.problem import Problem
+from ..best import Ranked
+from ..engine import Limits
+from .certify import Certified, Relaxation, SolverError
+
+__all__ = ["SOLVERS", "SolverError", "check", "solve"]
+
+
+def _highs() -> type[Relaxation]:
+    from .highs import OuterApproximation
+
+    return OuterApproximation
+
+
+def _scip() -> type[Relaxation]:
+    from .scip import ConeProgram
+
+    return ConeProgram
+
+
+def _gurobi() -> type[Relaxation]:
+    from .gurobi import OuterApproximation
+
+    return OuterApproximation
+
+
+def _gurobi_cones() -> type[Relaxation]:
+    from .gurobi import ConeProgram
+
+    return ConeProgram
+
+
+SOLVERS: dict[str, Callable[[], type[Relaxation]]] = {
+    "highs": _highs,
+    "scip": _scip,
+    "gurobi": _gurobi,
+    "gurobi-cones": _gurobi_cones,
+}
+
+_CONES = ("scip", "gurobi-cones")
+
+
+def check(solver: str, problem: Problem) -> None:
+    """Refuse what a solver cannot certify, or one that is not there, before a value is read."""
+    if solver not in SOLVERS:
+        raise ArgumentError(f"solver must be one of engine, {', '.join(SOLVERS)}")
+    if solver in _CONES and problem.loss != "least-squares":
+        raise ArgumentError(f"solver={solver!r} knows least squares only: the cone program is "
+                            "quadratic. Use solver='highs', 'gurobi' or 'engine'")  # fmt: skip
+    if problem.constraint not in ("box", "ball"):
+        raise ArgumentError(f"solver={solver!r} knows the box and the ball; use solver='engine'")
+    if solver not in _CONES and problem.constraint == "ball" and problem.ridge == 0:
+        raise ArgumentError(
+            "outer approximation over the ball divides by the ridge: give ridge > 0, or "
+            "solver='engine' or a cone program, 'scip' or 'gurobi-cones'"
+        )
+    SOLVERS[solver]().check()
+
+
+def solve(
+    solver: str, digest: Digest, problem: Problem, unit: Fraction, count: int, limits: Limits
+) -> list[Ranked]:
+    """The R best supports in order, as `search.best.best_supports` gives them."""
+    check(solver, problem)
+    relaxation = SOLVERS[solver]()(digest, problem, limits)
+    return Certified(digest, problem, unit, count, limits).find(relaxation)

@@ -1,0 +1,69 @@
+"""A cone program for the best support, as far as it does not depend on the solver.
+
+Program (8) of Behdin, Prastakos and Mazumder 2024, with a ridge:
+
+    min |y - Xb|^2 + ridge * sum of theta_j   over b, theta >= 0, binary z
+    with b_j^2 <= theta_j z_j,  sum of theta_j <= r^2,  sum of z_j = k,
+
+and a no-good cut for every support left out. For the box there are no cones but those of the ridge.
+There is a z for each choice, and a b and a theta for each column: z_j is that of the choice which a
+column belongs to, and 1 for the intercept's.
+
+Solvers keep b_j^2 <= theta_j z_j to a tolerance, which lets every b_j with z_j = 0 be as large as
+its root: with the cones alone a bound comes out about 1e-4 too low. The linear rows |b_j| <= r z_j,
+which follow from (8), hold b_j to the tolerance itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...data.gram import Digest
+from ...data.quantize import STEPS
+from ...objective.problem import Problem
+from .certify import CAUTION, power_of_two
+
+#: Of the eigenvalues of X'X, relatively to the largest.
+_ROUNDING = 1e-13
+
+
+class Cones:
+    """The numbers of (8), with its objective in units of a power of two."""
+
+    def __init__(self, digest: Digest, problem: Problem) -> None:
+        self._problem = problem
+        digest.fetch(range(digest.p))
+        g = digest.product_rows() / float(STEPS) ** 2
+        c, yy = digest.c / float(STEPS) ** 2, digest.yy / STEPS**2
+        self.scale = power_of_two(yy)
+        self.g = g / self.scale
+        #: b'X'Xb is the sum of the squares of these linear forms.
+        values, vectors = np.linalg.eigh(self.g)
+        self.forms = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+        self.c, self.yy = c / self.scale, yy / self.scale
+        self.ridge = problem.ridge / self.scale
+        self._norms = float(np.sqrt(np.diagonal(self.g)).sum())
+
+    def on(self, z: Sequence[Any]) -> list[Any]:
+        """For every column the z of its choice; 1 for the intercept's."""
+        return [z[j] if j < len(z) else 1.0 for j in self._problem.layout.owners.tolist()]
+
+    def slack(self, tolerance: float) -> float:
+        """Every constraint may be off by the tolerance; what that can take off the objective.
+
+        In this order: coefficients off their bounds, against a slope of at most 2 |x_j| |y|; the
+        linear forms, of at most r times the sum of |x_j| in length; their squares and the reduced
+        costs; the cones, in the ridge and in the ball, whose multiplier is at most yy / r^2; the
+        rounding of the forms.
+        """
+        p, r = self._problem.columns, self._problem.radius
+        cones = self._problem.most_columns * self.ridge * (1 + r * r)
+        ball = (p + 1) * (1 + r * r) / (r * r) if self._problem.constraint == "ball" else 0.0
+        forms = 2 * math.sqrt(p) * (1 + r * self._norms)
+        parts = 2 * (1 + r) * self._norms + forms + 2 * p + cones + ball
+        rounding = _ROUNDING * p * (r * self._norms) ** 2
+        return CAUTION * (tolerance * parts + rounding)

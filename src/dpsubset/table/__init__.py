@@ -1,1 +1,0 @@
-"""Everything with values in it, from a cell to exact sums: private, every module."""

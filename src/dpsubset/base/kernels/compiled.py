@@ -15,7 +15,7 @@ from typing import Any
 
 import numba
 
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parents[2]
 
 
 def _fingerprint() -> str:

@@ -193,7 +193,7 @@ class CollinearWalk(Walk):
 
     def _stronger(self) -> None:
         if self._rng.random() < 0.5:
-            self.bounder.widen()
+            self.bound_oracle.widen()
         else:
             super()._stronger()
 
@@ -206,7 +206,7 @@ def walk(recipe: Collinear) -> tuple[CollinearWalk, str]:
         small=int(rng.choice([0, 0, 100])),
         anchor=int(rng.choice([0, 2])),
         last_pick=int(rng.choice([0, 0, 4096])),
-        movers=int(rng.choice([1, 3, 100, 100])),
+        working_set=int(rng.choice([1, 3, 100, 100])),
     )
     eta, lazy = float(10 ** rng.uniform(-4, 6)), bool(rng.random() < 0.4)
     steps = CollinearWalk(recipe, rng, eta, lazy=lazy, tuning=tuning)

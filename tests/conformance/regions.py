@@ -12,8 +12,8 @@ from dpsubset.data.gram import Digest
 from dpsubset.objective.losses.least_squares import Scorer
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
-from dpsubset.search.bounds.base import Bounded, Bounder
-from dpsubset.search.bounds.choose import bounder
+from dpsubset.search.bounds.base import BoundOracle, Node
+from dpsubset.search.bounds.choose import bound_oracle
 from dpsubset.search.bounds.kernels import FREE, IN, OUT
 from dpsubset.search.region import Region
 from dpsubset.search.tuning import USUAL, Tuning
@@ -65,9 +65,9 @@ class Walk:
         self.recipe, self._rng = recipe, rng
         digest = recipe.lazy() if lazy else recipe.whole()
         self.scorer = Scorer(digest, recipe.problem, recipe.sensitivity.unit)
-        self.bounder = bounder(digest, recipe.problem, self.scorer, eta, tuning)
+        self.bound_oracle = bound_oracle(digest, recipe.problem, self.scorer, eta, tuning)
 
-    def bounds(self, count: int) -> Iterator[Bounded]:
+    def bounds(self, count: int) -> Iterator[Node]:
         """Bounds of regions with two supports or more, as the engine would ask for them."""
         rng = self._rng
         while count > 0:
@@ -77,7 +77,7 @@ class Walk:
                 region = random_region(self.recipe.problem, rng)
             if region.count() < 2:
                 continue
-            bound = self.bounder.root(region, self._rounds())
+            bound = self.bound_oracle.root(region, self._rounds())
             yield bound
             count -= 1
             # A fifth of the paths meets a stronger diagonal on the way.
@@ -92,33 +92,33 @@ class Walk:
                 if not halves or rng.random() < 0.05:
                     break
                 half = halves[int(rng.integers(len(halves)))]
-                bound = self.bounder.child(bound, half, self._rounds())
+                bound = self.bound_oracle.child(bound, half, self._rounds())
                 yield bound
                 count -= 1
 
     def _stronger(self) -> None:
-        self.bounder.strengthen(bool(self._rng.random() < 0.5))
+        self.bound_oracle.strengthen(bool(self._rng.random() < 0.5))
 
     def _rounds(self) -> int:
         return int(self._rng.choice([0, 1, 2, 8, int(self._rng.integers(0, 41))]))
 
 
-def picks(bound: Bounded, supports: np.ndarray) -> np.ndarray:
+def picks(bound: Node, supports: np.ndarray) -> np.ndarray:
     """Each support without what the region forces in."""
     region = bound.region
     free = supports[~np.isin(supports, region.members)]
     return free.reshape(len(supports), sum(region.picks))
 
 
-def worst(bound: Bounded, bounder: Bounder, scorer: Scorer) -> Fraction:
+def worst(bound: Node, bound_oracle: BoundOracle, scorer: Scorer) -> Fraction:
     """Largest excess of the bound over a score, exact where float64 cannot tell; <= 0 if valid."""
     supports = bound.region.supports()
     f = scorer.scores(supports) * scorer.unit_float  # exact: the unit is a power of two
-    g = bounder.gains(bound)
+    g = bound_oracle.gains(bound)
     parts = g[picks(bound, supports)]
     excess = bound.base - parts.sum(axis=1) - f
     size = abs(bound.base) + parts.sum(axis=1) + np.abs(f)
-    found = Fraction(max(float(bound.flat - f.min()), -1.0))
+    found = Fraction(max(float(bound.lower_bound - f.min()), -1.0))
     assert (parts >= 0).all()
     for i in np.flatnonzero(excess > -(2.0**-48) * size):
         gains = sum((Fraction(float(part)) for part in parts[i]), Fraction(0))

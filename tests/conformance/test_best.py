@@ -44,7 +44,7 @@ class Settings:
 
     def plain(self) -> Settings:
         """The same, without what spares a search most of its work."""
-        return replace(self, tuning=replace(self.tuning, most_sown=0, trim=False))
+        return replace(self, tuning=replace(self.tuning, warm_start_size=0, fix_variables=False))
 
     def engine(self, recipe: Recipe) -> Engine:
         data = recipe.lazy() if self.lazy else recipe.moments
@@ -61,7 +61,7 @@ def check(recipe: Recipe, settings: Settings) -> int:
     for count in {1, int(rng.integers(1, len(ranking) + 1)), len(ranking), len(ranking) + 3}:
         searcher = settings.engine(recipe)
         assert best_supports(searcher, count) == ranking[:count], (about, count)
-        splits += searcher.splits
+        splits += searcher.nodes
     anchors = [ranking[0][1], tuple(sorted(rng.choice(problem.p, problem.k, replace=False)))]
     searcher = settings.engine(recipe)
     for anchor in anchors:
@@ -69,7 +69,7 @@ def check(recipe: Recipe, settings: Settings) -> int:
             found = best_in_bucket(searcher, anchor, mistakes)
             bucket = (e for e in ranking if len(set(e[1]) - set(anchor)) == mistakes)
             assert found == next(bucket, None), (about, anchor, mistakes)
-    return splits + searcher.splits
+    return splits + searcher.nodes
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)

@@ -24,12 +24,12 @@ from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.search import block_envelope
 from dpsubset.search.block_envelope import BlockEnvelope
 from dpsubset.search.bounds import blocks as blocks_module
-from dpsubset.search.bounds.base import Bounded
-from dpsubset.search.bounds.blocked import CLASSES, Blocked
+from dpsubset.search.bounds.base import Node
+from dpsubset.search.bounds.block_bound import CLASSES, BlockBound
 from dpsubset.search.bounds.blocks import Blocks
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.engine import Engine
-from dpsubset.search.envelope import Scale
+from dpsubset.search.envelope import MassScale
 from dpsubset.search.region import Region
 from dpsubset.search.tuning import Tuning
 
@@ -39,15 +39,15 @@ LAYOUTS = ("plain", "intercept")
 BLOCKS = Tuning(last_pick=0, small=0, blocks_least=2)
 
 
-def paths(recipe: Collinear) -> Iterator[tuple[Bounded, Scorer]]:
+def paths(recipe: Collinear) -> Iterator[tuple[Node, Scorer]]:
     """The whole problem with its blocks, and regions down a path, with what is left of them."""
     rng = np.random.default_rng([recipe.seed, 7, LAYOUTS.index(recipe.layout)])
     eta = float(10 ** rng.uniform(-3, 4))
     walk = Walk(recipe, rng, eta, lazy=False, tuning=BLOCKS)
-    bounder = walk.bounder
-    bound = bounder.root(Region.whole(recipe.problem))
-    bounder.block(bound)
-    while bound.blocks is not None:
+    bound_oracle = walk.bound_oracle
+    bound = bound_oracle.root(Region.whole(recipe.problem))
+    bound_oracle.add_block_bound(bound)
+    while bound.block_bound is not None:
         yield bound, walk.scorer
         halves = list(
             bound.region.split(int(rng.choice(np.flatnonzero(bound.region.status >= FREE))))
@@ -56,11 +56,11 @@ def paths(recipe: Collinear) -> Iterator[tuple[Bounded, Scorer]]:
         if not halves:
             return
         parent = bound
-        bound = bounder.child(parent, halves[int(rng.integers(len(halves)))])
-        bounder.block(bound, parent)
+        bound = bound_oracle.child(parent, halves[int(rng.integers(len(halves)))])
+        bound_oracle.add_block_bound(bound, parent)
 
 
-def carried(blocks: Blocked, picked: set[int]) -> Fraction:
+def carried(blocks: BlockBound, picked: set[int]) -> Fraction:
     """What the bound credits a support with, exactly."""
     total = Fraction(0)
     for c, columns in enumerate(blocks.columns):
@@ -73,15 +73,17 @@ def carried(blocks: Blocked, picked: set[int]) -> Fraction:
     return total
 
 
-def excess(bound: Bounded, scorer: Scorer) -> Fraction:
+def excess(bound: Node, scorer: Scorer) -> Fraction:
     """Largest excess of a block bound over a score; at most 0 if it is valid."""
-    assert bound.blocks is not None
+    assert bound.block_bound is not None
     supports = bound.region.supports()
     members = set(bound.region.members.tolist())
     scores = scorer.scores(supports)
     unit = Fraction(scorer.unit_float)
     return max(
-        Fraction(bound.blocks.base) - carried(bound.blocks, set(row) - members) - int(score) * unit
+        Fraction(bound.block_bound.base)
+        - carried(bound.block_bound, set(row) - members)
+        - int(score) * unit
         for row, score in zip(supports.tolist(), scores, strict=True)
     )
 
@@ -114,8 +116,8 @@ def look(design: str, constraint: str, seeds: range) -> tuple[int, int]:
     for recipe in collinear((design,), (constraint,), seeds, LAYOUTS):
         for bound, scorer in paths(recipe):
             assert excess(bound, scorer) <= 0, (recipe, bound.region.status)
-            assert bound.blocks is not None
-            several += (bound.blocks.free.sum(axis=1) > 1).any()
+            assert bound.block_bound is not None
+            several += (bound.block_bound.free.sum(axis=1) > 1).any()
             seen += 1
     return seen, several
 
@@ -130,7 +132,7 @@ def above(count: int = 2) -> bool:
 
 
 def test_bounds_without_their_margin_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Blocked, "_margin", lambda *_: 0.0)
+    monkeypatch.setattr(BlockBound, "_rounding_margin", lambda *_: 0.0)
     assert above(4)
 
 
@@ -141,7 +143,7 @@ def test_matrices_that_are_too_large_are_noticed(monkeypatch: pytest.MonkeyPatch
         found: Blocks | None = find(cls, *given)
         if found is not None:
             found.matrices = [2.0 * matrix for matrix in found.matrices]
-            found.bents = [2.0 * bent for bent in found.bents]
+            found.residuals = [2.0 * residual for residual in found.residuals]
         return found
 
     monkeypatch.setattr(Blocks, "find", classmethod(larger))
@@ -156,8 +158,8 @@ def test_other_columns_without_what_they_gave_are_noticed(monkeypatch: pytest.Mo
     def forgetful(cls: Any, gram: Any, ridge: float, *rest: Any) -> Blocks | None:
         found: Blocks | None = find(cls, gram, ridge, *rest)
         if found is not None:
-            assert found.beside < ridge
-            found.beside = ridge
+            assert found.rest_diagonal < ridge
+            found.rest_diagonal = ridge
         return found
 
     monkeypatch.setattr(Blocks, "find", classmethod(forgetful))
@@ -171,8 +173,8 @@ def test_an_even_part_that_is_too_large_is_noticed(monkeypatch: pytest.MonkeyPat
     def stiffer(cls: Any, *given: Any) -> Blocks | None:
         found: Blocks | None = find(cls, *given)
         if found is not None:
-            found.evens = [even + 0.5 * matrix[0, 0] for even, matrix in
-                           zip(found.evens, found.matrices, strict=True)]  # fmt: skip
+            found.shifts = [shift + 0.5 * matrix[0, 0] for shift, matrix in
+                           zip(found.shifts, found.matrices, strict=True)]  # fmt: skip
         return found
 
     monkeypatch.setattr(Blocks, "find", classmethod(stiffer))
@@ -180,13 +182,13 @@ def test_an_even_part_that_is_too_large_is_noticed(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_class_without_its_constant_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    gains = Blocked._gains
+    gains = BlockBound._gains
 
-    def without(self: Blocked, w: Any, a: Any) -> Any:
+    def without(self: BlockBound, w: Any, a: Any) -> Any:
         g, consts, v = gains(self, w, a)
         return g, np.where(self._forced.any(axis=1)[:, None], consts, 0.0), v
 
-    monkeypatch.setattr(Blocked, "_gains", without)
+    monkeypatch.setattr(BlockBound, "_gains", without)
     assert above()
 
 
@@ -220,25 +222,25 @@ def test_every_support_is_drawn_as_often_as_its_mass_says(
     status = np.full(recipe.problem.p, FREE, dtype=np.int8)
     status[6:] = 0
     region = Region(status, np.array([], dtype=np.int64), (3, 0), (6, 0))
-    bound = walk.bounder.root(region)
+    bound = walk.bound_oracle.root(region)
     find = Blocks.find.__func__  # type: ignore[attr-defined]
 
     def fewer(cls: Any, gram: Any, ridge: float, hot: Any, *rest: Any) -> Blocks | None:
         found: Blocks | None = find(cls, gram, ridge, hot, *rest)
         if found is not None:
             kept = [i for i, block in enumerate(found.columns) if 5 not in block]
-            for name in ("columns", "matrices", "bents", "evens"):
+            for name in ("columns", "matrices", "residuals", "shifts"):
                 setattr(found, name, [getattr(found, name)[i] for i in kept])
         return found
 
     monkeypatch.setattr(Blocks, "find", classmethod(fewer))
-    walk.bounder.block(bound)
-    assert bound.blocks is not None
-    assert 5 in bound.blocks.rest
+    walk.bound_oracle.add_block_bound(bound)
+    assert bound.block_bound is not None
+    assert 5 in bound.block_bound.rest
     # Weights from 1 to a few dozen.
-    eta = 8 / Fraction(bound.blocks.swing)
-    scale = Scale(eta, recipe.sensitivity.unit, 0, 10)
-    envelope = BlockEnvelope(bound.blocks, region, scale)
+    eta = 8 / Fraction(bound.block_bound.magnitude)
+    scale = MassScale(eta, recipe.sensitivity.unit, 0, 10)
+    envelope = BlockEnvelope(bound.block_bound, region, scale)
     source, counts, masses = Chosen(), Counter[tuple[int, ...]](), {}
     repeated = 0
     while source.at < source.bound < 10**6:
@@ -263,17 +265,17 @@ def test_masses_are_never_below_the_weights(constraint: str) -> None:
     rng, seen = Randomness(SystemSource()), 0
     for recipe in collinear(("near 0.1", "AR 0.99"), (constraint,), range(3), LAYOUTS):
         for bound, scorer in itertools.islice(paths(recipe), 3):
-            assert bound.blocks is not None
+            assert bound.block_bound is not None
             best = int(scorer.scores(bound.region.supports()).min())
-            eta = Fraction(int(rng.below(500)) + 1) / Fraction(bound.blocks.swing)
-            scale = Scale(eta, recipe.sensitivity.unit, best, 300)
-            envelope = BlockEnvelope(bound.blocks, bound.region, scale)
+            eta = Fraction(int(rng.below(500)) + 1) / Fraction(bound.block_bound.magnitude)
+            scale = MassScale(eta, recipe.sensitivity.unit, best, 300)
+            envelope = BlockEnvelope(bound.block_bound, bound.region, scale)
             for _ in range(40):
                 drawn = envelope.draw(rng)
                 if drawn is not None:
                     score = int(scorer.scores(np.array([drawn[0]]))[0])
-                    assert drawn[1] >= scale.exactly(score) - 1
-                    assert scale.exactly(score) - 1 <= envelope.peak
+                    assert drawn[1] >= scale.mass_of(score) - 1
+                    assert scale.mass_of(score) - 1 <= envelope.peak
                     seen += 1
     assert seen > 200
 
@@ -281,20 +283,20 @@ def test_masses_are_never_below_the_weights(constraint: str) -> None:
 def test_regions_without_a_column_of_a_block_have_no_block_bound() -> None:
     recipe = near(1)
     walk = Walk(recipe, np.random.default_rng(0), 1.0, lazy=False, tuning=BLOCKS)
-    root = walk.bounder.root(Region.whole(recipe.problem))
-    walk.bounder.block(root)
-    assert root.blocks is not None
-    root.blocks.blocks.columns[1:] = []  # the others belong to no block
-    for name in ("matrices", "bents", "evens"):
-        getattr(root.blocks.blocks, name)[1:] = []
+    root = walk.bound_oracle.root(Region.whole(recipe.problem))
+    walk.bound_oracle.add_block_bound(root)
+    assert root.block_bound is not None
+    root.block_bound.blocks.columns[1:] = []  # the others belong to no block
+    for name in ("matrices", "residuals", "shifts"):
+        getattr(root.block_bound.blocks, name)[1:] = []
     status = root.region.status.copy()
-    status[root.blocks.blocks.columns[0]] = 0
+    status[root.block_bound.blocks.columns[0]] = 0
     left = int((status == FREE).sum())
     assert left > 1
     region = Region(status, root.region.members, (1, 0), (left, 0))
-    child = walk.bounder.child(root, region)
-    walk.bounder.block(child, root)
-    assert child.blocks is None
+    child = walk.bound_oracle.child(root, region)
+    walk.bound_oracle.add_block_bound(child, root)
+    assert child.block_bound is None
 
 
 @pytest.mark.filterwarnings("error")
@@ -303,9 +305,9 @@ def test_no_weight_of_the_scores_raises(eta: float) -> None:
     """Not even one that times the square of the radius is 0."""
     recipe = Collinear("near 0.1", "box", "tight", 0.0, "plain", 1)
     walk = Walk(recipe, np.random.default_rng(0), eta, lazy=False, tuning=BLOCKS)
-    root = walk.bounder.root(Region.whole(recipe.problem))
-    walk.bounder.block(root)
-    assert root.blocks is None or excess(root, walk.scorer) <= 0
+    root = walk.bound_oracle.root(Region.whole(recipe.problem))
+    walk.bound_oracle.add_block_bound(root)
+    assert root.block_bound is None or excess(root, walk.scorer) <= 0
 
 
 def test_a_race_whose_root_is_too_loose_for_masses_keeps_its_leaves() -> None:

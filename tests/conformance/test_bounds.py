@@ -18,7 +18,7 @@ from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
 from conformance.regions import Walk, worst
 from dpsubset.data.quantize import STEPS
 from dpsubset.search.bounds import diagonal_kernels
-from dpsubset.search.bounds.base import Bounded, Bounder
+from dpsubset.search.bounds.base import BoundOracle, Node
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.tuning import Tuning
 
@@ -52,18 +52,18 @@ def test_no_bound_lies_above_a_score(kind: str, constraint: str) -> None:
         if recipe.problem.supports < 2:
             continue
         for number, bound in enumerate(steps.bounds(REGIONS)):
-            assert worst(bound, steps.bounder, steps.scorer) <= 0, f"{about} region {number}"
+            assert worst(bound, steps.bound_oracle, steps.scorer) <= 0, f"{about} region {number}"
             seen += 1
     assert seen >= LEAST // 18 + 1
 
 
-def focused(recipe: Recipe, rng: np.random.Generator, count: int) -> Iterator[tuple[Walk, Bounded]]:
+def focused(recipe: Recipe, rng: np.random.Generator, count: int) -> Iterator[tuple[Walk, Node]]:
     """Bounds with diagonals for the region's supports, whether or not they are the better ones."""
     steps = Walk(recipe, rng, 1.0, lazy=False, tuning=SPARSE)
-    steps.bounder.strengthen(sweeps=False)
+    steps.bound_oracle.strengthen(sweeps=False)
     for bound in steps.bounds(count):
-        if bound.fixed is None and steps.bounder._focus(bound):
-            yield steps, steps.bounder._settle(bound, int(rng.integers(0, 9)))
+        if bound.exact_gains is None and steps.bound_oracle.diagonal_rule.restrict_to_core(bound):
+            yield steps, steps.bound_oracle.evaluate(bound, int(rng.integers(0, 9)))
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
@@ -73,7 +73,7 @@ def test_diagonals_for_sparse_supports_are_valid(constraint: str) -> None:
     seen = large = 0
     for recipe in recipes(DESIGNS, (constraint,), range(30, 34)):
         for steps, bound in focused(recipe, rng, 12):
-            assert worst(bound, steps.bounder, steps.scorer) <= 0, recipe
+            assert worst(bound, steps.bound_oracle, steps.scorer) <= 0, recipe
             p = recipe.problem.p
             h = recipe.moments.products[:p, :p] / STEPS**2 + recipe.problem.ridge * np.eye(p)
             for support in bound.region.supports()[:40]:
@@ -90,11 +90,13 @@ def test_diagonals_for_sparse_supports_are_valid(constraint: str) -> None:
 def test_a_diagonal_that_forgets_how_features_are_alike_is_noticed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    true = diagonal_kernels.crowds
-    monkeypatch.setattr(diagonal_kernels, "crowds", lambda *args: tuple(a * 0 for a in true(*args)))
+    true = diagonal_kernels.nearest_columns
+    monkeypatch.setattr(
+        diagonal_kernels, "nearest_columns", lambda *args: tuple(a * 0 for a in true(*args))
+    )
     rng = np.random.default_rng(8)
     above = sum(
-        worst(bound, steps.bounder, steps.scorer) > 0
+        worst(bound, steps.bound_oracle, steps.scorer) > 0
         for recipe in recipes(DESIGNS, CONSTRAINTS, range(30, 34))
         for steps, bound in focused(recipe, rng, 12)
     )
@@ -110,11 +112,11 @@ def test_a_bound_that_is_a_little_too_high_is_noticed(constraint: str) -> None:
             continue
         steps = Walk(recipe, np.random.default_rng(0), 1.0, lazy=False)
         for bound in steps.bounds(40):
-            if bound.fixed is not None:
+            if bound.exact_gains is not None:
                 base = bound.base
-                assert worst(bound, steps.bounder, steps.scorer) <= 0
+                assert worst(bound, steps.bound_oracle, steps.scorer) <= 0
                 bound.base += steps.scorer.unit_float
-                assert worst(bound, steps.bounder, steps.scorer) > 0
+                assert worst(bound, steps.bound_oracle, steps.scorer) > 0
                 bound.base = base  # a child inherits it
                 closed += 1
     assert closed > 10
@@ -130,17 +132,17 @@ def test_bounds_are_worth_something(constraint: str) -> None:
         steps = Walk(recipe, np.random.default_rng(1), 1e3, lazy=False)
         for bound in steps.bounds(10):
             f = steps.scorer.scores(bound.region.supports()) * steps.scorer.unit_float
-            slacks.append((float(f.min()) - bound.flat) / steps.bounder.yy)
+            slacks.append((float(f.min()) - bound.lower_bound) / steps.bound_oracle.yy)
     assert np.median(slacks) < 0.05
 
 
 def test_bounds_without_their_margin_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The scores round to a grid; a bound that forgets this is above some of them."""
-    monkeypatch.setattr(Bounder, "_margin", lambda *_: 0.0)
+    monkeypatch.setattr(BoundOracle, "_rounding_margin", lambda *_: 0.0)
     above = 0
     for recipe in recipes(DESIGNS, CONSTRAINTS, range(20, 21)):
         if recipe.problem.supports < 2:
             continue
         steps, _ = walk(recipe)
-        above += sum(worst(b, steps.bounder, steps.scorer) > 0 for b in steps.bounds(20))
+        above += sum(worst(b, steps.bound_oracle, steps.scorer) > 0 for b in steps.bounds(20))
     assert above > 0

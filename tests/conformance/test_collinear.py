@@ -21,7 +21,7 @@ from conformance.regions import worst
 from dpsubset.mechanisms import PLAIN, Setting
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.search.best import best_in_bucket, best_supports
-from dpsubset.search.bounds.base import Bounded, Bounder
+from dpsubset.search.bounds.base import BoundOracle, Node
 from dpsubset.search.engine import Engine
 from dpsubset.search.tuning import Tuning
 from statistical.gtest import LEVEL, g_test, miss
@@ -38,7 +38,7 @@ def check(kind: str, constraint: str, seeds: range) -> int:
     for recipe in collinear((kind,), (constraint,), seeds):
         steps, about = walk(recipe)
         for number, bound in enumerate(steps.bounds(REGIONS)):
-            assert worst(bound, steps.bounder, steps.scorer) <= 0, f"{about} region {number}"
+            assert worst(bound, steps.bound_oracle, steps.scorer) <= 0, f"{about} region {number}"
             seen += 1
     return seen
 
@@ -74,23 +74,23 @@ def test_the_columns_are_alike_and_the_settings_differ() -> None:
 
 
 def test_bounds_without_their_margin_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Bounder, "_margin", lambda *_: 0.0)
+    monkeypatch.setattr(BoundOracle, "_rounding_margin", lambda *_: 0.0)
     above = 0
     for recipe in collinear(DESIGNS, ("box", "ball"), range(1), ("plain", "grouped")):
         steps, _ = walk(recipe)
-        above += sum(worst(b, steps.bounder, steps.scorer) > 0 for b in steps.bounds(9))
+        above += sum(worst(b, steps.bound_oracle, steps.scorer) > 0 for b in steps.bounds(9))
     assert above > 0
 
 
-def twin(steps: CollinearWalk, bound: Bounded, error: float) -> Bounded:
+def twin(steps: CollinearWalk, bound: Node, error: float) -> Node:
     """The same dual point, every u_j off by a relative error towards smaller gains."""
     w = bound.c - bound.u
     bound.u += error * np.abs(bound.u) * np.sign(w)
-    steps.bounder._improve = lambda *_: None  # type: ignore[method-assign]
+    steps.bound_oracle._ascend_dual = lambda *_: None  # type: ignore[method-assign]
     try:
-        return steps.bounder._settle(bound, 0)
+        return steps.bound_oracle.evaluate(bound, 0)
     finally:
-        del steps.bounder._improve  # type: ignore[method-assign]
+        del steps.bound_oracle._ascend_dual  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
@@ -102,14 +102,14 @@ def test_a_dual_point_whose_products_are_a_little_off_is_noticed(constraint: str
         rng = np.random.default_rng([recipe.seed, 5])
         tuning = Tuning(last_pick=0, small=0)
         steps = CollinearWalk(recipe, rng, 1.0, lazy=False, tuning=tuning)
-        steps.bounder.eta = 1e9  # every gain is worth another round
+        steps.bound_oracle.eta = 1e9  # every gain is worth another round
         for bound in steps.bounds(6):
-            steps.bounder._settle(bound, 400)
-            assert worst(bound, steps.bounder, steps.scorer) <= 0, recipe
+            steps.bound_oracle.evaluate(bound, 400)
+            assert worst(bound, steps.bound_oracle, steps.scorer) <= 0, recipe
             same = twin(steps, bound.inherited(bound.region), 0.0)
             assert abs(same.base - bound.base) <= 1e-9 * abs(bound.base)
             off = twin(steps, bound.inherited(bound.region), 1e-6)
-            above += worst(off, steps.bounder, steps.scorer) > 0
+            above += worst(off, steps.bound_oracle, steps.scorer) > 0
             seen += 1
     assert seen > 150
     assert above > 5
@@ -142,9 +142,9 @@ def test_every_search_equals_enumeration(constraint: str) -> None:
             listable=int(rng.choice([1, 4, 2000])),
             small=int(rng.choice([0, 100])),
             hard_after=((2, 4), (40, 80))[int(rng.integers(2))],
-            movers=int(rng.choice([2, 100])),
-            most_sown=int(rng.choice([0, 100_000])),
-            trim=bool(rng.random() < 0.5),
+            working_set=int(rng.choice([2, 100])),
+            warm_start_size=int(rng.choice([0, 100_000])),
+            fix_variables=bool(rng.random() < 0.5),
         )
         eta, lazy = float(10 ** rng.uniform(-4, 6)), bool(rng.random() < 0.4)
         about = f"{recipe} {tuning} eta={eta!r} lazy={lazy}"
@@ -158,7 +158,7 @@ def test_every_search_equals_enumeration(constraint: str) -> None:
             bucket = (e for e in ranking if len(set(e[1]) - set(anchor)) == mistakes)
             found = best_in_bucket(engine, anchor, mistakes)
             assert found == next(bucket, None), (about, anchor, mistakes)
-        splits += engine.splits
+        splits += engine.nodes
     assert splits > 300
 
 
@@ -201,7 +201,7 @@ def agree(recipe: Collinear, name: str, tuning: Tuning, *, lazy: bool = False) -
         engine = Engine(data, recipe.problem, unit, float(eta), tuning=tuning)
         sampler = mechanism.race(engine, eta)
         counts.update(sampler.draw(rng) for _ in range(FRESH))
-        splits += engine.splits
+        splits += engine.nodes
     assert g_test(counts, supports, mechanism.probabilities(scored, eta)) >= LEVEL, recipe
     for by in (-ERROR, ERROR):
         wrong = mechanism.probabilities(scored, eta * (1 + by))

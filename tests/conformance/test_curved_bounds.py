@@ -17,8 +17,8 @@ from dpsubset.objective.losses.base import ENTROPIES, SLOPES
 from dpsubset.objective.losses.logistic import parabola
 from dpsubset.objective.losses.rows import FromRecords
 from dpsubset.search.best import best_in_bucket, best_supports
-from dpsubset.search.bounds.base import Bounded
-from dpsubset.search.bounds.curved import CurvedBounder
+from dpsubset.search.bounds.base import Node
+from dpsubset.search.bounds.curved import CurvedOracle
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.engine import Engine
 from dpsubset.search.tuning import Tuning
@@ -41,35 +41,35 @@ def test_lines_under_what_the_parabola_leaves(reach: float) -> None:
 
 def walks(
     recipe: LossRecipe, rng: np.random.Generator, anchor: int, omega: float | None = None
-) -> Iterator[tuple[CurvedBounder, Bounded]]:
+) -> Iterator[tuple[CurvedOracle, Node]]:
     oracle = scorer(recipe.digest, recipe.problem, recipe.sensitivity.unit)
     assert isinstance(oracle, FromRecords)
     eta = float(10 ** rng.uniform(-4, 3))
     tuning = Tuning(anchor=anchor, last_pick=0)
     true, table = parabola(math.nextafter(float(recipe.problem.reach), math.inf))
-    bounder = CurvedBounder(recipe.digest, recipe.problem, oracle, eta, tuning,
+    bound_oracle = CurvedOracle(recipe.digest, recipe.problem, oracle, eta, tuning,
                             (true if omega is None else omega, table))  # fmt: skip
     for _ in range(6):
         region = random_region(recipe.problem, rng)
         if region.count() < 2:
             continue
-        bound = bounder.root(region, int(rng.integers(0, 9)))
+        bound = bound_oracle.root(region, int(rng.integers(0, 9)))
         while True:
-            yield bounder, bound
+            yield bound_oracle, bound
             free = np.flatnonzero(bound.region.status >= FREE)
             halves = [h for h in bound.region.split(int(rng.choice(free))) if h.count() > 1]
             if not halves:
                 break
             half = halves[int(rng.integers(len(halves)))]
-            bound = bounder.child(bound, half, int(rng.integers(0, 9)))
+            bound = bound_oracle.child(bound, half, int(rng.integers(0, 9)))
 
 
-def highest(recipe: LossRecipe, bounder: CurvedBounder, bound: Bounded) -> float:
+def highest(recipe: LossRecipe, bound_oracle: CurvedOracle, bound: Node) -> float:
     """Largest excess over a score, exact where float64 cannot tell."""
     supports = bound.region.supports()
-    f = bounder._scorer.scores(supports) * float(recipe.sensitivity.unit)
-    g = bounder.gains(bound)
-    found = float(bound.flat - f.min())
+    f = bound_oracle._scorer.scores(supports) * float(recipe.sensitivity.unit)
+    g = bound_oracle.gains(bound)
+    found = float(bound.lower_bound - f.min())
     for support, score in zip(supports, f, strict=True):
         picked = support[~np.isin(support, bound.region.members)]
         gains = sum((Fraction(float(x)) for x in g[picked]), Fraction(0))
@@ -82,8 +82,8 @@ def test_bounds_are_below_every_score(constraint: str) -> None:
     rng = np.random.default_rng(1)
     tested, tight = 0, np.inf
     for recipe in loss_recipes("logistic", range(2), (constraint,)):
-        for bounder, bound in walks(recipe, rng, anchor=int(rng.choice([0, 2]))):
-            excess = highest(recipe, bounder, bound)
+        for bound_oracle, bound in walks(recipe, rng, anchor=int(rng.choice([0, 2]))):
+            excess = highest(recipe, bound_oracle, bound)
             assert excess <= 0, recipe
             tight = min(tight, -excess)
             tested += 1
@@ -108,7 +108,7 @@ def test_searches_that_turn_to_curvature_find_the_same(constraint: str) -> None:
     splits = 0
     for recipe in loss_recipes("logistic", range(4, 6), (constraint,)):
         tuning = Tuning(short=int(rng.integers(1, 4)), listable=4, last_pick=0, anchor=0,
-                        hard_after_records=(1,), most_sown=0)  # fmt: skip
+                        hard_after_records=(1,), warm_start_size=0)  # fmt: skip
         ranking, problem = recipe.ranking, recipe.problem
         searcher = Engine(recipe.digest, problem, recipe.sensitivity.unit, 1e3, tuning=tuning)
         count = int(rng.integers(1, len(ranking) + 1))
@@ -118,5 +118,5 @@ def test_searches_that_turn_to_curvature_find_the_same(constraint: str) -> None:
             found = best_in_bucket(searcher, anchor, mistakes)
             bucket = (e for e in ranking if len(set(e[1]) - set(anchor)) == mistakes)
             assert found == next(bucket, None), (recipe, anchor, mistakes)
-        splits += searcher.splits
+        splits += searcher.nodes
     assert splits > 100

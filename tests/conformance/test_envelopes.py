@@ -21,7 +21,7 @@ from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.random.draws import ball
 from dpsubset.search.bounds.kernels import FREE
-from dpsubset.search.envelope import ClosedEnvelope, OpenEnvelope, Scale
+from dpsubset.search.envelope import ExactEnvelope, MassScale, ModularEnvelope
 from dpsubset.search.region import Region
 from dpsubset.search.tuning import Tuning
 from statistical.gtest import g_test
@@ -86,7 +86,7 @@ def test_regions_are_drawn_uniformly() -> None:
 # -- envelopes --------------------------------------------------------------------------------
 
 
-def weight(scale: Scale, score: int) -> tuple[int, int]:
+def weight(scale: MassScale, score: int) -> tuple[int, int]:
     """Integers around 2**bits * q of a score, at most two apart."""
     exponent = scale.weight * (scale.ref - score)
     saved = flint.ctx.prec
@@ -98,9 +98,9 @@ def weight(scale: Scale, score: int) -> tuple[int, int]:
         flint.ctx.prec = saved
 
 
-def mass(envelope: OpenEnvelope, support: tuple[int, ...]) -> int:
+def mass(envelope: ModularEnvelope, support: tuple[int, ...]) -> int:
     """Mass of a support, from the weights of its features alone."""
-    product, picked = envelope._factor, set(support) - set(envelope._members)
+    product, picked = envelope._factor, set(support) - set(envelope._forced_columns)
     for pool in envelope._pools:
         leading = dict(zip(pool._top, pool._subsets.weights, strict=True))
         weights = [leading.get(j) or int(pool._weights[j]) for j in picked]
@@ -110,10 +110,10 @@ def mass(envelope: OpenEnvelope, support: tuple[int, ...]) -> int:
     return product
 
 
-def scale_of(recipe: Recipe, eta: Fraction, ref: int) -> Scale:
+def scale_of(recipe: Recipe, eta: Fraction, ref: int) -> MassScale:
     problem = recipe.problem
     bits = 44 * problem.k + problem.supports.bit_length() + 128
-    return Scale(eta, recipe.sensitivity.unit, ref, bits)
+    return MassScale(eta, recipe.sensitivity.unit, ref, bits)
 
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
@@ -134,15 +134,15 @@ def test_masses_dominate_the_weights_of_the_mechanism(kind: str, constraint: str
         scale = scale_of(recipe, eta, ref)
         for number, bound in enumerate(steps.bounds(8)):
             about = f"{recipe} eta={eta} region {number}"
-            if float(eta) * (ref * scale.unit - bound.flat) > 2000:
+            if float(eta) * (ref * scale.unit - bound.lower_bound) > 2000:
                 continue  # such bounds are for splitting: a race makes no masses of them
             seen += 1
-            envelope = OpenEnvelope(steps.bounder, bound, scale)
+            envelope = ModularEnvelope(steps.bound_oracle, bound, scale)
             supports = bound.region.supports()
             scores = steps.scorer.scores(supports).tolist()
             rows = [tuple(row) for row in supports.tolist()]
             masses = [mass(envelope, row) for row in rows]
-            closed = ClosedEnvelope(rows, scores, scale)
+            closed = ExactEnvelope(rows, scores, scale)
             peak = 0
             for score, opened, exact in zip(scores, masses, closed.masses, strict=True):
                 low, high = weight(scale, score)
@@ -160,7 +160,7 @@ def test_weights_are_rounded_up_at_the_largest_epsilon() -> None:
     """Integers not below powers of two, for exponents of any size."""
     rng = np.random.default_rng(0)
     for log2 in [*rng.uniform(-100, 5000, 300).tolist(), *map(float, range(-60, 200))]:
-        found = Scale(Fraction(1), Fraction(1), 0, 300).at_least(log2)
+        found = MassScale(Fraction(1), Fraction(1), 0, 300).exp2_rounded_up(log2)
         flint.ctx.prec = 6000
         try:
             exact = (ball(Fraction(log2)) * flint.arb(2).log()).exp()
@@ -188,7 +188,7 @@ def test_envelopes_draw_in_proportion_to_mass(constraint: str, kind: str, p: int
     for seed, region in enumerate(regions):
         if region is None or region.count() < 2:
             continue
-        envelope = OpenEnvelope(steps.bounder, steps.bounder.root(region), scale)
+        envelope = ModularEnvelope(steps.bound_oracle, steps.bound_oracle.root(region), scale)
         supports = [tuple(row) for row in region.supports().tolist()]
         masses = {support: mass(envelope, support) for support in supports}
         rng = Randomness(SeededSource(seed))
@@ -212,7 +212,7 @@ def test_lists_are_drawn_in_proportion_to_mass() -> None:
     recipe = Recipe("duplicated", "box", "tight", 0.0, 3, p=8)
     supports = [support for _, support in recipe.ranking]
     scale = scale_of(recipe, Fraction(1), recipe.ranking[0][0])
-    envelope = ClosedEnvelope(supports, [score for score, _ in recipe.ranking], scale)
+    envelope = ExactEnvelope(supports, [score for score, _ in recipe.ranking], scale)
     rng = Randomness(SeededSource(1))
     counts = Counter(envelope.draw(rng)[0] for _ in range(DRAWS))
     shares = [float(Fraction(m, envelope.total)) for m in envelope.masses]

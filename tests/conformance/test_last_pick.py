@@ -21,14 +21,14 @@ def test_halves_of_one_support_have_its_score_as_their_bound(constraint: str) ->
             continue
         steps = Walk(recipe, np.random.default_rng(0), 1.0, lazy=False)
         for bound in steps.bounds(20):
-            if bound.fixed is None:
+            if bound.exact_gains is None:
                 continue
-            for half in bound.region.split(bound.lead):
-                child = steps.bounder.child(bound, half)
+            for half in bound.region.split(bound.branch_on):
+                child = steps.bound_oracle.child(bound, half)
                 f = steps.scorer.scores(half.supports()) * steps.scorer.unit_float
-                assert child.flat <= f.min()
+                assert child.lower_bound <= f.min()
                 if half.count() == 1:
-                    slack = float(f[0]) - child.flat
-                    assert slack <= 1e-9 * (1 + abs(float(f[0])) + steps.bounder.yy)
+                    slack = float(f[0]) - child.lower_bound
+                    assert slack <= 1e-9 * (1 + abs(float(f[0])) + steps.bound_oracle.yy)
                     seen += 1
     assert seen > 50

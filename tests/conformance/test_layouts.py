@@ -19,7 +19,7 @@ from dpsubset.privacy.random.draws import ball
 from dpsubset.schema.layout import STEPS
 from dpsubset.search.best import best_in_bucket, best_supports
 from dpsubset.search.engine import Engine
-from dpsubset.search.envelope import OpenEnvelope, Scale
+from dpsubset.search.envelope import MassScale, ModularEnvelope
 from dpsubset.search.region import Region
 from dpsubset.search.tuning import Tuning
 
@@ -74,17 +74,17 @@ def test_no_bound_is_above_a_score_and_no_mass_below_a_weight(loss: str, constra
             continue
         rng = np.random.default_rng([recipe.seed, 4])
         searcher = engine_of(recipe, rng)
-        unit, bounder = recipe.sensitivity.unit, searcher.bounder
+        unit, bound_oracle = recipe.sensitivity.unit, searcher.bound_oracle
         eta = Fraction(float(10 ** rng.uniform(-2, 1)))
-        scale = Scale(eta, unit, recipe.ranking[0][0], 200)
+        scale = MassScale(eta, unit, recipe.ranking[0][0], 200)
         for step in range(6):
             region = random_region(recipe.problem, rng) if step else Region.whole(recipe.problem)
             if region.count() < 2:
                 continue
             if step == 3:
-                bounder.strengthen(sweeps=bool(rng.random() < 0.5))
-            bound = bounder.root(region)
-            gains, supports = bounder.gains(bound), region.supports()
+                bound_oracle.strengthen(sweeps=bool(rng.random() < 0.5))
+            bound = bound_oracle.root(region)
+            gains, supports = bound_oracle.gains(bound), region.supports()
             scores = searcher.score_all(supports)
             picked = [[j for j in row if j not in region.members] for row in supports.tolist()]
             floor = [
@@ -93,8 +93,8 @@ def test_no_bound_is_above_a_score_and_no_mass_below_a_weight(loss: str, constra
             ]
             excess = max(low - score * unit for low, score in zip(floor, scores, strict=True))
             assert excess <= 0, (recipe, region.status)
-            assert Fraction(bound.flat) <= min(scores) * unit
-            envelope = OpenEnvelope(bounder, bound, scale)
+            assert Fraction(bound.lower_bound) <= min(scores) * unit
+            envelope = ModularEnvelope(bound_oracle, bound, scale)
             if envelope.total.bit_length() < 4000:
                 with flint.ctx.workprec(400):
                     best = min(scores)

@@ -13,8 +13,8 @@ from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.schema.layout import STEPS
 from dpsubset.search.best import best_supports
-from dpsubset.search.bounds.base import Bounded
-from dpsubset.search.bounds.quadratic import QuadraticBounder
+from dpsubset.search.bounds.base import Node
+from dpsubset.search.bounds.quadratic import QuadraticOracle
 from dpsubset.search.engine import Engine, Limits, SearchLimitError
 from dpsubset.search.region import Region
 from dpsubset.search.tuning import Tuning
@@ -36,7 +36,7 @@ def test_an_ascent_with_room_for_few_columns_ends(
     constraint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It moves in more columns than there is room for, and must not fetch them turn by turn."""
-    fetch, ascend, asked = Digest.fetch, QuadraticBounder._ascend, 0
+    fetch, ascend, asked = Digest.fetch, QuadraticOracle._ascend_once, 0
 
     def counted(self: Digest, features: Sequence[int]) -> None:
         nonlocal asked
@@ -44,13 +44,13 @@ def test_an_ascent_with_room_for_few_columns_ends(
         assert asked < 100, "it fetches for ever"
         fetch(self, features)
 
-    def anew(self: QuadraticBounder, bound: Bounded, rounds: int) -> float:
+    def anew(self: QuadraticOracle, bound: Node, rounds: int) -> float:
         nonlocal asked
         asked = 0
         return ascend(self, bound, rounds)
 
     monkeypatch.setattr(Digest, "fetch", counted)
-    monkeypatch.setattr(QuadraticBounder, "_ascend", anew)
+    monkeypatch.setattr(QuadraticOracle, "_ascend_once", anew)
     for seed in range(12):
         rng = np.random.default_rng(seed)
         x = rng.normal(size=(200, 60))
@@ -60,7 +60,7 @@ def test_an_ascent_with_room_for_few_columns_ends(
         digest.cache_bytes = int(rng.integers(5, 70)) * digest.p * 8
         problem = Problem.state(200, 3, constraint=constraint, reach=float(rng.choice([0.3, 5.0])))
         engine = engine_of(digest, problem, float(10 ** rng.uniform(-2, 3)))
-        engine.bounder.widen()
+        engine.bound_oracle.widen()
         with contextlib.suppress(SearchLimitError):
             best_supports(engine, 1)
 
@@ -82,7 +82,7 @@ def test_columns_that_are_the_same_are_not_all_asked_for(
     digest = digest_of(base[np.arange(1500) % 3], base[0] + base[1] - base[2])
     problem = Problem.state(1500, 5, constraint=constraint)
     engine = engine_of(digest, problem)
-    bound = engine.bounder.root(Region.whole(problem))
+    bound = engine.bound_oracle.root(Region.whole(problem))
     # 3k + 16 movers, and so many that lead.
     assert 0 < max(together) <= 2 * (3 * 5 + 16)
-    assert np.isfinite(bound.flat)
+    assert np.isfinite(bound.lower_bound)

@@ -156,9 +156,9 @@ def test_bounds_are_below_every_score(loss: str) -> None:
                           float(10 ** rng.uniform(-4, 3)), tuning=Tuning(last_pick=0))  # fmt: skip
         for _ in range(6):
             region = random_region(recipe.problem, rng)
-            bound = searcher.bounder.root(region, int(rng.integers(0, 30)))
+            bound = searcher.bound_oracle.root(region, int(rng.integers(0, 30)))
             while True:
-                g = searcher.bounder.gains(bound)
+                g = searcher.bound_oracle.gains(bound)
                 for support in map(tuple, bound.region.supports().tolist()):
                     picked = [j for j in support if bound.region.status[j] >= FREE]
                     own = bound.base - g[picked].sum()
@@ -168,7 +168,7 @@ def test_bounds_are_below_every_score(loss: str) -> None:
                         score = scores[support]
                     slack = score * unit - own
                     assert slack >= 0.0, (recipe, support)
-                    assert bound.flat <= own + 1e-9 * (1 + abs(own))
+                    assert bound.lower_bound <= own + 1e-9 * (1 + abs(own))
                     tight = min(tight, slack)
                     tested += 1
                 free = np.flatnonzero(bound.region.status >= FREE)
@@ -176,7 +176,7 @@ def test_bounds_are_below_every_score(loss: str) -> None:
                     break
                 halves = list(bound.region.split(int(rng.choice(free))))
                 half = halves[int(rng.integers(len(halves)))]
-                bound = searcher.bounder.child(bound, half, int(rng.integers(0, 9)))
+                bound = searcher.bound_oracle.child(bound, half, int(rng.integers(0, 9)))
     assert tested > 3000
     assert tight < 1e-3  # and not by being idle
 
@@ -192,7 +192,7 @@ def test_every_search_equals_enumeration(loss: str, constraint: str) -> None:
             short=int(rng.integers(1, 4)),
             last_pick=int(rng.choice([0, 4096])),
             listable=int(rng.choice([1, 4, 2000])),
-            most_sown=USUAL.most_sown if recipe.seed % 2 else 0,
+            warm_start_size=USUAL.warm_start_size if recipe.seed % 2 else 0,
         )
         eta = float(10 ** rng.uniform(-5, 5))
         ranking, problem = recipe.ranking, recipe.problem
@@ -200,7 +200,7 @@ def test_every_search_equals_enumeration(loss: str, constraint: str) -> None:
             unit = recipe.sensitivity.unit
             searcher = Engine(recipe.digest, problem, unit, eta, tuning=tuning)
             assert best_supports(searcher, count) == ranking[:count], (recipe, count)
-            splits += searcher.splits
+            splits += searcher.nodes
         anchor = tuple(sorted(rng.choice(problem.p, problem.k, replace=False)))
         for mistakes in range(problem.k + 1):
             found = best_in_bucket(searcher, anchor, mistakes)

@@ -446,22 +446,24 @@ def test_bounds_are_below_every_score_at_the_extremes(loss: str) -> None:
         engine = Engine(digest_of(records), problem, unit, float(10 ** rng.uniform(-6, 6)),
                         penalty=int(rng.choice([0, 5])), tuning=Tuning(last_pick=0))  # fmt: skip
         for _ in range(2):
-            bound = engine.bounder.root(random_region(problem, rng), int(rng.choice([0, 1, 20])))
+            bound = engine.bound_oracle.root(
+                random_region(problem, rng), int(rng.choice([0, 1, 20]))
+            )
             while True:
-                g = [Fraction(float(gain)) for gain in engine.bounder.gains(bound)]
+                g = [Fraction(float(gain)) for gain in engine.bound_oracle.gains(bound)]
                 for support in map(tuple, bound.region.supports().tolist()):
                     picked = [j for j in support if bound.region.status[j] >= FREE]
                     own = Fraction(bound.base) - sum((g[j] for j in picked), Fraction(0))
                     score = engine.score(support) * unit
                     assert own <= score, (problem, support)
-                    assert Fraction(bound.flat) <= score
+                    assert Fraction(bound.lower_bound) <= score
                     tested += 1
                 free = np.flatnonzero(bound.region.status >= FREE)
                 if not len(free):
                     break
                 halves = list(bound.region.split(int(rng.choice(free))))
                 half = halves[int(rng.integers(len(halves)))]
-                bound = engine.bounder.child(bound, half, int(rng.integers(0, 9)))
+                bound = engine.bound_oracle.child(bound, half, int(rng.integers(0, 9)))
     assert tested > 500
 
 

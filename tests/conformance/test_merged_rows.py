@@ -21,7 +21,7 @@ from dpsubset.objective.losses.row_kernels import certify, merge
 from dpsubset.objective.losses.rows import FromRecords
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
-from dpsubset.search.best import _AT_A_TIME, best_in_bucket, best_supports
+from dpsubset.search.best import _BATCH_SIZE, best_in_bucket, best_supports
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports, list_supports
 from dpsubset.search.region import Region
@@ -124,7 +124,9 @@ def test_searches_among_categories_equal_enumeration(loss: str, constraint: str)
         unit = Sensitivity.of(problem).unit
         scored = enumerate_supports(digest, problem, unit)
         ranking = sorted((int(s), scored.support(i)) for i, s in enumerate(scored.scores.tolist()))
-        tuning = Tuning(short=2, listable=8, last_pick=0, most_sown=int(rng.choice([0, 1000])))
+        tuning = Tuning(
+            short=2, listable=8, last_pick=0, warm_start_size=int(rng.choice([0, 1000]))
+        )
         engine = Engine(digest, problem, unit, float(10 ** rng.uniform(-2, 3)), tuning=tuning)
         for count in (1, 7, 40):
             assert best_supports(engine, count) == ranking[:count]
@@ -142,7 +144,7 @@ def test_long_lists_are_scored_to_their_end(loss: str) -> None:
         problem = Problem.state(15, 4, loss=loss, reach=2)
         unit = Sensitivity.of(problem).unit
         scored = enumerate_supports(digest, problem, unit)
-        assert len(scored) > 2 * _AT_A_TIME
+        assert len(scored) > 2 * _BATCH_SIZE
         ranking = sorted((int(scored.scores[i]), scored.support(i)) for i in range(len(scored)))
         for count in (1, 40, 400, 900):
             engine = Engine(digest, problem, unit, 0.01, tuning=Tuning(short=2, last_pick=0))
@@ -179,7 +181,7 @@ def test_the_dual_ascent_gets_near_the_relaxation() -> None:
     problem = Problem.state(36, 4, loss="hinge", reach=2, always_include=(0,))
     unit = Sensitivity.of(problem).unit
     engine = Engine(digest_of(records), problem, unit, 0.1)
-    assert engine.bounder.root(Region.whole(problem)).flat > 0.93 * 2 * (y > 0).sum()
+    assert engine.bound_oracle.root(Region.whole(problem)).lower_bound > 0.93 * 2 * (y > 0).sum()
     ((score, _),) = best_supports(engine, 1)
     assert score * unit == 2 * (y > 0).sum()
 

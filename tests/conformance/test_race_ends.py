@@ -16,7 +16,7 @@ from conformance.recipes import CONSTRAINTS, Recipe
 from dpsubset.mechanisms import PLAIN
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.search.engine import Engine
-from dpsubset.search.envelope import Scale
+from dpsubset.search.envelope import MassScale
 from dpsubset.search.race import Race
 from dpsubset.search.tuning import USUAL, Tuning
 from statistical.gtest import g_test
@@ -59,8 +59,8 @@ def test_the_clock_gets_past_rounded_masses() -> None:
     mechanism = PLAIN["permute-and-flip"]()
     eta = Fraction(3)
     race = Race(engine_of(recipe, eta), eta, permute_and_flip=True)
-    race._scale = Scale(eta, recipe.sensitivity.unit, int(scored.scores.max()), 2)
-    race._put(race._leaves[0], 0)
+    race._scale = MassScale(eta, recipe.sensitivity.unit, int(scored.scores.max()), 2)
+    race._set_leaf(race._leaves[0], 0)
     counts = counted(race, 6, DRAWS)
     assert race._scale.bits > 2  # more of them were needed
     assert g_test(counts, supports, mechanism.probabilities(scored, eta)) > LEVEL

@@ -16,7 +16,7 @@ import pytest
 
 from dpsubset.mechanisms import ScoreMechanism
 from dpsubset.privacy.random import Randomness
-from dpsubset.search.bounds.base import Bounded, Bounder
+from dpsubset.search.bounds.base import BoundOracle, Node
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.engine import Engine
 from dpsubset.search.race import Race
@@ -30,41 +30,41 @@ SEARCHING = Tuning(short=2, last_pick=0)
 def loosen(monkeypatch: pytest.MonkeyPatch, eta: float) -> None:
     """Every bound is lowered by a random amount, every gain raised by one, of a few 1/eta."""
     rng = np.random.default_rng()
-    settle, gains = Bounder._settle, Bounder.gains
+    settle, gains = BoundOracle.evaluate, BoundOracle.gains
     noise: dict[int, np.ndarray] = {}
 
-    def loose_gains(self: Bounder, bound: Bounded) -> np.ndarray:
+    def loose_gains(self: BoundOracle, bound: Node) -> np.ndarray:
         p = self.problem.p
         return gains(self, bound) + noise.setdefault(p, rng.exponential(1 / eta, p))
 
-    def loose_settle(self: Bounder, bound: Bounded, *arguments: Any) -> Bounded:
+    def loose_settle(self: BoundOracle, bound: Node, *arguments: Any) -> Node:
         settle(self, bound, *arguments)
         down = float(rng.exponential(2 / eta))
         bound.base -= down
-        bound.flat -= down
+        bound.lower_bound -= down
         return bound
 
-    monkeypatch.setattr(Bounder, "gains", loose_gains)
-    monkeypatch.setattr(Bounder, "_settle", loose_settle)
+    monkeypatch.setattr(BoundOracle, "gains", loose_gains)
+    monkeypatch.setattr(BoundOracle, "evaluate", loose_settle)
 
 
 def split_at_random(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any free feature may be branched on, after any rejected proposal."""
     rng = np.random.default_rng()
-    settle, waste = Bounder._settle, Race._waste
+    settle, waste = BoundOracle.evaluate, Race._add_rejection
 
-    def random_lead(self: Bounder, bound: Bounded, *arguments: Any) -> Bounded:
+    def random_lead(self: BoundOracle, bound: Node, *arguments: Any) -> Node:
         settle(self, bound, *arguments)
-        bound.lead = int(rng.choice(np.flatnonzero(bound.region.status >= FREE)))
+        bound.branch_on = int(rng.choice(np.flatnonzero(bound.region.status >= FREE)))
         return bound
 
-    def random_time(self: Race, place: int, chance: float) -> Bounded | None:
+    def random_time(self: Race, place: int, chance: float) -> Node | None:
         waste(self, place, chance)
         leaf = self._leaves[place]
-        return leaf if isinstance(leaf, Bounded) and rng.random() < 0.3 else None
+        return leaf if isinstance(leaf, Node) and rng.random() < 0.3 else None
 
-    monkeypatch.setattr(Bounder, "_settle", random_lead)
-    monkeypatch.setattr(Race, "_waste", random_time)
+    monkeypatch.setattr(BoundOracle, "evaluate", random_lead)
+    monkeypatch.setattr(Race, "_add_rejection", random_time)
 
 
 @dataclass
@@ -94,4 +94,4 @@ def race(
         if done % fresh_after == 0:
             sampler = mechanism.race(engine, eta)
         counts[sampler.draw(rng)] += 1
-    return Tally(counts, engine.splits)
+    return Tally(counts, engine.nodes)

@@ -111,14 +111,14 @@ def answers_of_its_own(
 
     There may be none in time: linear programs of SCIP have been seen to take minutes.
     """
-    monkeypatch.setattr(certify.Certified, "_search", lambda self: None)
+    monkeypatch.setattr(certify.Certified, "_local_search", lambda self: None)
     late = 0
     for recipe in recipes:
         digest, problem, ranking = recipe.digest, recipe.problem, recipe.ranking
         count, limits = 1 + recipe.seed % 3, Limits(seconds=15.0)
         search = certify.Certified(digest, problem, recipe.sensitivity.unit, count, limits)
-        search._offer([support for _, support in ranking[-count:]])
-        search._guess = ranking[-1][1]
+        search._score_new([support for _, support in ranking[-count:]])
+        search._incumbent = ranking[-1][1]
         try:
             found = search.find(SOLVERS[solver]()(digest, problem, limits))
         except SearchLimitError:

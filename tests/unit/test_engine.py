@@ -20,7 +20,7 @@ from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.search.best import best_supports
-from dpsubset.search.bounds.quadratic import LeastSquaresBounder
+from dpsubset.search.bounds.quadratic import LeastSquaresOracle
 from dpsubset.search.engine import Engine, SearchLimitError
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
 from dpsubset.search.region import Region
@@ -147,9 +147,9 @@ def test_columns_on_demand_are_spared_until_a_search_is_not_easy() -> None:
     problem = Problem.state(p, K)
     digest = SealedTable(x, schema(p), y).read(problem)
     engine = Engine(digest, problem, Sensitivity.of(problem).unit, 1.0)
-    engine.bounder.root(Region.whole(problem))
+    engine.bound_oracle.root(Region.whole(problem))
     assert 0 < int((digest.slot >= 0).sum()) <= 4 * (3 * K + 16)
-    engine.bounder.widen()
+    engine.bound_oracle.widen()
     assert (digest.slot >= 0).all()
 
 
@@ -192,7 +192,7 @@ def test_an_interruption_passes_through(monkeypatch: pytest.MonkeyPatch) -> None
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(LeastSquaresBounder, "root", interrupted)
+    monkeypatch.setattr(LeastSquaresOracle, "root", interrupted)
     with pytest.raises(KeyboardInterrupt):
         select()
 

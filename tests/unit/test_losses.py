@@ -199,8 +199,8 @@ def test_bounds_of_any_threshold_are_below_every_score(threshold: float, constra
     tight = np.inf
     for _ in range(12):
         region = random_region(problem, rng)
-        bound = searcher.bounder.root(region, int(rng.integers(0, 30)))
-        g = searcher.bounder.gains(bound)
+        bound = searcher.bound_oracle.root(region, int(rng.integers(0, 30)))
+        g = searcher.bound_oracle.gains(bound)
         for support in map(tuple, region.supports().tolist()):
             picked = [j for j in support if region.status[j] >= FREE]
             slack = searcher.score(support) * float(unit) - (bound.base - g[picked].sum())

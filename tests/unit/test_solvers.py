@@ -275,12 +275,12 @@ def test_the_worst_first_guess_is_put_right_by_the_solver(
 ) -> None:
     """Without swaps the answer has to come from the solver: its bounds are not vacuously high."""
     needs(solver)
-    monkeypatch.setattr(certify.Certified, "_search", lambda self: None)
+    monkeypatch.setattr(certify.Certified, "_local_search", lambda self: None)
     recipes = [Recipe("AR 0.9", "ball", "wide", 2.5, seed) for seed in range(1, 4)]
     for recipe in (*recipes, *(Recipe(kind, "box", "wide", 2.5, 1) for kind in DESIGNS)):
         digest, problem = Digest.from_moments(recipe.moments), recipe.problem
         search = certify.Certified(digest, problem, recipe.sensitivity.unit, 1, Limits())
-        search._guess = recipe.ranking[-1][1]
+        search._incumbent = recipe.ranking[-1][1]
         found = search.find(solvers.SOLVERS[solver]()(digest, problem, Limits()))
         assert found == recipe.ranking[:1], recipe
 

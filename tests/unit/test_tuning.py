@@ -25,7 +25,7 @@ from statistical.gtest import g_test
 
 P, K = 7, 3
 #: Searches where 35 supports would be listed, as long as there is anything to split.
-EAGER = Tuning(short=1, listable=1, last_pick=0, patience=0.0, most_sown=0)
+EAGER = Tuning(short=1, listable=1, last_pick=0, patience=0.0, warm_start_size=0)
 
 
 @cache
@@ -39,7 +39,7 @@ def digest() -> Digest:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"short": 0}, {"short": -1}, {"listable": 0}, {"listable_records": 0}, {"movers": 0},
+        {"short": 0}, {"short": -1}, {"listable": 0}, {"listable_records": 0}, {"working_set": 0},
         {"first_bits": 0}, {"last_pick": -1}, {"patience": float("nan")}, {"hard_after": (4, -1)},
     ],
     ids=str,
@@ -83,7 +83,7 @@ def test_it_decides_how_long_a_search_takes_and_not_what_it_finds(name: str, los
         assert isinstance(race, Race)
         counts = Counter(race.draw(rng) for _ in range(1000))
         assert g_test(counts, supports, PLAIN[name]().probabilities(scored, eta)) > 1e-6
-        assert (engine.splits > 0) is (tuning is EAGER)
+        assert (engine.nodes > 0) is (tuning is EAGER)
 
 
 @pytest.mark.parametrize("last_pick", [P - 1, P])
@@ -96,6 +96,6 @@ def test_the_last_pick_is_closed_up_to_its_limits(
     problem = Problem.state(P, 1, loss=loss)
     unit = Setting.of(problem, 1).sensitivity.unit
     tuning = Tuning(last_pick=last_pick, last_pick_records=last_pick_records)
-    bounder = Engine(digest(), problem, unit, 1.0, tuning=tuning).bounder
+    bound_oracle = Engine(digest(), problem, unit, 1.0, tuning=tuning).bound_oracle
     limit = last_pick if loss == "least-squares" else min(last_pick, last_pick_records)
-    assert (bounder.root(Region.whole(problem)).fixed is not None) is (limit == P)
+    assert (bound_oracle.root(Region.whole(problem)).exact_gains is not None) is (limit == P)

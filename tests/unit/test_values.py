@@ -20,7 +20,7 @@ from dpsubset.constraints import base as constraint_base
 from dpsubset.data.products import Products
 from dpsubset.objective import losses
 from dpsubset.objective.losses import base as loss_base
-from dpsubset.search.bounds.kernels import Picks
+from dpsubset.search.bounds.kernels import KernelRegion
 
 
 def kernels(module: Any) -> set[str]:
@@ -35,7 +35,7 @@ def kernels(module: Any) -> set[str]:
 @pytest.mark.parametrize("name", constraints.CONSTRAINTS)
 def test_a_constraint_has_every_kernel(name: str) -> None:
     kind = constraints.CONSTRAINTS[name]
-    wanted = kernels(constraint_base) - (set() if kind.is_joint() else {"settle"})
+    wanted = kernels(constraint_base) - (set() if kind.is_joint() else {"best_multipliers"})
     assert len(wanted) > 5
     for kernel in wanted:
         assert callable(getattr(kind, kernel).py_func), kernel
@@ -67,7 +67,7 @@ def test_names_are_those_of_the_tables() -> None:
 def test_what_kernels_get_shows_no_data() -> None:
     held = np.array([[31234]], dtype=np.int64)
     shown = repr(Products(held, held[0], held[0], held.astype(np.int16)))
-    shown += repr(Picks(*[held[0].astype(np.int8)] * 2, *[held[0]] * 3))
+    shown += repr(KernelRegion(*[held[0].astype(np.int8)] * 2, *[held[0]] * 3))
     assert "31234" not in shown
     assert "2" not in shown
 

@@ -20,8 +20,8 @@ from dpsubset.cli import app
 from dpsubset.cli.warmup import CHAIN, CHAINED, chain
 from dpsubset.constraints import CONSTRAINTS
 from dpsubset.objective.losses import LOSSES
-from dpsubset.search.bounds.blocked import Blocked
-from dpsubset.search.bounds.solved import Solved
+from dpsubset.search.bounds.block_bound import BlockBound
+from dpsubset.search.bounds.support_bounds import SupportBounds
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -59,7 +59,7 @@ def test_its_hard_search_gets_to_the_bounds_for_columns_that_are_alike(
     constraint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: Counter[str] = Counter()
-    for kind in (Blocked, Solved):
+    for kind in (BlockBound, SupportBounds):
         first = kind.__init__
 
         def counted(self: Any, *given: Any, _first: Any = first, _kind: Any = kind) -> None:

@@ -1,12 +1,12 @@
-"""Kernels that go through all supports of a region in closed form.
+"""Kernels that compute a bound for every support of a region in closed form.
 
-With a multiplier mu the ball is gone: what is left of the score is yy - mu r^2 - c'(H + mu)^-1 c on
-the columns of the support, and the last term is |t|^2, t = R'^-1 c, with the Cholesky factor R of
-H + mu there. A column more is a row more of R: all supports of a region together cost a few
-operations each.
+A multiplier mu removes the ball: the score is at least yy - mu r^2 - c'(H + mu)^-1 c on the columns
+of the support, and the last term is |t|^2, t = R'^-1 c, with the Cholesky factor R of H + mu. One
+more column is one more row of R, so all supports of a region cost a few operations each.
 
-Rows of R are kept for all free columns at once: after the columns T, ``left[j]`` is what is left of
-the diagonal entry of column j and ``toward[j]`` of c_j, and toward^2 / left is what it would gain.
+Rows of R are kept for all free columns at once. After the columns T, ``left[j]`` is the Schur
+complement of the diagonal entry of column j and ``toward[j]`` the residual of c_j; the gain of
+column j is then toward^2 / left.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from ...data.products import Products
 
 #: Weights of supports are integers of about this many bits.
 BITS = 40
-#: No more than so many of them are added up.
+#: Most weights that are summed.
 MOST = 1_000_000
-#: They are good for gains that are no more than this above what they are relative to, times eta.
+#: Weights are valid for gains of at most this much above the reference, times eta.
 OVER = 0.5
 
 
 @kernel
-def start(
-    x: Products, scale: float, c: Array, members: Ints, free: Ints, level: float, nudge: float,
+def factor_members(
+    x: Products, scale: float, c: Array, members: Ints, free: Ints, level: float, error: float,
     rows: Array, left: Array, toward: Array,
 ) -> float:  # fmt: skip
-    """Rows of R of the members, into the first of ``rows``; |t|^2 is returned, or -1 if none is.
+    """Rows of R of the members, into the first of ``rows``; returns |t|^2, or -1 without a factor.
 
-    ``level`` is what H + mu has beside the Gram matrix, on its diagonal.
+    ``level`` is what is added to the diagonal of the Gram matrix, ridge + mu.
     """
     many, n = members.shape[0], free.shape[0]
     block, t = np.empty((many, many)), np.empty(many)
@@ -42,12 +42,12 @@ def start(
         from_i = x.columns[x.slot[members[i]]]
         for j in range(many):
             block[i, j] = from_i[members[j]] / scale
-        block[i, i] += level - 2.0 * nudge
+        block[i, i] += level - 2.0 * error
     if not factor(block, 0.0):
         return -1.0
     forward(block, t, 0)
     for j in range(n):
-        left[j] = x.diagonal[free[j]] / scale + level - 2.0 * nudge
+        left[j] = x.diagonal[free[j]] / scale + level - 2.0 * error
         toward[j] = c[free[j]]
     gained = 0.0
     for i in range(many):
@@ -67,11 +67,14 @@ def start(
 
 
 @kernel
-def _pick(
+def _append_pick(
     x: Products, scale: float, free: Ints, rows: Array, depth: int, i: int, left: Array,
     toward: Array, left_now: Array, toward_now: Array,
 ) -> float:  # fmt: skip
-    """Another row of R, for pick i and the columns behind it; what it gains, or -1 if none is."""
+    """Append the row of R for pick i to the columns after it.
+
+    Returns the gain of the pick, or -1 if rounding leaves no factor.
+    """
     n = free.shape[0]
     if not left[i] > 0.0:
         return -1.0
@@ -94,9 +97,9 @@ def _pick(
 
 @kernel
 def weight(gain: float, eta: float, top: float) -> np.int64:
-    """An integer not below 2**BITS * exp(eta (gain - top)), where gain is hardly above top."""
+    """An integer not below 2**BITS * exp(eta (gain - top)), for gains of at most about top."""
     z = eta * (gain - top) + (2.0**-40 + 2.0**-49 * eta * top)
-    # Much smaller than 1 is as good as 1.
+    # Weights much smaller than 1 are rounded up to 1.
     return np.int64(np.exp(z) * 2.0**BITS) + np.int64(1) if z > -28.0 else np.int64(1)
 
 
@@ -105,11 +108,11 @@ def sums(
     x: Products, scale: float, free: Ints, members: int, rows: Array, left: Array, toward: Array,
     prefix: Ints, m: int, eta: float, top: float, out: Ints,
 ) -> tuple[float, np.int64]:  # fmt: skip
-    """Weights of supports with these first picks, by their next one; the largest gain and weight.
+    """Sum the weights of supports that start with the picks ``prefix``, by their next pick.
 
-    `weight`s are summed up into ``out``; they are of no use if a gain is more than OVER / eta above
-    top. The gain is -1 where rounding leaves no factor R. ``rows`` has those of the members, and
-    room for m - 1 more.
+    Sums of `weight`s are written to ``out``; they are not usable if a gain is more than OVER / eta
+    above ``top``. Returns the largest gain and the largest weight; the gain is -1 where rounding
+    leaves no factor R. ``rows`` contains those of the members, and has space for m - 1 more.
     """
     n, given = free.shape[0], prefix.shape[0]
     lefts, towards = np.empty((m, n)), np.empty((m, n))
@@ -118,7 +121,7 @@ def sums(
     at = np.empty(m, dtype=np.int64)
     depth = 0
     for i in prefix:
-        more = _pick(x, scale, free, rows, members + depth, i, lefts[depth], towards[depth],
+        more = _append_pick(x, scale, free, rows, members + depth, i, lefts[depth], towards[depth],
                      lefts[depth + 1], towards[depth + 1])  # fmt: skip
         if more < 0.0:
             return -1.0, np.int64(0)
@@ -154,7 +157,7 @@ def sums(
             if depth >= given:
                 at[depth] += 1
             continue
-        more = _pick(x, scale, free, rows, members + depth, i, lefts[depth], towards[depth],
+        more = _append_pick(x, scale, free, rows, members + depth, i, lefts[depth], towards[depth],
                      lefts[depth + 1], towards[depth + 1])  # fmt: skip
         if more < 0.0:
             return -1.0, np.int64(0)

@@ -216,8 +216,8 @@ class PrivateSubsetRegressor(RegressorMixin, Predictor):  # type: ignore[misc]
         How coefficients are fitted, how much of epsilon they take, and how wide the response is
         clipped for them.
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, prediction_bound, \
-radius, ridge, neighbours, sensitivity, response_range, check_readable, always_include, seed, node_limit, \
-time_limit, ledger
+radius, ridge, neighbours, sensitivity, response_range, check_readable, always_include, seed, \
+node_limit, time_limit, ledger
         As in :func:`dpsubset.select`.
 
     Attributes

@@ -5,8 +5,9 @@
 
 Two objects are the same up to renames if their syntax trees have the same shape, the same constants
 (docstrings and the texts of errors aside), and if their identifiers match one to one within the
-object. A cited object is looked for at REV under its own name first, then among the objects that
-proofs cited there. What is listed has to be read with its proof before tools/sign_proofs.py signs.
+object: variables, attributes and keywords each among themselves. A cited object is looked for at
+REV under its own name first, then among the objects that proofs cited there. What is listed has to
+be read with its proof before tools/sign_proofs.py signs.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ ROOT = PACKAGE.parents[1]
 
 #: Fields of syntax trees that hold identifiers.
 _NAMES = {"id", "attr", "arg", "name", "asname", "module", "names"}
-Pairs = dict[str, str]
+#: By kind of identifier, former names with the present ones.
+Pairs = defaultdict[str, dict[str, str]]
 
 
 def matched(old: object, new: object, pairs: Pairs, in_error: bool = False) -> bool:
@@ -38,7 +40,7 @@ def matched(old: object, new: object, pairs: Pairs, in_error: bool = False) -> b
         in_error = in_error or isinstance(old, ast.Raise)
         before, after = _fields(old), _fields(new)
         return before.keys() == after.keys() and all(
-            _paired(before[key], after[key], pairs)
+            _paired(before[key], after[key], pairs[_kind(old, key)])
             if key in _NAMES and isinstance(before[key], str)
             else matched(before[key], after[key], pairs, in_error)
             for key in before
@@ -48,7 +50,7 @@ def matched(old: object, new: object, pairs: Pairs, in_error: bool = False) -> b
             matched(a, b, pairs, in_error) for a, b in zip(old, new, strict=True)
         )
     if isinstance(old, str) and isinstance(new, str) and old.isidentifier():
-        return old == new or _paired(old, new, pairs)
+        return old == new or _paired(old, new, pairs["id"])
     return type(old) is type(new) and old == new
 
 
@@ -62,7 +64,11 @@ def _fields(node: ast.AST) -> dict[str, object]:
     return found
 
 
-def _paired(old: object, new: object, pairs: Pairs) -> bool:
+def _kind(node: ast.AST, field: str) -> str:
+    return "keyword" if isinstance(node, ast.keyword) else "id" if field == "arg" else field
+
+
+def _paired(old: object, new: object, pairs: dict[str, str]) -> bool:
     if not isinstance(old, str) or not isinstance(new, str):
         return False
     if old in pairs:
@@ -128,10 +134,11 @@ def main(arguments: list[str]) -> int:
         # Under its own name first: short functions of one shape match each other.
         candidates = sorted(before, key=lambda c, own=own: c.split(":")[1] != own)  # type: ignore[misc]
         for candidate in candidates:
-            pairs: Pairs = {}
+            pairs: Pairs = defaultdict(dict)
             if matched(before[candidate], node, pairs):
                 same += 1
-                renames.update(pair for pair in pairs.items() if pair[0] != pair[1])
+                each = (pair for kind in pairs.values() for pair in kind.items())
+                renames.update({pair for pair in each if pair[0] != pair[1]})
                 break
         else:
             to_read[proof].append(citation)

@@ -15,7 +15,7 @@ import numpy as np
 
 from conformance.recipes import CONSTRAINTS, REACHES, RIDGES
 from conformance.regions import Walk
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.schema.layout import STEPS, Layout
@@ -57,11 +57,11 @@ class Collinear:
         # One level of a choice is on; the columns of other groups may all be at their ends.
         widths = [1] * p if self.design == "one-hot" else self.sizes
         always = rng.choice(p, int(rng.integers(0, k)), replace=False).tolist()
-        return Problem.state(
+        return Problem.create(
             p,
             k,
             constraint=self.constraint,
-            reach=REACHES[self.size],
+            prediction_bound=REACHES[self.size],
             ridge=self.ridge,
             always_include=always if rng.random() < 0.3 else (),
             intercept=self.layout.endswith("intercept"),
@@ -80,25 +80,25 @@ class Collinear:
         x = columns(self.design, n, self.sizes, rng)
         truth = rng.uniform(-1, 1, len(x)) * (rng.random(len(x)) < 0.4)
         y = np.clip(truth @ x / 2 + rng.uniform(-0.3, 0.3, n), -1, 1)
-        level = float(self.problem.layout.level)
+        level = float(self.problem.layout.intercept_value)
         constant = [np.full(n, level)] if level else []
         cells = np.tile(np.rint(np.vstack([x, *constant, y]) * STEPS), self.copies)
         return np.asarray(cells, dtype=np.int16, order="C")
 
-    def lazy(self) -> Digest:
+    def lazy(self) -> GramData:
         """Columns of X'X on demand; on half of the problems there is room for a few only."""
-        digest = Digest.of_cells(self.cells, "test")
+        digest = GramData.of_cells(self.cells, "test")
         rng = np.random.default_rng([self.seed, 4, LAYOUTS.index(self.layout)])
         if rng.random() < 0.5:
             digest.cache_bytes = int(rng.integers(1, 7)) * digest.p * 8
         return digest
 
-    def whole(self) -> Digest:
+    def whole(self) -> GramData:
         """All of X'X at hand."""
         cells = self.cells.astype(np.int64)
         products = cells @ cells.T
         p = len(cells) - 1
-        return Digest(
+        return GramData(
             columns=products,
             slot=np.arange(p),
             diagonal=np.ascontiguousarray(np.diagonal(products)[:p]),
@@ -112,7 +112,7 @@ class Collinear:
     @cached_property
     def scored(self) -> ScoredSupports:
         """Every support with its score, by enumeration."""
-        return enumerate_supports(self.whole(), self.problem, self.sensitivity.unit)
+        return enumerate_supports(self.whole(), self.problem, self.sensitivity.score_step)
 
     @cached_property
     def ranking(self) -> list[tuple[int, tuple[int, ...]]]:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.objective.losses import scorer
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
@@ -47,12 +47,12 @@ class LayoutRecipe:
         k = int(rng.integers(1, min(p, 4)))
         widths = [size if kind == "group" else 1 for kind, size in self.kinds]
         always = rng.choice(p, int(rng.integers(0, k)), replace=False).tolist()
-        return Problem.state(
+        return Problem.create(
             p,
             k,
             loss=self.loss,
             constraint=self.constraint,
-            reach=float(rng.choice([0.4, 1.0, 2.5])),
+            prediction_bound=float(rng.choice([0.4, 1.0, 2.5])),
             ridge=float(rng.choice([0.0, 0.0, 1.5])),
             always_include=always if rng.random() < 0.3 else (),
             intercept=self.intercept,
@@ -60,7 +60,7 @@ class LayoutRecipe:
         )
 
     @cached_property
-    def digest(self) -> Digest:
+    def digest(self) -> GramData:
         rng = np.random.default_rng([self.seed, 2])
         n = int(rng.integers(3, 40))
         columns: list[np.ndarray] = []
@@ -81,7 +81,7 @@ class LayoutRecipe:
         noise = rng.integers(-STEPS, STEPS + 1, n) * 0.3
         y = x[0] * 0.6 - x[-1] * 0.4 + noise + (STEPS // 3 if rng.random() < 0.5 else 0)
         cells = np.vstack([x, np.clip(np.rint(y), -STEPS, STEPS)])
-        return Digest.of_cells(np.asarray(cells, dtype=np.int16, order="C"), "test")
+        return GramData.of_cells(np.asarray(cells, dtype=np.int16, order="C"), "test")
 
     @cached_property
     def sensitivity(self) -> Sensitivity:
@@ -90,7 +90,7 @@ class LayoutRecipe:
     @cached_property
     def ranking(self) -> list[tuple[int, tuple[int, ...]]]:
         """Scores of all supports, best first, from plain problems on their columns."""
-        problem, unit = self.problem, self.sensitivity.unit
+        problem, unit = self.problem, self.sensitivity.score_step
         starts = np.cumsum([0, *(size for _, size in self.kinds)])
         ranked = []
         for support in list_supports(problem).tolist():

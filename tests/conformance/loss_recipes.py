@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 
 from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.objective.problem import Problem
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
 
 
-def digest_of(records: np.ndarray) -> Digest:
-    return Digest.of_cells(np.asarray(records.T, dtype=np.int16, order="C"), "test")
+def digest_of(records: np.ndarray) -> GramData:
+    return GramData.of_cells(np.asarray(records.T, dtype=np.int16, order="C"), "test")
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,12 @@ class LossRecipe(Recipe):
         return replace(super().problem, loss=self.loss)
 
     @cached_property
-    def digest(self) -> Digest:
+    def digest(self) -> GramData:
         return digest_of(self.records)
 
     @cached_property
     def scored(self) -> ScoredSupports:
-        return enumerate_supports(self.digest, self.problem, self.sensitivity.unit)
+        return enumerate_supports(self.digest, self.problem, self.sensitivity.score_step)
 
 
 def loss_recipes(loss: str, seeds: range, constraints: tuple[str, ...] = CONSTRAINTS) -> list:

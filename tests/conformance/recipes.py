@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.moments import Moments
 from dpsubset.data.quantize import STEPS
 from dpsubset.objective.problem import Problem
@@ -47,7 +47,7 @@ class Recipe:
         most = k if self.seed % 8 == 0 else k - 1
         count = int(rng.integers(0, most + 1)) if self.seed % 3 else 0
         always = rng.choice(p, count, replace=False).tolist()
-        return Problem.state(p, k, constraint=self.constraint, reach=REACHES[self.size],
+        return Problem.create(p, k, constraint=self.constraint, prediction_bound=REACHES[self.size],
                              ridge=self.ridge, always_include=always)  # fmt: skip
 
     @cached_property
@@ -82,18 +82,18 @@ class Recipe:
     def moments(self) -> Moments:
         return Moments.from_blocks(self.schema, self.blocks)
 
-    def whole(self) -> Digest:
+    def whole(self) -> GramData:
         """All of X'X at hand."""
-        return Digest.from_moments(self.moments)
+        return GramData.from_moments(self.moments)
 
-    def lazy(self) -> Digest:
+    def lazy(self) -> GramData:
         """Columns of X'X on demand, none at hand yet."""
-        return Digest.from_records(self.schema, self.blocks)
+        return GramData.from_records(self.schema, self.blocks)
 
     @cached_property
     def scored(self) -> ScoredSupports:
         """Every support with its score, by enumeration."""
-        return enumerate_supports(self.moments, self.problem, self.sensitivity.unit)
+        return enumerate_supports(self.moments, self.problem, self.sensitivity.score_step)
 
     @cached_property
     def ranking(self) -> list[tuple[int, tuple[int, ...]]]:

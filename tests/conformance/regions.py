@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.objective.losses.least_squares import Scorer
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
@@ -45,9 +45,9 @@ class Recipe(Protocol):
     @property
     def sensitivity(self) -> Sensitivity: ...
 
-    def whole(self) -> Digest: ...
+    def whole(self) -> GramData: ...
 
-    def lazy(self) -> Digest: ...
+    def lazy(self) -> GramData: ...
 
 
 class Walk:
@@ -64,7 +64,7 @@ class Walk:
     ) -> None:
         self.recipe, self._rng = recipe, rng
         digest = recipe.lazy() if lazy else recipe.whole()
-        self.scorer = Scorer(digest, recipe.problem, recipe.sensitivity.unit)
+        self.scorer = Scorer(digest, recipe.problem, recipe.sensitivity.score_step)
         self.bounder = bounder(digest, recipe.problem, self.scorer, eta, tuning)
 
     def bounds(self, count: int) -> Iterator[Bounded]:

@@ -48,7 +48,7 @@ class Settings:
 
     def engine(self, recipe: Recipe) -> Engine:
         data = recipe.lazy() if self.lazy else recipe.moments
-        unit = recipe.sensitivity.unit
+        unit = recipe.sensitivity.score_step
         return Engine(data, recipe.problem, unit, self.eta, tuning=self.tuning)
 
 
@@ -114,7 +114,7 @@ def test_columns_on_demand_give_the_same_answers(constraint: str, room: int) -> 
         lazy = recipe.lazy()
         lazy.cache_bytes = room * 40 * 8
         for data in (lazy, lazy, recipe.moments):
-            unit = recipe.sensitivity.unit
+            unit = recipe.sensitivity.score_step
             searcher = Engine(data, recipe.problem, unit, 1e3, tuning=tuning)
             assert best_supports(searcher, 20) == recipe.ranking[:20], recipe
         assert (lazy.slot >= 0).any()
@@ -125,7 +125,7 @@ def test_a_search_that_a_limit_stopped_has_lost_nothing() -> None:
     tuning = Tuning(short=2, listable=2)
     stopped = 0
     for recipe in recipes(DESIGNS, ("ball", "l1"), range(20, 26)):
-        unit, limits = recipe.sensitivity.unit, Limits(nodes=1)
+        unit, limits = recipe.sensitivity.score_step, Limits(nodes=1)
         limited = Engine(recipe.moments, recipe.problem, unit, math.inf, limits, tuning=tuning)
         search = Best(limited, Region.whole(recipe.problem))
         try:

@@ -90,8 +90,10 @@ def test_cutoffs_change_no_score_that_they_do_not_reach(
     x = np.clip(rng.normal(size=(400, 8)), -0.6, 0.6) / 0.6  # many cells at the ends
     y = np.sign(x @ rng.normal(size=8) + rng.normal(size=400))
     records = np.rint(np.column_stack([x, y]) * STEPS)
-    problem = Problem.state(8, 3, loss=loss, constraint=constraint, reach=2, ridge=ridge)
-    unit = Sensitivity.of(problem).unit
+    problem = Problem.create(
+        8, 3, loss=loss, constraint=constraint, prediction_bound=2, ridge=ridge
+    )
+    unit = Sensitivity.of(problem).score_step
     supports = list_supports(problem)
     scores = scorer(digest_of(records), problem, unit).scores(supports)
     one, left_out = scorer(digest_of(records), problem, unit), 0
@@ -107,11 +109,11 @@ def test_cutoffs_change_no_score_that_they_do_not_reach(
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_curvatures_that_are_next_to_nothing_raise_nothing(constraint: str) -> None:
     """Margins near 745: the logistic loss has denormal curvature there, whose parts are 0."""
-    problem = Problem.state(16, 3, loss="logistic", constraint=constraint, reach=2000)
+    problem = Problem.create(16, 3, loss="logistic", constraint=constraint, prediction_bound=2000)
     for seed in range(24, 36):
         rng = np.random.default_rng([seed, 9])
         x = np.sign(rng.uniform(-1, 1, (int(rng.choice([2, 5, 20])), 16)))
         x[:, 6:] = rng.uniform(-1, 1, (len(x), 10))
         digest = digest_of(np.rint(np.column_stack([x, x[:, 0]]) * STEPS))
-        engine = Engine(digest, problem, Sensitivity.of(problem).unit, math.inf)
+        engine = Engine(digest, problem, Sensitivity.of(problem).score_step, math.inf)
         assert len(best_supports(engine, 3)) == 3

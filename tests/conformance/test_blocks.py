@@ -237,7 +237,7 @@ def test_every_support_is_drawn_as_often_as_its_mass_says(
     assert 5 in bound.blocks.rest
     # Weights from 1 to a few dozen.
     eta = 8 / Fraction(bound.blocks.swing)
-    scale = Scale(eta, recipe.sensitivity.unit, 0, 10)
+    scale = Scale(eta, recipe.sensitivity.score_step, 0, 10)
     envelope = BlockEnvelope(bound.blocks, region, scale)
     source, counts, masses = Chosen(), Counter[tuple[int, ...]](), {}
     repeated = 0
@@ -266,7 +266,7 @@ def test_masses_are_never_below_the_weights(constraint: str) -> None:
             assert bound.blocks is not None
             best = int(scorer.scores(bound.region.supports()).min())
             eta = Fraction(int(rng.below(500)) + 1) / Fraction(bound.blocks.swing)
-            scale = Scale(eta, recipe.sensitivity.unit, best, 300)
+            scale = Scale(eta, recipe.sensitivity.score_step, best, 300)
             envelope = BlockEnvelope(bound.blocks, bound.region, scale)
             for _ in range(40):
                 drawn = envelope.draw(rng)
@@ -311,7 +311,9 @@ def test_no_weight_of_the_scores_raises(eta: float) -> None:
 def test_a_race_whose_root_is_too_loose_for_masses_keeps_its_leaves() -> None:
     """An epsilon beyond all use: masses of the whole problem would have more bits than memory."""
     recipe = near(3)
-    engine = Engine(recipe.whole(), recipe.problem, recipe.sensitivity.unit, 1e12, tuning=FIRST)
+    engine = Engine(
+        recipe.whole(), recipe.problem, recipe.sensitivity.score_step, 1e12, tuning=FIRST
+    )
     race = PLAIN["exponential"]().race(engine, Fraction(10**12))
     assert race.draw(Randomness(SystemSource())) == recipe.ranking[0][1]
 

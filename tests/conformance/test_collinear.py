@@ -149,7 +149,7 @@ def test_every_search_equals_enumeration(constraint: str) -> None:
         eta, lazy = float(10 ** rng.uniform(-4, 6)), bool(rng.random() < 0.4)
         about = f"{recipe} {tuning} eta={eta!r} lazy={lazy}"
         data = recipe.lazy() if lazy else recipe.whole()
-        ranking, unit = recipe.ranking, recipe.sensitivity.unit
+        ranking, unit = recipe.ranking, recipe.sensitivity.score_step
         engine = Engine(data, recipe.problem, unit, eta, tuning=tuning)
         for count in (1, int(rng.integers(2, len(ranking) + 1))):
             assert best_supports(engine, count) == ranking[:count], (about, count)
@@ -190,7 +190,7 @@ def agree(recipe: Collinear, name: str, tuning: Tuning, *, lazy: bool = False) -
     """
     mechanism, rng = PLAIN[name](), Randomness(SystemSource())
     setting = Setting.of(recipe.problem, telling(recipe, name))
-    eta, unit = mechanism.eta(setting), setting.sensitivity.unit
+    eta, unit = mechanism.eta(setting), setting.sensitivity.score_step
     scored = recipe.scored
     supports = [scored.support(i) for i in range(len(scored))]
     counts: Counter[tuple[int, ...]] = Counter()

@@ -24,12 +24,12 @@ from dpsubset.search.engine import Engine
 from dpsubset.search.tuning import Tuning
 
 
-@pytest.mark.parametrize("reach", [1e-9, 1e-4, 0.011, 0.1, 1.0, 2.5, 5.0, 8.0])
-def test_lines_under_what_the_parabola_leaves(reach: float) -> None:
+@pytest.mark.parametrize("prediction_bound", [1e-9, 1e-4, 0.011, 0.1, 1.0, 2.5, 5.0, 8.0])
+def test_lines_under_what_the_parabola_leaves(prediction_bound: float) -> None:
     """At 801 points of the whole domain, for slopes all over, and touching it somewhere."""
-    omega, table = parabola(reach)
+    omega, table = parabola(prediction_bound)
     assert 0.0 <= omega <= 0.25
-    t = reach * np.linspace(-1, 1, 801)
+    t = prediction_bound * np.linspace(-1, 1, 801)
     psi = np.logaddexp(0.0, -t) - 0.5 * omega * t * t
     nearest = np.inf
     for q in range(0, SLOPES + 1, 32):
@@ -42,11 +42,11 @@ def test_lines_under_what_the_parabola_leaves(reach: float) -> None:
 def walks(
     recipe: LossRecipe, rng: np.random.Generator, anchor: int, omega: float | None = None
 ) -> Iterator[tuple[CurvedBounder, Bounded]]:
-    oracle = scorer(recipe.digest, recipe.problem, recipe.sensitivity.unit)
+    oracle = scorer(recipe.digest, recipe.problem, recipe.sensitivity.score_step)
     assert isinstance(oracle, FromRecords)
     eta = float(10 ** rng.uniform(-4, 3))
     tuning = Tuning(anchor=anchor, last_pick=0)
-    true, table = parabola(math.nextafter(float(recipe.problem.reach), math.inf))
+    true, table = parabola(math.nextafter(float(recipe.problem.prediction_bound), math.inf))
     bounder = CurvedBounder(recipe.digest, recipe.problem, oracle, eta, tuning,
                             (true if omega is None else omega, table))  # fmt: skip
     for _ in range(6):
@@ -67,7 +67,7 @@ def walks(
 def highest(recipe: LossRecipe, bounder: CurvedBounder, bound: Bounded) -> float:
     """Largest excess over a score, exact where float64 cannot tell."""
     supports = bound.region.supports()
-    f = bounder._scorer.scores(supports) * float(recipe.sensitivity.unit)
+    f = bounder._scorer.scores(supports) * float(recipe.sensitivity.score_step)
     g = bounder.gains(bound)
     found = float(bound.flat - f.min())
     for support, score in zip(supports, f, strict=True):

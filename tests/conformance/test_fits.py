@@ -49,11 +49,11 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def fitted(scaled: np.ndarray, y: np.ndarray, rule: dps.FitRule, **more: Any) -> dps.Release:
-    asked: dict[str, Any] = {"k": D, "epsilon": 1000, "response_scale": "declared", **more}
+    asked: dict[str, Any] = {"k": D, "epsilon": 1000, "response_range": "declared", **more}
     schema = dps.Schema.from_bounds(FEATURES, ("y", -2, 2))
     if "loss" in more:
         schema = dps.Schema.from_bounds(FEATURES, "y", labels=(0, 1))
-        del asked["response_scale"]
+        del asked["response_range"]
     return dps.fit(users(scaled), schema, y=y, rule=rule, **asked)
 
 
@@ -84,7 +84,7 @@ def test_linear_regression(silent: None, name: str, more: dict[str, Any]) -> Non
 def test_linear_regression_at_the_largest_epsilon(seed: int) -> None:
     """By objective perturbation, with its noise: residuals are within the half-range here."""
     scaled, y = table(seed)
-    rule = dps.FitRule(mechanism="objective-perturbation", share=Fraction(999, 1000))
+    rule = dps.FitRule(mechanism="objective-perturbation", budget_fraction=Fraction(999, 1000))
     release = fitted(scaled, y, rule, epsilon=10**6, seed=seed)
     right = LinearRegression().fit(scaled, on_grid(y) / 2)
     found = scaled_coefficients(release, 2.0)
@@ -127,7 +127,7 @@ def test_logistic_regression(silent: None, epsilon: int) -> None:
 def test_logistic_regression_at_the_largest_epsilon() -> None:
     scaled, signal = table()
     y = labels(signal)
-    rule = dps.FitRule(mechanism="objective-perturbation", share=Fraction(999, 1000))
+    rule = dps.FitRule(mechanism="objective-perturbation", budget_fraction=Fraction(999, 1000))
     release = fitted(scaled, y, rule, epsilon=10**6, loss="logistic", seed=1)
     right = LogisticRegression(C=np.inf, tol=1e-12, solver="newton-cholesky").fit(scaled, y)
     found = scaled_coefficients(release)

@@ -16,7 +16,7 @@ from scipy.stats import chi2
 
 from conformance.layouts import LayoutRecipe, layout_recipes
 from dpsubset.base.errors import ArgumentError
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.mechanisms import MECHANISMS, PLAIN, Data, Mechanism, Setting, mechanism
 from dpsubset.mechanisms.penalised import Penalised
 from dpsubset.mechanisms.published.metropolis import Metropolis
@@ -55,7 +55,7 @@ def scored_by_columns(recipe: LayoutRecipe) -> ScoredSupports:
     ranking = sorted(recipe.ranking, key=lambda entry: entry[1])
     supports = np.array([support for _, support in ranking], dtype=np.int64)
     scores = np.array([score for score, _ in ranking], dtype=np.int64)
-    return ScoredSupports(supports, scores, recipe.sensitivity.unit)
+    return ScoredSupports(supports, scores, recipe.sensitivity.score_step)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -105,7 +105,7 @@ def test_penalised_counts_choices_not_columns() -> None:
         found = chosen.outcomes(Data(recipe.digest), setting)
         assert found is not None
         logs = dict(zip(found[0], found[1], strict=True))
-        penalty, unit = chosen.penalty(setting), float(setting.sensitivity.unit)
+        penalty, unit = chosen.penalty(setting), float(setting.sensitivity.score_step)
         weight = float(chosen.eta(setting)) * unit
         ranks = recipe.ranking
         # Of full size all pay the same; what is smaller pays less, however many columns it has.
@@ -186,7 +186,7 @@ def few_records(recipe: LayoutRecipe) -> LayoutRecipe:
     """With so few records that all blocks can be listed."""
     other = LayoutRecipe(recipe.loss, recipe.constraint, recipe.intercept, recipe.seed)
     cells = np.vstack([recipe.digest.records, recipe.digest.response[None]])
-    few = Digest.of_cells(np.ascontiguousarray(cells[:, :6]), "test")
+    few = GramData.of_cells(np.ascontiguousarray(cells[:, :6]), "test")
     other.__dict__.update(digest=few)
     return other
 
@@ -197,7 +197,7 @@ def few_records(recipe: LayoutRecipe) -> LayoutRecipe:
 @pytest.mark.parametrize("recipe", SQUARES[::6], ids=str)
 def test_no_record_moves_a_gradient_by_more_and_one_by_as_much(recipe: LayoutRecipe) -> None:
     problem, rng = recipe.problem, np.random.default_rng(recipe.seed)
-    layout, radius, parts = problem.layout, problem.reach, 16
+    layout, radius, parts = problem.layout, problem.prediction_bound, 16
     chosen = layout.of_support(recipe.ranking[0][1]).tolist()
     rows = list(recipe.digest.records.T.astype(np.int64))
     anything = {j: int(rng.integers(-parts, parts + 1)) for j in chosen}
@@ -208,7 +208,7 @@ def test_no_record_moves_a_gradient_by_more_and_one_by_as_much(recipe: LayoutRec
         for row in [*rows, furthest(recipe, above)]:
             assert abs(sum(int(row[j]) * weight for j, weight in m.items())) <= longest(layout, m)
             for y in (-STEPS, STEPS):
-                one = Digest.of_cells(np.array([[*row, y]], dtype=np.int16).T.copy(), "test")
+                one = GramData.of_cells(np.array([[*row, y]], dtype=np.int16).T.copy(), "test")
                 largest = max(largest, *map(abs, Gradient(one, radius, 0.0).at(m, parts)))
         assert largest <= bound
     assert largest == bound
@@ -233,12 +233,12 @@ def test_who_does_not_speak_of_them_is_refused_before_a_value_is_read() -> None:
         name = "simple"
         takes_groups = takes_intercept = False
 
-    levels = Problem.state(3, 1, layout=Layout.of([2, 2, 2], [1, 1, 1]))
+    levels = Problem.create(3, 1, layout=Layout.of([2, 2, 2], [1, 1, 1]))
     with pytest.raises(ArgumentError, match=r"simple looks at single columns.*permute-and-flip"):
         Simple().check(Setting.of(levels, 1))
     with pytest.raises(ArgumentError, match="simple knows no intercept"):
-        Simple().check(Setting.of(Problem.state(3, 1, intercept=True), 1))
-    Simple().check(Setting.of(Problem.state(3, 1), 1))
+        Simple().check(Setting.of(Problem.create(3, 1, intercept=True), 1))
+    Simple().check(Setting.of(Problem.create(3, 1), 1))
     assert not Mechanism.takes_groups
     assert not Mechanism.takes_intercept
 
@@ -248,7 +248,7 @@ def test_statements_say_what_becomes_of_them(name: str) -> None:
     chosen = mechanism(name, OPTIONS.get(name, {}))
     told = {}
     for intercept, layout in ((False, None), (True, None), (False, Layout.of([3, 2], [1, 1]))):
-        problem = Problem.state(2, 1, intercept=intercept, layout=layout)
+        problem = Problem.create(2, 1, intercept=intercept, layout=layout)
         delta = 0 if chosen.takes_delta == "no" else Fraction(1, 100)
         told[intercept, layout] = " ".join(chosen.details(Setting.of(problem, 1, delta, 9)))
     plain, intercept, groups = told.values()

@@ -41,7 +41,7 @@ def engine_of(recipe: LayoutRecipe, rng: np.random.Generator) -> Engine:
         hard_after_records=((1, 2), (40, 80))[int(rng.integers(2))],
     )
     eta = float(10 ** rng.uniform(-3, 4))
-    return Engine(recipe.digest, recipe.problem, recipe.sensitivity.unit, eta, tuning=tuning)
+    return Engine(recipe.digest, recipe.problem, recipe.sensitivity.score_step, eta, tuning=tuning)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -74,7 +74,7 @@ def test_no_bound_is_above_a_score_and_no_mass_below_a_weight(loss: str, constra
             continue
         rng = np.random.default_rng([recipe.seed, 4])
         searcher = engine_of(recipe, rng)
-        unit, bounder = recipe.sensitivity.unit, searcher.bounder
+        unit, bounder = recipe.sensitivity.score_step, searcher.bounder
         eta = Fraction(float(10 ** rng.uniform(-2, 1)))
         scale = Scale(eta, unit, recipe.ranking[0][0], 200)
         for step in range(6):
@@ -116,7 +116,7 @@ def test_the_problems_are_of_every_kind() -> None:
 def test_no_prediction_passes_the_reach_and_one_comes_near_it(recipe: LayoutRecipe) -> None:
     """The largest |x'b| over rows that the door can make and over the coefficient set."""
     problem = recipe.problem
-    layout, reach = problem.layout, float(problem.reach)
+    layout, prediction_bound = problem.layout, float(problem.prediction_bound)
     # Rows at their ends: every number at 1, one level on, a value or its indicator.
     sizes = [(kind, size) for kind, size in recipe.kinds]
     order = sorted(
@@ -137,5 +137,5 @@ def test_no_prediction_passes_the_reach_and_one_comes_near_it(recipe: LayoutReci
         "ball": problem.radius * math.sqrt(x @ x),
         "l1": problem.radius * np.abs(x).max(),
     }[problem.constraint]
-    assert most <= reach * (1 + 1e-12)
-    assert most >= 0.9 * reach
+    assert most <= prediction_bound * (1 + 1e-12)
+    assert most >= 0.9 * prediction_bound

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.schema.layout import STEPS
@@ -20,14 +20,14 @@ from dpsubset.search.region import Region
 from dpsubset.search.tuning import Tuning
 
 
-def digest_of(x: np.ndarray, y: np.ndarray) -> Digest:
+def digest_of(x: np.ndarray, y: np.ndarray) -> GramData:
     cells = np.rint(np.vstack([x, np.clip(y, -1, 1)]) * STEPS)
-    return Digest.of_cells(np.asarray(cells, dtype=np.int16, order="C"), "test")
+    return GramData.of_cells(np.asarray(cells, dtype=np.int16, order="C"), "test")
 
 
-def engine_of(digest: Digest, problem: Problem, eta: float = 1e3) -> Engine:
+def engine_of(digest: GramData, problem: Problem, eta: float = 1e3) -> Engine:
     tuning = Tuning(whole=0, last_pick=0, listable=1)  # as where all columns together have no room
-    unit = Sensitivity.of(problem).unit
+    unit = Sensitivity.of(problem).score_step
     return Engine(digest, problem, unit, eta, Limits(nodes=15), tuning=tuning)
 
 
@@ -36,9 +36,9 @@ def test_an_ascent_with_room_for_few_columns_ends(
     constraint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It moves in more columns than there is room for, and must not fetch them turn by turn."""
-    fetch, ascend, asked = Digest.fetch, QuadraticBounder._ascend, 0
+    fetch, ascend, asked = GramData.fetch, QuadraticBounder._ascend, 0
 
-    def counted(self: Digest, features: Sequence[int]) -> None:
+    def counted(self: GramData, features: Sequence[int]) -> None:
         nonlocal asked
         asked += 1
         assert asked < 100, "it fetches for ever"
@@ -49,7 +49,7 @@ def test_an_ascent_with_room_for_few_columns_ends(
         asked = 0
         return ascend(self, bound, rounds)
 
-    monkeypatch.setattr(Digest, "fetch", counted)
+    monkeypatch.setattr(GramData, "fetch", counted)
     monkeypatch.setattr(QuadraticBounder, "_ascend", anew)
     for seed in range(12):
         rng = np.random.default_rng(seed)
@@ -58,7 +58,9 @@ def test_an_ascent_with_room_for_few_columns_ends(
         truth = rng.normal(size=200) * (rng.random(200) < 0.5)
         digest = digest_of(x, truth @ x / 3)
         digest.cache_bytes = int(rng.integers(5, 70)) * digest.p * 8
-        problem = Problem.state(200, 3, constraint=constraint, reach=float(rng.choice([0.3, 5.0])))
+        problem = Problem.create(
+            200, 3, constraint=constraint, prediction_bound=float(rng.choice([0.3, 5.0]))
+        )
         engine = engine_of(digest, problem, float(10 ** rng.uniform(-2, 3)))
         engine.bounder.widen()
         with contextlib.suppress(SearchLimitError):
@@ -70,17 +72,17 @@ def test_columns_that_are_the_same_are_not_all_asked_for(
     constraint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 1500 that are equally far from where they should be, as many as move at a time."""
-    fetch, together = Digest.fetch, [0]
+    fetch, together = GramData.fetch, [0]
 
-    def noted(self: Digest, features: Sequence[int]) -> None:
+    def noted(self: GramData, features: Sequence[int]) -> None:
         together.append(sum(self.slot[j] < 0 for j in set(features)))
         fetch(self, features)
 
-    monkeypatch.setattr(Digest, "fetch", noted)
+    monkeypatch.setattr(GramData, "fetch", noted)
     rng = np.random.default_rng(0)
     base = rng.uniform(-1, 1, (3, 60))
     digest = digest_of(base[np.arange(1500) % 3], base[0] + base[1] - base[2])
-    problem = Problem.state(1500, 5, constraint=constraint)
+    problem = Problem.create(1500, 5, constraint=constraint)
     engine = engine_of(digest, problem)
     bound = engine.bounder.root(Region.whole(problem))
     # 3k + 16 movers, and so many that lead.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.moments import Moments
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
@@ -24,9 +24,9 @@ def test_an_anchor_that_explains_nothing(constraint: str, room: int) -> None:
     x = rng.uniform(-1, 1, (200, P))
     block = (x, np.clip(x[:, 5:45].sum(axis=1) / 6, -1, 1))
     schema = Schema.from_bounds({f"x{j}": (-1, 1) for j in range(P)}, ("y", -1, 1))
-    problem = Problem.state(P, 4, constraint=constraint)
-    unit = Sensitivity.of(problem).unit
-    lazy = Digest.from_records(schema, [block])
+    problem = Problem.create(P, 4, constraint=constraint)
+    unit = Sensitivity.of(problem).score_step
+    lazy = GramData.from_records(schema, [block])
     lazy.cache_bytes = room * P * 8
     found = []
     for data in (lazy, Moments.from_blocks(schema, [block])):

@@ -104,7 +104,7 @@ def test_certificates_hold_at_any_point(loss: str) -> None:
 @each_loss
 def test_scores_do_not_depend_on_company(loss: str) -> None:
     recipe = LossRecipe("AR 0.9", "box", "wide", 0.0, 4, 9, loss)
-    one = scorer(recipe.digest, recipe.problem, recipe.sensitivity.unit)
+    one = scorer(recipe.digest, recipe.problem, recipe.sensitivity.score_step)
     supports = recipe.scored.supports
     alone = [int(one.scores(supports[i : i + 1])[0]) for i in range(len(supports))]
     assert alone == recipe.scored.scores.tolist()
@@ -125,8 +125,8 @@ def test_a_table_that_float64_cannot_certify_is_scored_all_the_same(
     support = recipe.scored.supports[:1]
     fine = int(one.scores(support)[0]) * unit
     assert called
-    rough = int(recipe.scored.scores[0]) * recipe.sensitivity.unit
-    assert abs(fine - rough) <= recipe.sensitivity.unit + unit
+    rough = int(recipe.scored.scores[0]) * recipe.sensitivity.score_step
+    assert abs(fine - rough) <= recipe.sensitivity.score_step + unit
 
 
 @pytest.mark.parametrize("loss", ["logistic", "hinge"])
@@ -136,8 +136,8 @@ def test_labels_are_signs_and_the_middle_is_above(loss: str) -> None:
     signs = records.copy()
     records[:5, -1] = 0
     signs[:, -1] = np.where(records[:, -1] < 0, -STEPS, STEPS)
-    problem = Problem.state(5, 2, loss=loss, reach=3)
-    unit = Sensitivity.of(problem).unit
+    problem = Problem.create(5, 2, loss=loss, prediction_bound=3)
+    unit = Sensitivity.of(problem).score_step
     both = [enumerate_supports(digest_of(r), problem, unit).scores for r in (records, signs)]
     assert np.array_equal(*both)
 
@@ -212,33 +212,39 @@ def test_every_search_equals_enumeration(loss: str, constraint: str) -> None:
 # -- range and audit ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("reach", [0.4, 1.0, 2.5])
+@pytest.mark.parametrize("prediction_bound", [0.4, 1.0, 2.5])
 @each_loss
-def test_the_range_is_never_passed_and_not_idle(loss: str, reach: float) -> None:
+def test_the_range_is_never_passed_and_not_idle(loss: str, prediction_bound: float) -> None:
     """One record more: changes of all scores lie between the extremes of its own loss."""
-    problem = Problem.state(4, 2, loss=loss, reach=reach, neighbours="add-remove")
+    problem = Problem.create(
+        4, 2, loss=loss, prediction_bound=prediction_bound, neighbours="add-remove"
+    )
     s = Sensitivity.of(problem)
     pairs = [*neighbouring_pairs(problem, 40, np.random.default_rng(4)),
              *contrary_pairs(problem, 4000)]  # fmt: skip
     largest = 0.0
     for pair in pairs:
         assert pair.records is not None
-        both = [enumerate_supports(digest_of(r), problem, s.unit).scores for r in pair.records]
-        change = (both[1] - both[0]) * float(s.unit)
+        both = [
+            enumerate_supports(digest_of(r), problem, s.score_step).scores for r in pair.records
+        ]
+        change = (both[1] - both[0]) * float(s.score_step)
         y = pair.records[1][-1, -1] / STEPS
-        at = losses_at(loss, np.full(2001, y), np.linspace(-reach, reach, 2001))
+        at = losses_at(
+            loss, np.full(2001, y), np.linspace(-prediction_bound, prediction_bound, 2001)
+        )
         error = 2 * float(s.tau) + 1e-6
         assert change.min() >= at.min() - error, pair.label
         assert change.max() <= at.max() + error, pair.label
         largest = max(largest, float(np.ptp(change)))
-    assert largest <= float(s.spread("add-remove"))
+    assert largest <= float(s.score_range("add-remove"))
     assert largest >= 0.9 * float(s.range)
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @each_loss
 def test_the_audit_passes_and_catches_half_a_sensitivity(loss: str, neighbours: str) -> None:
-    problem = Problem.state(4, 2, loss=loss, reach=1.5, neighbours=neighbours)
+    problem = Problem.create(4, 2, loss=loss, prediction_bound=1.5, neighbours=neighbours)
     epsilon = Fraction(1)
     pairs = [*neighbouring_pairs(problem, 20, np.random.default_rng(5)),
              *contrary_pairs(problem, 4000)]  # fmt: skip
@@ -258,12 +264,14 @@ def test_the_audit_passes_and_catches_half_a_sensitivity(loss: str, neighbours: 
 
 
 def test_ranges_are_those_of_the_formulas() -> None:
-    for reach in (Fraction(1, 3), Fraction(1), Fraction(9, 4)):
-        t = np.linspace(-float(reach), float(reach), 20001)
+    for prediction_bound in (Fraction(1, 3), Fraction(1), Fraction(9, 4)):
+        t = np.linspace(-float(prediction_bound), float(prediction_bound), 20001)
         for loss in ROW_LOSSES:
             ys = (-1.0, 1.0) if loss != "huber" else np.linspace(-1, 1, 41)
             found = max(np.ptp(losses_at(loss, np.full_like(t, y), t)) for y in ys)
-            assert float(LOSSES[loss].ranges["sharp"](reach)) == pytest.approx(found, abs=1e-6)
+            assert float(LOSSES[loss].ranges["sharp"](prediction_bound)) == pytest.approx(
+                found, abs=1e-6
+            )
 
 
 # -- the way in -----------------------------------------------------------------------------------
@@ -272,13 +280,13 @@ def test_ranges_are_those_of_the_formulas() -> None:
 def test_moments_are_not_enough() -> None:
     recipe = LossRecipe("orthogonal", "box", "wide", 0.0, 1)
     with pytest.raises(ArgumentError, match="needs the records"):
-        enumerate_supports(recipe.moments, recipe.problem, recipe.sensitivity.unit)
+        enumerate_supports(recipe.moments, recipe.problem, recipe.sensitivity.score_step)
 
 
 @each_loss
 def test_a_problem_without_records_is_scored(loss: str) -> None:
-    problem = Problem.state(5, 2, loss=loss, neighbours="add-remove")
+    problem = Problem.create(5, 2, loss=loss, neighbours="add-remove")
     empty = digest_of(np.empty((0, 6), dtype=np.int16))
-    scored = enumerate_supports(empty, problem, Sensitivity.of(problem).unit)
+    scored = enumerate_supports(empty, problem, Sensitivity.of(problem).score_step)
     assert not scored.scores.any()
     assert len(scored) == len(list_supports(problem))

@@ -26,7 +26,7 @@ DRAWS = 6000
 
 
 def engine_of(recipe: Recipe, eta: Fraction, tuning: Tuning = USUAL) -> Engine:
-    unit = recipe.sensitivity.unit
+    unit = recipe.sensitivity.score_step
     return Engine(recipe.moments, recipe.problem, unit, float(eta), tuning=tuning)
 
 
@@ -59,7 +59,7 @@ def test_the_clock_gets_past_rounded_masses() -> None:
     mechanism = PLAIN["permute-and-flip"]()
     eta = Fraction(3)
     race = Race(engine_of(recipe, eta), eta, permute_and_flip=True)
-    race._scale = Scale(eta, recipe.sensitivity.unit, int(scored.scores.max()), 2)
+    race._scale = Scale(eta, recipe.sensitivity.score_step, int(scored.scores.max()), 2)
     race._put(race._leaves[0], 0)
     counts = counted(race, 6, DRAWS)
     assert race._scale.bits > 2  # more of them were needed

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from differential.containers import Container
 from dpsubset import Schema, TableError
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.readers import open_table
 
 
@@ -118,7 +118,7 @@ def read(
         warnings.simplefilter("error")
         try:
             blocks = list(open_table(data, schema, y).blocks())
-            digest = Digest.from_records(schema, blocks)
+            digest = GramData.from_records(schema, blocks)
         except TableError as refused:
             return str(refused)
     values = [np.column_stack([*x.T, y]).astype(np.float64) for x, y in blocks]

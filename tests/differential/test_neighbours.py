@@ -21,7 +21,7 @@ import dpsubset as dps
 from differential.containers import CONTAINERS, Container
 from differential.reading import Drawn, tables
 from dpsubset.audit.exact import SLACK
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.readers import open_table
 from dpsubset.mechanisms import Data, Setting, mechanism
 from dpsubset.objective.problem import Problem
@@ -43,8 +43,8 @@ SAMPLE, ALL = 2, 20
 
 def exact(data: Any, y: Any, schema: dps.Schema, relation: str) -> tuple[list[Any], np.ndarray]:
     """Supports and the logarithms of their probabilities."""
-    digest = Digest.from_records(schema, open_table(data, schema, y).blocks())
-    problem = Problem.state(2, 1, neighbours=relation)
+    digest = GramData.from_records(schema, open_table(data, schema, y).blocks())
+    problem = Problem.create(2, 1, neighbours=relation)
     setting = Setting(problem, Sensitivity.of(problem), Fraction(EPSILON), Fraction(0))
     outcomes = mechanism("permute-and-flip").outcomes(Data(digest), setting)
     assert outcomes is not None
@@ -87,7 +87,7 @@ def neighbours(container: Container, folder: Path, pairs: int) -> None:
                 return
             counts = dps.simulate(
                 data, drawn.schema, y=y, k=1, epsilon=EPSILON, draws=DRAWS, loss="least-squares",
-                neighbours=relation, intercept=False, response_scale="declared", reach=1,
+                neighbours=relation, intercept=False, response_range="declared", prediction_bound=1,
             )  # fmt: skip
             assert agree(counts[supports[0]], float(np.exp(found[0])))
             logs.append(found)

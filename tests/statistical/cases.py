@@ -40,7 +40,7 @@ class Case:
 
     @property
     def scored(self) -> ScoredSupports:
-        return enumerate_supports(self.moments, self.problem, self.sensitivity.unit)
+        return enumerate_supports(self.moments, self.problem, self.sensitivity.score_step)
 
     @property
     def supports(self) -> list[tuple[int, ...]]:
@@ -85,37 +85,38 @@ def data(p: int, n: int, seed: int, kind: str, strength: float) -> np.ndarray:
 
 def case(name: str, p: int, k: int, n: int, epsilon: object, active: bool | None = None,
          kind: str = "plain", strength: float = 0.5, **stated: object) -> Case:  # fmt: skip
-    problem = Problem.state(p, k, **stated)  # type: ignore[arg-type]
+    problem = Problem.create(p, k, **stated)  # type: ignore[arg-type]
     seed = sum(map(ord, name))
     records = data(p, n, seed, kind, strength)
     return Case(name, moments_of_records(records), problem, Fraction(str(epsilon)), active)
 
 
 CASES = [
-    case("box, active", 8, 2, 150, 4, True, reach=0.3),
-    case("box, not active, add-remove", 8, 2, 90, 50, False, reach=4, neighbours="add-remove"),
+    case("box, active", 8, 2, 150, 4, True, prediction_bound=0.3),
+    case("box, not active, add-remove", 8, 2, 90, 50, False, prediction_bound=4,
+         neighbours="add-remove"),
     case("box, duplicated, add-remove", 6, 3, 400, 8, kind="duplicated", strength=0.7,
          neighbours="add-remove"),
     case("box, collinear, ridge", 7, 3, 300, 20, kind="collinear", strength=0.7, ridge=5.0),
-    case("ball, active", 10, 1, 200, 1.5, True, constraint="ball", reach=0.2),
-    case("ball, not active, add-remove", 6, 2, 60, 16, False, constraint="ball", reach=3,
+    case("ball, active", 10, 1, 200, 1.5, True, constraint="ball", prediction_bound=0.2),
+    case("ball, not active, add-remove", 6, 2, 60, 16, False, constraint="ball", prediction_bound=3,
          neighbours="add-remove"),
     case("ball, constant", 7, 2, 80, 20, kind="constant", constraint="ball"),
     case("ball, collinear, ridge, add-remove", 8, 3, 300, 6, kind="collinear", strength=0.7,
          constraint="ball", ridge=0.5, neighbours="add-remove"),
-    case("l1, active", 7, 3, 120, 6, True, constraint="l1", reach=0.25),
-    case("l1, not active, add-remove", 6, 2, 60, 24, False, constraint="l1", reach=3,
+    case("l1, active", 7, 3, 120, 6, True, constraint="l1", prediction_bound=0.25),
+    case("l1, not active, add-remove", 6, 2, 60, 24, False, constraint="l1", prediction_bound=3,
          neighbours="add-remove"),
     case("l1, duplicated, ridge", 8, 2, 90, 16, kind="duplicated", constraint="l1", ridge=2.0),
     case("l1, constant, add-remove", 7, 4, 60, 32, kind="constant", constraint="l1",
          neighbours="add-remove"),
-    case("always included", 9, 3, 80, 8, always_include=[7, 2], reach=0.8),
-    case("widest", 10, 4, 100, 16, constraint="box", reach=1.2),
+    case("always included", 9, 3, 80, 8, always_include=[7, 2], prediction_bound=0.8),
+    case("widest", 10, 4, 100, 16, constraint="box", prediction_bound=1.2),
 ]  # fmt: skip
 
 #: No data, and ties only: every support is as likely as any other, whatever epsilon is.
 UNIFORM = [
     case("no data", 6, 2, 0, 4, neighbours="add-remove"),
     Case("all columns alike", moments_of_records(np.full((20, 6), STEPS)),
-         Problem.state(5, 2, constraint="l1", ridge=0.0), Fraction(50), None),
+         Problem.create(5, 2, constraint="l1", ridge=0.0), Fraction(50), None),
 ]  # fmt: skip

@@ -87,7 +87,7 @@ def race(
 ) -> Tally:
     """Draws at ``factor`` times the right eta, with a fresh tree after every so many."""
     eta = factor * case.eta(mechanism)
-    unit = case.sensitivity.unit
+    unit = case.sensitivity.score_step
     engine = Engine(case.moments, case.problem, unit, float(eta), tuning=tuning)
     counts: Counter[tuple[int, ...]] = Counter()
     for done in range(draws):

@@ -93,8 +93,8 @@ def released(y: float, draws: int = 2000) -> np.ndarray:
     for _ in range(draws):
         release = dps.fit(
             x, y=np.array([0.9, 0.8, y]), bounds=dps.Bounds(x=1, y=1), k=1, epsilon=EPSILON,
-            rule=dps.FitRule(share=0.8, mechanism="objective-perturbation"),
-            response_scale="declared",
+            rule=dps.FitRule(budget_fraction=0.8, mechanism="objective-perturbation"),
+            response_range="declared",
         )  # fmt: skip
         found.append(float(release.fit.released[-1]) if release.support == (0,) else -np.inf)
     return np.array(found)

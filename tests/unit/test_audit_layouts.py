@@ -24,7 +24,7 @@ from dpsubset.audit.pairs import favoured_pairs, tipped_pairs, turning_pairs
 from dpsubset.audit.pinned import pinned
 from dpsubset.audit.report import lines, to_json
 from dpsubset.audit.rows import parts
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.mechanisms import PLAIN, Data, Setting
 from dpsubset.mechanisms.published.hard_thresholding import HardThresholding
 from dpsubset.mechanisms.shared.gradient import change
@@ -74,8 +74,8 @@ SHORT: dict[tuple[str, str, str], float] = {
 
 def state(design: str, loss: str, constraint: str, neighbours: str, **more: Any) -> Problem:
     sizes, widths, intercept, reaches = DESIGNS[design]
-    given = {"reach": reaches.get(loss, 0.9), "layout": Layout.of(sizes, widths)}
-    return Problem.state(
+    given = {"prediction_bound": reaches.get(loss, 0.9), "layout": Layout.of(sizes, widths)}
+    return Problem.create(
         len(sizes), 1, loss=loss, constraint=constraint, neighbours=neighbours,
         intercept=intercept is not None, labels=intercept == "high", **(given | more),
     )  # fmt: skip
@@ -117,7 +117,7 @@ def test_none_goes_beyond_epsilon_with_more_choices(loss: str, neighbours: str, 
     layout = Layout.of([1, 3, 2, 4, 1], [1, 1, 2, 2, 1])
     rng = np.random.default_rng(k)
     for constraint, intercept in itertools.product(CONSTRAINTS, (True, False)):
-        problem = Problem.state(
+        problem = Problem.create(
             5, k, loss=loss, constraint=constraint, neighbours=neighbours, layout=layout,
             intercept=intercept, ridge=float(k == 3),
         )  # fmt: skip
@@ -179,7 +179,7 @@ def test_a_row_may_move_from_one_level_to_another() -> None:
 def told(problem: Problem, **wrong: Any) -> Sensitivity:
     """That of a problem whose layout is taken for another; scores stay on their grid."""
     mistaken = replace(problem, laid_out=replace(problem.layout, **wrong))
-    return replace(Sensitivity.of(mistaken), unit=Sensitivity.of(problem).unit)
+    return replace(Sensitivity.of(mistaken), score_step=Sensitivity.of(problem).score_step)
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -270,7 +270,7 @@ def transcripts_of(chosen: HardThresholding, problem: Problem, epsilon: Fraction
         logs = []
         for last in (one, other):
             cells = np.array([*rows[:3], last], dtype=np.int16).T
-            data = Data(Digest.of_cells(np.ascontiguousarray(cells), "test"))
+            data = Data(GramData.of_cells(np.ascontiguousarray(cells), "test"))
             found = chosen.transcripts(data, setting)
             assert found is not None
             logs.append(found)
@@ -280,7 +280,7 @@ def transcripts_of(chosen: HardThresholding, problem: Problem, epsilon: Fraction
 
 
 def test_hard_thresholding_pays_for_the_intercept_that_it_tells() -> None:
-    problem = Problem.state(2, 1, intercept=True, reach=1.0)
+    problem = Problem.create(2, 1, intercept=True, prediction_bound=1.0)
     for share in (Fraction(1, 2), Fraction(1, 50)):
         chosen = Coarse(iterations=2, rows=4, share=share)
         right = transcripts_of(chosen, problem, Fraction(1))
@@ -289,7 +289,7 @@ def test_hard_thresholding_pays_for_the_intercept_that_it_tells() -> None:
     assert (
         transcripts_of(Forgetful(iterations=2, rows=4, share=share), problem, Fraction(1)) > right
     )
-    groups = Problem.state(2, 1, layout=Layout.of([2, 1], [2, 1]))
+    groups = Problem.create(2, 1, layout=Layout.of([2, 1], [2, 1]))
     assert transcripts_of(Coarse(iterations=2, rows=4), groups, Fraction(1)) <= 1 + 1e-9
 
 

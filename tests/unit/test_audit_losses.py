@@ -46,8 +46,8 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def state(loss: str, reach: float, p: int = 4, k: int = 1, **more: Any) -> Problem:
-    return Problem.state(p, k, loss=loss, reach=reach, **more)
+def state(loss: str, prediction_bound: float, p: int = 4, k: int = 1, **more: Any) -> Problem:
+    return Problem.create(p, k, loss=loss, prediction_bound=prediction_bound, **more)
 
 
 def bad_pairs(problem: Problem) -> list[Pair]:
@@ -65,21 +65,23 @@ def test_they_come_close_to_epsilon_and_not_beyond(
     loss: str, more: dict[str, Any], neighbours: str, constraint: str
 ) -> None:
     rng = np.random.default_rng(3)
-    for reach in REACHES:
+    for prediction_bound in REACHES:
         for p, k in ((4, 1), (5, 2)):
-            problem = state(loss, reach, p, k, constraint=constraint, neighbours=neighbours, **more)
+            problem = state(
+                loss, prediction_bound, p, k, constraint=constraint, neighbours=neighbours, **more
+            )
             pairs = [*bad_pairs(problem), *neighbouring_pairs(problem, 20, rng)]
             found = audit_exact(PLAIN["exponential"](), problem, Fraction(2), pairs)
-            assert found.passed, (reach, k, found.worst, found.pair and found.pair.label)
-            assert found.worst > 0.98 * 2, (reach, k, found.worst)
+            assert found.passed, (prediction_bound, k, found.worst, found.pair and found.pair.label)
+            assert found.worst > 0.98 * 2, (prediction_bound, k, found.worst)
 
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("loss", LABELS)
 def test_a_label_alone_uses_up_epsilon(loss: str, neighbours: str) -> None:
     # Also where the response moves by one step of the door, across the middle of its bounds.
-    for reach in REACHES:
-        problem = state(loss, reach, 5, 2, neighbours=neighbours)
+    for prediction_bound in REACHES:
+        problem = state(loss, prediction_bound, 5, 2, neighbours=neighbours)
         for start in (f"a response of {STEPS} for {-STEPS}", "a response of -1 for 0"):
             pairs = [pair for pair in label_pairs(problem, 4000) if pair.label.startswith(start)]
             assert len(pairs) == 4
@@ -120,10 +122,10 @@ def a_little_too_small(problem: Problem, range: Fraction) -> Fraction:
 
 def of_the_right_side(problem: Problem, range: Fraction) -> Fraction:
     """The range over predictions that have the sign of y, as if none could be wrong."""
-    reach = float(problem.reach)
+    prediction_bound = float(problem.prediction_bound)
     if problem.loss == "logistic":
-        return Fraction(math.log(2) - math.log1p(math.exp(-reach)))
-    return Fraction(min(reach, 1.0))  # the hinge: from 1 at 0 down to 1 - B, or to 0
+        return Fraction(math.log(2) - math.log1p(math.exp(-prediction_bound)))
+    return Fraction(min(prediction_bound, 1.0))  # the hinge: from 1 at 0 down to 1 - B, or to 0
 
 
 @pytest.mark.statistical
@@ -146,14 +148,16 @@ def test_a_range_5_percent_too_small_is_caught(
 def test_so_it_is_at_any_reach(
     loss: str, more: dict[str, Any], constraint: str, neighbours: str
 ) -> None:
-    for reach in REACHES:
-        problem = state(loss, reach, constraint=constraint, neighbours=neighbours, **more)
+    for prediction_bound in REACHES:
+        problem = state(
+            loss, prediction_bound, constraint=constraint, neighbours=neighbours, **more
+        )
         right = Sensitivity.of(problem)
         twin = replace(right, range=a_little_too_small(problem, right.range))
         found = audit_exact(
             PLAIN["exponential"](), problem, Fraction(1), bad_pairs(problem), sensitivity=twin
         )
-        assert not found.passed, (reach, found.worst)
+        assert not found.passed, (prediction_bound, found.worst)
 
 
 @pytest.mark.statistical
@@ -175,7 +179,7 @@ def test_a_spread_that_forgets_the_record_replaced_is_caught(
     def once(self: Sensitivity, neighbours: str) -> Fraction:
         return self.range + 4 * self.tau
 
-    monkeypatch.setattr(Sensitivity, "spread", once)
+    monkeypatch.setattr(Sensitivity, "score_range", once)
     report = audit("exponential", loss=loss, runs=40)
     assert report.contradicted
     contradicting = {f.problem.neighbours for f in report.findings if f.contradicts}

@@ -19,7 +19,7 @@ from dpsubset.audit.steps import (
     STEPS_OF_RELEASES,
     FitSums,
     Means,
-    ResponseScale,
+    ResponseRange,
     Step,
     SuggestedBounds,
     audit_step,
@@ -81,7 +81,7 @@ class OneColumnPaid(SuggestedBounds):
         return replace(law, epsilon=law.epsilon * len(law.counts))
 
 
-class OneQuantilePaid(ResponseScale):
+class OneQuantilePaid(ResponseRange):
     """The second decile comes free."""
 
     def law(self, *asked: Any) -> Law:

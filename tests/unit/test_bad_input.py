@@ -104,18 +104,45 @@ def test_one_row_under_replace_one() -> None:
 
 
 WRONG: list[dict[str, Any]] = [
-    {"k": 0}, {"k": -1}, {"k": 4}, {"k": 1.0}, {"k": True}, {"k": None},
-    {"epsilon": 0}, {"epsilon": -1}, {"epsilon": float("inf")}, {"epsilon": float("nan")},
-    {"epsilon": None}, {"epsilon": "1"}, {"epsilon": True}, {"epsilon": 10**400},
-    {"mechanism": "loud"}, {"mechanism": None}, {"loss": "loud"}, {"constraint": "cube"},
-    {"reach": 0}, {"reach": float("nan")}, {"radius": -1}, {"reach": 1, "radius": 1},
-    {"ridge": -1}, {"ridge": float("inf")}, {"neighbours": "friends"}, {"sensitivity": "low"},
-    {"always_include": ["d"]}, {"always_include": [3]}, {"always_include": [0.5]},
-    {"always_include": ["a", "b"], "k": 1}, {"seed": 1.5}, {"loss": 3},
-    {"threshold": 0.25}, {"loss": "logistic", "threshold": 0.25},
-    *({"loss": "huber", "threshold": wrong} for wrong in (
-        0, -1, 0.009, 1.01, 2, float("nan"), float("inf"), "0.5", True, 1j, 10**400)),
-]  # fmt: skip
+    {"k": 0},
+    {"k": -1},
+    {"k": 4},
+    {"k": 1.0},
+    {"k": True},
+    {"k": None},
+    {"epsilon": 0},
+    {"epsilon": -1},
+    {"epsilon": float("inf")},
+    {"epsilon": float("nan")},
+    {"epsilon": None},
+    {"epsilon": "1"},
+    {"epsilon": True},
+    {"epsilon": 10**400},
+    {"mechanism": "loud"},
+    {"mechanism": None},
+    {"loss": "loud"},
+    {"constraint": "cube"},
+    {"prediction_bound": 0},
+    {"prediction_bound": float("nan")},
+    {"radius": -1},
+    {"prediction_bound": 1, "radius": 1},
+    {"ridge": -1},
+    {"ridge": float("inf")},
+    {"neighbours": "friends"},
+    {"sensitivity": "low"},
+    {"always_include": ["d"]},
+    {"always_include": [3]},
+    {"always_include": [0.5]},
+    {"always_include": ["a", "b"], "k": 1},
+    {"seed": 1.5},
+    {"loss": 3},
+    {"threshold": 0.25},
+    {"loss": "logistic", "threshold": 0.25},
+    *(
+        {"loss": "huber", "threshold": wrong}
+        for wrong in (0, -1, 0.009, 1.01, 2, float("nan"), float("inf"), "0.5", True, 1j, 10**400)
+    ),
+]
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=str)
@@ -203,7 +230,7 @@ def test_moments_stand_for_their_table() -> None:
     table = frame(200)
     moments = dps.Moments.from_blocks(SCHEMA, open_table(table, SCHEMA).blocks())
     for seed in range(5):
-        asked: dict[str, Any] = {"k": 2, "epsilon": 1, "seed": seed, "response_scale": "declared"}
+        asked: dict[str, Any] = {"k": 2, "epsilon": 1, "seed": seed, "response_range": "declared"}
         assert dps.select(moments, SCHEMA, **asked) == dps.select(table, SCHEMA, **asked)
 
 

@@ -147,15 +147,15 @@ def test_numbers_beyond_float64_are_answered(constraint: str, size: Fraction) ->
     q = Quadratic.of([[size, size], [size, size]], [size, size], size)
     low, high = minimum(q, SETS[constraint](0.25), size / 10**6)
     assert high - low <= size / 10**6
-    reach = {"box": 0.5, "ball": 2**-1.5, "l1": 0.25}[constraint]
-    assert float(low / size) == pytest.approx((1 - reach) ** 2, abs=2e-6)
+    prediction_bound = {"box": 0.5, "ball": 2**-1.5, "l1": 0.25}[constraint]
+    assert float(low / size) == pytest.approx((1 - prediction_bound) ** 2, abs=2e-6)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 1e-300, 1e15])
 def test_no_data_and_any_ridge(ridge: float) -> None:
     moments = Moments(np.zeros((4, 4), dtype=np.int64), 0, "none")
     for constraint in CONSTRAINTS:
-        problem = Problem.state(3, 3, constraint=constraint, ridge=ridge)
+        problem = Problem.create(3, 3, constraint=constraint, ridge=ridge)
         assert Scorer(moments, problem, Fraction(1, 2**10)).exact_score([0, 1, 2]) == 0
 
 
@@ -192,7 +192,7 @@ def thousand(constraint: str) -> tuple[Moments, Problem, Fraction]:
     products[:k, :k], products[:k, k], products[k, :k], products[k, k] = g * times, c, c, yy
     inner = int(b.astype(object) @ g @ b) * times
     true = Fraction(inner - 2 * int(b.astype(object) @ c) * 2**20, 2**40) + yy
-    problem = Problem.state(k, k, constraint=constraint, radius=radius)
+    problem = Problem.create(k, k, constraint=constraint, radius=radius)
     return Moments(products, rank * times, "known"), problem, true / STEPS**2
 
 
@@ -205,7 +205,7 @@ def test_a_thousand_variables_on_the_bound_answer(
 
     monkeypatch.setattr(certified, "_barrier", hours)
     moments, problem, true = thousand(constraint)
-    unit = Sensitivity.of(problem).unit
+    unit = Sensitivity.of(problem).score_step
     score = Scorer(moments, problem, unit).exact_score(np.arange(1000))
     assert abs(score * unit - true) <= unit
 
@@ -216,7 +216,7 @@ def test_proposals_are_enough_where_float64_kernels_are_not(
     """Without the barrier: as many records as there can be, on the bound and off, dependent."""
     monkeypatch.delattr(certified, "_barrier")
     rng = np.random.default_rng(8)
-    for kind, constraint, reach, ridge in itertools.product(
+    for kind, constraint, prediction_bound, ridge in itertools.product(
         ("plain", "equal", "near"), CONSTRAINTS, (1e-3, 1.0, 1e5), (0.0, 2.0)
     ):
         x = rng.integers(-STEPS, STEPS + 1, (128, 13))
@@ -225,8 +225,10 @@ def test_proposals_are_enough_where_float64_kernels_are_not(
         elif kind == "near":
             x[:, :12] = np.clip(x[:, :1] + rng.integers(-2, 3, (128, 12)), -STEPS, STEPS)
         moments = Moments(x.T @ x * (2**26 - 1), (2**26 - 1) * 128, "many")
-        problem = Problem.state(12, 12, constraint=constraint, reach=reach, ridge=ridge)
-        unit = Sensitivity.of(problem).unit
+        problem = Problem.create(
+            12, 12, constraint=constraint, prediction_bound=prediction_bound, ridge=ridge
+        )
+        unit = Sensitivity.of(problem).score_step
         assert Scorer(moments, problem, unit).exact_score(range(12)) >= 0
 
 

@@ -22,7 +22,7 @@ from dpsubset.audit.exact import (
     neighbouring_pairs,
 )
 from dpsubset.audit.pairs import favoured_pairs
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN, Data
 from dpsubset.mechanisms.choose_reach import ChooseReach
@@ -45,23 +45,23 @@ def test_by_its_definition() -> None:
     one = recipe()
     mechanism = ChooseReach(form="exponential", share=Fraction(1, 3))
     setting = Setting.of(one.problem, 3)
-    found = mechanism.outcomes(Data(Digest.from_moments(one.moments)), setting)
+    found = mechanism.outcomes(Data(GramData.from_moments(one.moments)), setting)
     assert found is not None
     supports, logs = found
     assert np.exp(logs).sum() == pytest.approx(1)
     expected: Counter[Any] = Counter()
     worth, sets = [], []
     for factor in (0.8, 1.0, 1.5):
-        problem = one.problem.with_reach(float(one.problem.reach) * factor)
+        problem = one.problem.with_prediction_bound(float(one.problem.prediction_bound) * factor)
         at = Setting.of(problem, 2)  # two thirds of 3
-        eta = 2 / float(at.sensitivity.spread(problem.neighbours))
-        scored = enumerate_supports(one.moments, problem, at.sensitivity.unit)
+        eta = 2 / float(at.sensitivity.score_range(problem.neighbours))
+        scored = enumerate_supports(one.moments, problem, at.sensitivity.score_step)
         values = scored.scores * float(scored.unit)
         worth.append(values.min() + math.log(problem.supports) / eta)
         weights = np.exp(-eta * (values - values.min()))
         sets.append({scored.support(i): w for i, w in enumerate(weights / weights.sum())})
         widest = at.sensitivity
-    first = 1 / float(widest.spread(one.problem.neighbours) + 2 * widest.unit)
+    first = 1 / float(widest.score_range(one.problem.neighbours) + 2 * widest.score_step)
     chances = np.exp(-first * (np.array(worth) - min(worth)))
     for chance, each in zip(chances / chances.sum(), sets, strict=True):
         for support, weight in each.items():
@@ -74,7 +74,7 @@ def test_by_its_definition() -> None:
 def test_draws_follow_the_closed_form(form: str) -> None:
     one = recipe()
     setting, mechanism = Setting.of(one.problem, 3), ChooseReach(form=form)
-    data = Data(Digest.from_moments(one.moments))
+    data = Data(GramData.from_moments(one.moments))
     found = mechanism.outcomes(data, setting)
     assert found is not None
     sampler, rng, draws = mechanism.prepare(data, setting), Randomness(SeededSource(5)), 4000
@@ -87,7 +87,7 @@ def test_draws_follow_the_closed_form(form: str) -> None:
 @each_relation
 @pytest.mark.parametrize("loss", ["least-squares", "huber", "logistic"])
 def test_no_neighbours_contradict_it(neighbours: Any, loss: str) -> None:
-    problem = Problem.state(4, 1, reach=1.0, neighbours=neighbours, loss=loss)
+    problem = Problem.create(4, 1, prediction_bound=1.0, neighbours=neighbours, loss=loss)
     pairs = [*neighbouring_pairs(problem, 30, np.random.default_rng(0)),
              *contrary_pairs(problem, 50)]  # fmt: skip
     pairs = [pair for pair in pairs if loss == "least-squares" or pair.records is not None]
@@ -117,7 +117,7 @@ class _Narrow(ChooseReach):
 def together(mechanism: ChooseReach, setting: Setting, moments: dps.Moments) -> np.ndarray:
     """Logarithms of the probabilities of reach and set, which the price is of."""
     plain, at = PLAIN[mechanism.form](), mechanism.settings(setting)
-    parts = [enumerate_supports(moments, one.problem, one.sensitivity.unit) for one in at]
+    parts = [enumerate_supports(moments, one.problem, one.sensitivity.score_step) for one in at]
     reaches = mechanism._of_reaches(at, [int(part.scores.min()) for part in parts])
     first = plain.log_probabilities(reaches, mechanism.first_eta(setting))
     sets = [
@@ -142,7 +142,7 @@ def turned(problem: Problem) -> Iterator[Pair]:
 
 @each_relation
 def test_reach_and_set_together_keep_the_price(neighbours: Any) -> None:
-    problem = Problem.state(12, 1, reach=1.0, neighbours=neighbours)
+    problem = Problem.create(12, 1, prediction_bound=1.0, neighbours=neighbours)
     setting = Setting.of(problem, 1)
     pairs = [*favoured_pairs(problem), *contrary_pairs(problem),
              *neighbouring_pairs(problem, 30, np.random.default_rng(0)),
@@ -164,7 +164,7 @@ def test_reach_and_set_together_keep_the_price(neighbours: Any) -> None:
 @each_relation
 def test_it_costs_what_it_was_given(neighbours: Any) -> None:
     for share in (Fraction(1, 10), Fraction(1, 2)):
-        setting = Setting.of(Problem.state(9, 3, neighbours=neighbours), 2)
+        setting = Setting.of(Problem.create(9, 3, neighbours=neighbours), 2)
         found = ChooseReach(share=share).guarantee(setting)
         assert found.epsilon == 2
         assert set(found.costs) == set(RELATIONS)
@@ -178,13 +178,13 @@ def test_larger_reaches_are_taken_where_they_explain_more() -> None:
         dps.Moments.from_blocks(dps.Bounds(x=1, y=1).schema(list("abcde")), [(x, y)], 0)
         for y in (x[:, 1], 0.05 * rng.normal(size=4000))
     ]
-    setting = Setting.of(Problem.state(5, 1, reach=0.4), 2)
+    setting = Setting.of(Problem.create(5, 1, prediction_bound=0.4), 2)
     mechanism = ChooseReach(factors=(1, 2.5))
     chosen = []
     for moments in digests:
         at = mechanism.settings(setting)
         best = [
-            int(enumerate_supports(moments, one.problem, one.sensitivity.unit).scores.min())
+            int(enumerate_supports(moments, one.problem, one.sensitivity.score_step).scores.min())
             for one in at
         ]
         scored = mechanism._of_reaches(at, best)

@@ -148,7 +148,7 @@ def test_a_dry_run_prices_and_reads_no_row(folder: Path, monkeypatch: pytest.Mon
     def explode(*_: Any, **__: Any) -> None:
         raise AssertionError("values were read")
 
-    monkeypatch.setattr("dpsubset.api.sensitive_table.SealedTable.read", explode)
+    monkeypatch.setattr("dpsubset.api.sensitive_table.SensitiveTable.read", explode)
     result = select("--dry-run", "--out", "release.json")
     assert result.exit_code == 0, result.output
     assert "epsilon = 0.7 under replace-one" in result.output

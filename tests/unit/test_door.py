@@ -15,7 +15,7 @@ from hypothesis.extra import numpy as hnp
 
 from dpsubset import Schema
 from dpsubset.base.kernels.logarithm import logarithm
-from dpsubset.data.quantize import STEPS, Door
+from dpsubset.data.quantize import STEPS, Quantizer
 from dpsubset.schema.column import Column, Missing
 from dpsubset.schema.encoding import Design
 
@@ -36,7 +36,7 @@ def quantise(values: np.ndarray, bounds: list[tuple[float, float]], rule: str = 
              dtype: type = np.float64) -> np.ndarray:  # fmt: skip
     """Columns through the door; the response column is left out."""
     columns = {f"x{j}": pair for j, pair in enumerate(bounds)}
-    door = Door(Schema.from_bounds(columns, ("y", 0, 1), bad_cells=rule))
+    door = Quantizer(Schema.from_bounds(columns, ("y", 0, 1), bad_cells=rule))
     out = np.full((len(values), len(bounds) + 1), -1, dtype=dtype)
     door.records(np.asarray(values, dtype=np.float64), np.zeros(len(values)), out)
     assert (out[:, -1] == -STEPS).all()
@@ -211,7 +211,7 @@ def test_records_of_every_kind_are_those_of_an_oracle(
          for _ in range(rows)]
     ).reshape(rows, len(schema.features))  # fmt: skip
     y = np.array([data.draw(numbers) for _ in range(rows)], dtype=np.float64)
-    door = Door(schema, constant)
+    door = Quantizer(schema, constant)
     assert door.width == len(Design.of(schema).columns) + (constant != 0) + 1
     outs = [np.empty((rows, door.width)), np.empty((door.width, rows), dtype=np.int16).T]
     for out in outs:
@@ -232,7 +232,7 @@ def test_records_of_every_kind_are_those_of_an_oracle(
 @given(st.floats(1e-3, 1e6), st.floats(1.001, 1e6), st.floats(0, 2))
 def test_a_logarithm_is_kept_to_half_a_step(lo: float, times: float, at: float) -> None:
     hi, v = lo * times, lo * times**at
-    door = Door(Schema((Column("x", lo, hi, transform="log"),), Column("y", 0, 1)))
+    door = Quantizer(Schema((Column("x", lo, hi, transform="log"),), Column("y", 0, 1)))
     out = np.empty((1, 2))
     door.records(np.array([[v]]), np.zeros(1), out)
     with flint.ctx.workprec(200):
@@ -250,7 +250,7 @@ def test_the_logarithm_is_right_to_a_unit_in_the_last_place(x: float) -> None:
 
 def test_the_place_of_a_cell_does_not_matter_to_its_logarithm() -> None:
     cells = np.random.default_rng(1).uniform(0.001, 1000, 1003)
-    door = Door(Schema((Column("x", 0.001, 1000, transform="log"),), Column("y", 0, 1)))
+    door = Quantizer(Schema((Column("x", 0.001, 1000, transform="log"),), Column("y", 0, 1)))
     whole = np.empty((len(cells), 2))
     door.records(cells[:, None], cells, whole)
     for start in (1, 7, 31, 500):

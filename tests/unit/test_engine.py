@@ -13,8 +13,8 @@ import pytest
 
 import dpsubset as dps
 from dpsubset import Bounds, Moments
-from dpsubset.api.sensitive_table import SealedTable
-from dpsubset.data.gram import Digest
+from dpsubset.api.sensitive_table import SensitiveTable
+from dpsubset.data.gram import GramData
 from dpsubset.mechanisms import PLAIN, Data, Setting
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
@@ -60,8 +60,8 @@ def scored() -> ScoredSupports:
     """All 487,635 supports, by enumeration."""
     x, y = table()
     moments = Moments.from_blocks(schema(), [(x, y)])
-    problem = Problem.state(P, K)
-    return enumerate_supports(moments, problem, Sensitivity.of(problem).unit)
+    problem = Problem.create(P, K)
+    return enumerate_supports(moments, problem, Sensitivity.of(problem).score_step)
 
 
 def closed_form(name: str, eta: Fraction, top: np.ndarray) -> np.ndarray:
@@ -84,7 +84,7 @@ def test_frequencies_among_half_a_million_supports(name: str, lazy: bool) -> Non
     """The 40 best supports, and the rest together; seeded, so it fails always or never."""
     epsilon, draws = Fraction(12), 4000
     x, y = table()
-    problem = Problem.state(P, K)
+    problem = Problem.create(P, K)
     mechanism, setting = PLAIN[name](), Setting.of(problem, epsilon)
     eta = mechanism.eta(setting)
     top = np.argsort(scored().scores, kind="stable")[:40]
@@ -95,13 +95,13 @@ def test_frequencies_among_half_a_million_supports(name: str, lazy: bool) -> Non
         return np.append(inside, 1 - inside.sum())
 
     if lazy:  # with columns of X'X on demand, which a table of 60 columns would not ask for
-        records = Digest.from_records(schema(), [(x, y)])
+        records = GramData.from_records(schema(), [(x, y)])
         sampler, rng = mechanism.prepare(Data(records), setting), Randomness(SeededSource(5))
         found = Counter(sampler.draw(rng) for _ in range(draws))
     else:
         found = dps.simulate(
             x, k=K, epsilon=epsilon, y=y, bounds=UNIT, mechanism=name, draws=draws, seed=5,
-            intercept=False, response_scale="declared",
+            intercept=False, response_range="declared",
         )  # fmt: skip
     counts: Counter[tuple[int, ...]] = Counter()
     for support, times in found.items():
@@ -123,7 +123,7 @@ def test_columns_on_demand_are_those_of_the_product(room: int) -> None:
     for _ in range(40):
         cells = rng.integers(-(2**15) + 1, 2**15, (13, 50)).astype(np.int16)
         whole = cells[:-1].astype(np.int64) @ cells[:-1].T.astype(np.int64)
-        digest = Digest.of_cells(cells, "test")
+        digest = GramData.of_cells(cells, "test")
         digest.cache_bytes = room * digest.p * 8
         for _ in range(5):
             wanted = rng.choice(12, int(rng.integers(1, 13)), replace=False)
@@ -136,7 +136,7 @@ def test_columns_on_demand_are_those_of_the_product(room: int) -> None:
 @pytest.mark.parametrize(("p", "on_demand"), [(1000, False), (1600, True)])
 def test_many_columns_are_had_on_demand(p: int, on_demand: bool) -> None:
     x, y = np.ones((3, p)), np.ones(3)
-    digest = SealedTable(x, schema(p), y).read(Problem.state(p, 2))
+    digest = SensitiveTable(x, schema(p), y).read(Problem.create(p, 2))
     assert digest.whole is not on_demand
     assert digest.records.shape == ((p, 3) if on_demand else (0, 0))
 
@@ -144,9 +144,9 @@ def test_many_columns_are_had_on_demand(p: int, on_demand: bool) -> None:
 def test_columns_on_demand_are_spared_until_a_search_is_not_easy() -> None:
     p = 1600
     x, y = table(300, p)
-    problem = Problem.state(p, K)
-    digest = SealedTable(x, schema(p), y).read(problem)
-    engine = Engine(digest, problem, Sensitivity.of(problem).unit, 1.0)
+    problem = Problem.create(p, K)
+    digest = SensitiveTable(x, schema(p), y).read(problem)
+    engine = Engine(digest, problem, Sensitivity.of(problem).score_step, 1.0)
     engine.bounder.root(Region.whole(problem))
     assert 0 < int((digest.slot >= 0).sum()) <= 4 * (3 * K + 16)
     engine.bounder.widen()
@@ -220,12 +220,12 @@ def test_diagnostics_stay_with_the_object() -> None:
 def test_an_enormous_epsilon_gives_the_optimum(name: str, epsilon: int, rho: float) -> None:
     x, y = table(2000, P, rho)
     moments = Moments.from_blocks(schema(), [(x, y)])
-    problem = Problem.state(P, K)
-    engine = Engine(moments, problem, Sensitivity.of(problem).unit, 1e6)
+    problem = Problem.create(P, K)
+    engine = Engine(moments, problem, Sensitivity.of(problem).score_step, 1e6)
     (first, support), (second, _) = best_supports(engine, 2)
     release = dps.select(x, k=K, epsilon=epsilon, y=y, bounds=UNIT, mechanism=name,
-                         intercept=False, response_scale="declared")  # fmt: skip
-    gap = (second - first) * float(Sensitivity.of(problem).unit)
+                         intercept=False, response_range="declared")  # fmt: skip
+    gap = (second - first) * float(Sensitivity.of(problem).score_step)
     # So large a gap that anything else has a probability below 1e-9.
     assert gap * epsilon / 8 > 20.8 + np.log(problem.supports)
     assert release.support == support

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
-from dpsubset.data.column_selection import list_columns
+from dpsubset.data.column_selection import select_columns
 from dpsubset.data.quantize import STEPS
 from dpsubset.data.sums import Sums, mean_of
 from dpsubset.papers.peeling_steps import Peel
@@ -39,7 +39,7 @@ def table(n: int = 500, d: int = 3, seed: int = 0) -> np.ndarray:
 
 def test_totals_are_exact() -> None:
     x = table(1000, 4)
-    sums = Sums.read(list_columns(x, (-1, 1)), x)
+    sums = Sums.read(select_columns(x, (-1, 1)), x)
     assert sums.n == 1000
     assert list(sums.totals) == np.rint(x * STEPS).sum(axis=0).astype(int).tolist()
 
@@ -341,7 +341,7 @@ def test_wrong_arguments_are_refused(asked: dict[str, Any], match: str) -> None:
 
 def test_nothing_private_shows() -> None:
     x = table()
-    sums = Sums.read(list_columns(x, (-1, 1)), x)
+    sums = Sums.read(select_columns(x, (-1, 1)), x)
     assert str(sums.totals[0]) not in repr(sums)
     assert str(sums.n) not in repr(sums)
 

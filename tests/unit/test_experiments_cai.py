@@ -80,7 +80,7 @@ def test_cross_validation_is_paid_for(n: int):
     def total(budgets: cai_sparsity.Budgets) -> Cost:
         last = _fitted(x, cai.S, *budgets.last)
         fits = [_fitted(x, 2 * cai.S, *budgets.fit)] * (cai_sparsity.FOLDS - 1)
-        return sum([*fits, last, Cost(Fraction(budgets.choice), ranged=True)])
+        return sum([*fits, last, Cost(Fraction(budgets.choice), bounded_range=True)])
 
     cost = total(cai_sparsity.Budgets.concentrated(0.5, delta))
     assert cost.delta == Fraction(str(delta))  # as it is written

@@ -48,7 +48,7 @@ def test_a_search_that_passes_its_limit_leaves_cells_empty():
     x, y = rng.uniform(-1, 1, (40, 30)), rng.uniform(-1, 1, 40)
     found = supports.simulated(
         x, y, (0, 1, 2, 3), "top-r", {"R": 500}, 5, epsilon=1, node_limit=1, intercept=False,
-        bounds=prastakos_recovery.BOUNDS, response_scale="declared",
+        bounds=prastakos_recovery.BOUNDS, response_range="declared",
     )  # fmt: skip
     assert found == {"draws": 5, "recovery": None, "f1": None}
 

@@ -66,7 +66,7 @@ def test_without_noise_it_is_least_squares(noiseless: None, neighbours: Any) -> 
     """On the same columns, as the door has them: rounded to 1/32767 of their half-ranges."""
     table = frame()
     release = dps.fit(
-        table, SCHEMA, k=5, epsilon=1e5, response_scale="declared", neighbours=neighbours
+        table, SCHEMA, k=5, epsilon=1e5, response_range="declared", neighbours=neighbours
     )
     model = release.model
 
@@ -123,8 +123,8 @@ def test_a_release_has_a_model_that_is_nearly_right() -> None:
 
 
 def test_parts_add_up_and_the_price_is_what_is_stated() -> None:
-    for more in ({}, {"neighbours": "add-remove"}, {"response_scale": "declared"}, {"seed": 2},
-                 {"rule": dps.FitRule(share=0.3)}):  # fmt: skip
+    for more in ({}, {"neighbours": "add-remove"}, {"response_range": "declared"}, {"seed": 2},
+                 {"rule": dps.FitRule(budget_fraction=0.3)}):  # fmt: skip
         release = fitted(epsilon=1, **more)
         g = release.guarantee
         assert g.epsilon == 1
@@ -153,7 +153,7 @@ def test_a_price_reads_no_value(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("values were read")
 
     for name in ("read", "read_support", "count_response"):
-        monkeypatch.setattr(f"dpsubset.api.sensitive_table.SealedTable.{name}", explode)
+        monkeypatch.setattr(f"dpsubset.api.sensitive_table.SensitiveTable.{name}", explode)
     assert dps.price_fit(frame(), SCHEMA, **asked()).guarantee is not None
     assert dps.price_fit(schema=SCHEMA, **asked()).guarantee is not None
 
@@ -170,7 +170,7 @@ def test_what_cannot_be_done_is_refused_before_a_value_is_read(
         raise AssertionError("values were read")
 
     for name in ("read", "read_support", "count_response"):
-        monkeypatch.setattr(f"dpsubset.api.sensitive_table.SealedTable.{name}", explode)
+        monkeypatch.setattr(f"dpsubset.api.sensitive_table.SensitiveTable.{name}", explode)
     with pytest.raises(dps.ArgumentError):
         fitted(**wrong)
     with pytest.raises(TypeError, match=r"^fit\(\): "):
@@ -271,7 +271,7 @@ def test_moments_will_do() -> None:
 
     moments = dps.Moments.from_blocks(SCHEMA, open_table(frame(), SCHEMA).blocks())
     release = dps.fit(moments, SCHEMA, k=3, epsilon=1000)
-    other = dps.fit(frame(), SCHEMA, k=3, epsilon=1000, response_scale="declared")
+    other = dps.fit(frame(), SCHEMA, k=3, epsilon=1000, response_range="declared")
     assert release.features == other.features
     looked_at(release)
     for name, value in other.model.coefficients.items():

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
-from dpsubset.api.fit import FitPlan, plan_fit
-from dpsubset.api.request import seal
+from dpsubset.api.fit import FitRequest, build_fit_request
+from dpsubset.api.request import open_table_of
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data
 from dpsubset.models.entries import Entries, of_support
@@ -31,11 +31,11 @@ SOME = (-STEPS, -9, 0, 9, STEPS - 1, STEPS)
 each_relation = pytest.mark.parametrize("neighbours", RELATIONS)
 
 #: Which scale a fit has, from the table's own histogram and the released one.
-Clip = Callable[[FitPlan, np.ndarray, Scale], Scale]
+Clip = Callable[[FitRequest, np.ndarray, Scale], Scale]
 
 
-def planned(neighbours: Neighbours, n: int = 5) -> FitPlan:
-    found = plan_fit(
+def planned(neighbours: Neighbours, n: int = 5) -> FitRequest:
+    found = build_fit_request(
         np.zeros((1, 3)), bounds=dps.Bounds(x=1, y=1), y=np.zeros(1), k=1, epsilon=EPSILON,
         neighbours=neighbours,
     )  # fmt: skip
@@ -43,31 +43,31 @@ def planned(neighbours: Neighbours, n: int = 5) -> FitPlan:
     return found.with_selection(found.selection.with_rows(n).with_scale_settled())
 
 
-def released(asked: FitPlan, counts: np.ndarray, scale: Scale) -> Scale:
+def released(asked: FitRequest, counts: np.ndarray, scale: Scale) -> Scale:
     """As it is: of the released scale alone."""
     return scale
 
 
-def own(asked: FitPlan, counts: np.ndarray, scale: Scale) -> Scale:
+def own(asked: FitRequest, counts: np.ndarray, scale: Scale) -> Scale:
     """A twin: of the table's own deciles, which nobody has paid for."""
     rule = asked.on_support.scale_rule
     assert rule is not None
-    found = [int(np.argmin(rank_errors(counts, share))) - STEPS for share in rule.shares]
+    found = [int(np.argmin(rank_errors(counts, share))) - STEPS for share in rule.probs]
     return rule.scale(found)
 
 
 Laws = list[tuple[np.ndarray, list[list[int]]]]
 
 
-def laws(asked: FitPlan, table: Table, clip: Clip) -> Laws:
+def laws(asked: FitRequest, table: Table, clip: Clip) -> Laws:
     """For each pair of deciles: log P(deciles, support) over supports, and the sums of each."""
     step, selection = asked.on_support, asked.selection
     rule, problem = step.scale_rule, selection.setting.problem
     assert rule is not None
-    sealed = seal(selection, table[:, :-1] / STEPS, table[:, -1] / STEPS)
+    sealed = open_table_of(selection, table[:, :-1] / STEPS, table[:, -1] / STEPS)
     counts, _ = sealed.count_response()
     weight = rule.weight(selection.scale_epsilon, problem.neighbours)
-    logs = [log_probabilities(counts, share, weight) for share in rule.shares]
+    logs = [log_probabilities(counts, share, weight) for share in rule.probs]
     found = []
     for pair in itertools.product(SOME, repeat=2):
         scale = rule.scale(pair)
@@ -92,7 +92,7 @@ def laws(asked: FitPlan, table: Table, clip: Clip) -> Laws:
     return found
 
 
-def largest(asked: FitPlan, pairs: Iterable[Pair], clip: Clip = released) -> float:
+def largest(asked: FitRequest, pairs: Iterable[Pair], clip: Clip = released) -> float:
     worst = 0.0
     for pair in pairs:
         for (one, sums), (two, others) in zip(*(laws(asked, t, clip) for t in pair), strict=True):
@@ -148,9 +148,9 @@ def test_a_clip_that_nobody_has_paid_for_is_caught(neighbours: Neighbours) -> No
 def test_a_fit_that_nobody_has_paid_for_is_caught(neighbours: Neighbours) -> None:
     """The selection and the scale have all of epsilon, and the fit comes on top."""
     asked = planned(neighbours)
-    whole = plan_fit(
+    whole = build_fit_request(
         np.zeros((1, 3)), bounds=dps.Bounds(x=1, y=1), y=np.zeros(1), k=1,
-        epsilon=EPSILON / (1 - asked.rule.share), neighbours=neighbours,
+        epsilon=EPSILON / (1 - asked.rule.budget_fraction), neighbours=neighbours,
     )  # fmt: skip
     whole = whole.with_selection(whole.selection.with_rows(5).with_scale_settled())
     assert largest(whole, [contrary_pair(neighbours, half=30)]) > 1.2 * float(EPSILON)

@@ -42,7 +42,7 @@ def selected(**more: Any) -> dps.Release:
     return dps.select(frame(), SCHEMA, **{"k": 2, "epsilon": 2, **more})
 
 
-@pytest.mark.parametrize("more", [{}, {"neighbours": "add-remove"}, {"response_scale": "declared"}],
+@pytest.mark.parametrize("more", [{}, {"neighbours": "add-remove"}, {"response_range": "declared"}],
                          ids=str)  # fmt: skip
 def test_only_the_fit_is_spent_and_the_sum_is_stated(more: Any) -> None:
     first = selected(**more)
@@ -70,8 +70,8 @@ def test_only_the_fit_is_spent_and_the_sum_is_stated(more: Any) -> None:
 def test_without_noise_it_is_what_fit_would_have_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same support, the same scale, the same sums."""
     monkeypatch.setattr(NoisyMoments, "draw", lambda self, values, rng: list(values))
-    whole = dps.fit(frame(), SCHEMA, k=1, epsilon=1000, response_scale="declared")
-    first = dps.select(frame(), SCHEMA, k=1, epsilon=400, response_scale="declared")
+    whole = dps.fit(frame(), SCHEMA, k=1, epsilon=1000, response_range="declared")
+    first = dps.select(frame(), SCHEMA, k=1, epsilon=400, response_range="declared")
     parts = dps.fit_released(first, frame(), epsilon=600)
     assert parts.features == whole.features == ["age"]
     assert parts.fit.released == whole.fit.released
@@ -154,7 +154,7 @@ def test_what_cannot_be_built_upon_is_refused_before_a_value_is_read(
     def explode(*_: Any, **__: Any) -> None:
         raise AssertionError("values were read")
 
-    monkeypatch.setattr("dpsubset.api.fit_released.SealedTable", explode)
+    monkeypatch.setattr("dpsubset.api.fit_released.SensitiveTable", explode)
     with pytest.raises(dps.DpsubsetError, match=match):
         dps.fit_released(first, frame(), **{"epsilon": 1, **asked})
 

@@ -24,7 +24,7 @@ from dpsubset.audit.exact import (
 )
 from dpsubset.audit.pairs import favoured_pairs
 from dpsubset.base.errors import ArgumentError
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN, Cost, Data, Mechanism, Outcome, Setting
 from dpsubset.mechanisms.choose_size import ChooseSize
@@ -55,13 +55,13 @@ PROVEN: list[Mechanism] = [
 
 def small(recipe: Recipe) -> tuple[Data, Setting]:
     setting = Setting.of(recipe.problem, Fraction(3), n=recipe.moments.n)
-    return Data(Digest.from_moments(recipe.moments)), setting
+    return Data(GramData.from_moments(recipe.moments)), setting
 
 
 def weight_of(setting: Setting) -> float:
     """What a step on the grid of the scores weighs in the exponent."""
     s = setting.sensitivity
-    return float(s.eta(setting.epsilon, "replace-one") * s.unit)
+    return float(s.eta(setting.epsilon, "replace-one") * s.score_step)
 
 
 def recipes(count: int) -> list[Recipe]:
@@ -83,7 +83,7 @@ def test_top_r_is_the_plain_mechanism_on_flattened_scores(form: str) -> None:
         cut = ranked[min(R, len(ranked)) - 1]
         score = {support: min(s, cut) for s, support in recipe.ranking}
         weight = float(
-            setting.sensitivity.eta(setting.epsilon, "replace-one") * setting.sensitivity.unit
+            setting.sensitivity.eta(setting.epsilon, "replace-one") * setting.sensitivity.score_step
         )
         q = np.array([math.exp(-weight * (score[o] - ranked[0])) for o in outcomes])
         if form == "exponential":
@@ -102,14 +102,14 @@ def test_top_r_is_the_plain_mechanism_on_flattened_scores(form: str) -> None:
 
 
 def test_the_default_r_is_one_more_than_have_at_most_one_mistake() -> None:
-    problem = Problem.state(20, 4)
+    problem = Problem.create(20, 4)
     assert TopR().count(problem) == 4 * 16 + 2
     # Those always included make no mistakes.
-    assert TopR().count(Problem.state(20, 4, always_include=[0, 5])) == 2 * 16 + 2
-    assert TopR().count(Problem.state(5, 2)) == 8
-    assert TopR().count(Problem.state(3, 2)) == 3
-    assert TopR(R=10**9).count(Problem.state(5, 2)) == 10
-    assert TopR().count(Problem.state(10_000, 5)) == 20_000
+    assert TopR().count(Problem.create(20, 4, always_include=[0, 5])) == 2 * 16 + 2
+    assert TopR().count(Problem.create(5, 2)) == 8
+    assert TopR().count(Problem.create(3, 2)) == 3
+    assert TopR(R=10**9).count(Problem.create(5, 2)) == 10
+    assert TopR().count(Problem.create(10_000, 5)) == 20_000
 
 
 @pytest.mark.parametrize("T", [1, 2, 5])
@@ -119,7 +119,7 @@ def test_finite_t_keeps_the_epsilon_of_theorem_1_and_not_epsilon(T: int, form: s
     rng = np.random.default_rng(T)
     worst, largest = 0.0, 0.0
     for R, epsilon in ((2, Fraction(1, 2)), (4, Fraction(1)), (9, Fraction(2))):
-        problem = Problem.state(5, 2, reach=1.0)
+        problem = Problem.create(5, 2, prediction_bound=1.0)
         mechanism = TopR(R=R, T=T, form=form)
         pairs = [*neighbouring_pairs(problem, 60, rng), *contrary_pairs(problem, copies=200)]
         for pair in pairs:
@@ -155,11 +155,13 @@ def test_epsilon_prime_is_the_formula_of_theorem_1(T: int, R: int, supports: int
 def test_no_score_passes_the_span_that_epsilon_prime_takes(loss: str) -> None:
     rng = np.random.default_rng(9)
     for constraint in CONSTRAINTS:
-        problem = Problem.state(4, 2, constraint=constraint, reach=2.0, ridge=1.0, loss=loss)
+        problem = Problem.create(
+            4, 2, constraint=constraint, prediction_bound=2.0, ridge=1.0, loss=loss
+        )
         cells = np.asarray(STEPS * rng.integers(-1, 2, size=(5, 30)), dtype=np.int16)
         cells[-1] = STEPS * (2 * rng.integers(0, 2, size=30) - 1)  # as far out as y can be
-        unit = Sensitivity.of(problem).unit
-        scores = enumerate_supports(Digest.of_cells(cells, "test"), problem, unit).scores
+        unit = Sensitivity.of(problem).score_step
+        scores = enumerate_supports(GramData.of_cells(cells, "test"), problem, unit).scores
         assert scores.min() >= -1
         assert scores.max() <= 30 / unit + 1
 
@@ -182,7 +184,7 @@ def test_finite_t_needs_a_public_n() -> None:
     assert release.guarantee.epsilon > 1
     assert set(release.guarantee.costs) == {"replace-one"}
     with pytest.raises(ArgumentError, match="number of rows"):
-        TopR(R=3, T=3).guarantee(Setting.of(Problem.state(5, 2), 1))
+        TopR(R=3, T=3).guarantee(Setting.of(Problem.create(5, 2), 1))
 
 
 # -- Mistakes ---------------------------------------------------------------------------------
@@ -202,7 +204,7 @@ def tie(n: int, noise: int = 4, seed: int = 0) -> Pair:
 
 
 def test_the_published_anchor_breaks_every_epsilon_and_ours_do_not() -> None:
-    problem, epsilon = Problem.state(8, 2), Fraction(1)
+    problem, epsilon = Problem.create(8, 2), Fraction(1)
     ratios = {}
     for n in (200, 1000, 4000):
         published = audit_exact(Mistakes(anchor="data"), problem, epsilon, [tie(n)])
@@ -246,7 +248,7 @@ def test_mistakes_by_its_definition() -> None:
         for score, support in recipe.ranking:
             best.setdefault(len(set(support) - set(anchor)), score)
         weight = float(
-            setting.sensitivity.eta(setting.epsilon, "replace-one") * setting.sensitivity.unit
+            setting.sensitivity.eta(setting.epsilon, "replace-one") * setting.sensitivity.score_step
         )
         counts = np.array([best[len(set(o or ()) - set(anchor))] for o in outcomes], dtype=float)
         q = np.exp(-weight * (counts - counts.min()))
@@ -254,7 +256,7 @@ def test_mistakes_by_its_definition() -> None:
 
 
 def test_a_private_anchor_costs_its_share() -> None:
-    problem = Problem.state(6, 2)
+    problem = Problem.create(6, 2)
     setting = Setting.of(problem, 1)
     first, second = Mistakes(share=Fraction(1, 4)).etas(setting)
     assert first * 3 == second
@@ -267,7 +269,7 @@ class BestOfBucket(Mistakes):
     """Returns the best support of the drawn bucket, as a published implementation does."""
 
     def outcomes(self, data: Data, setting: Setting) -> tuple[list[Outcome], np.ndarray] | None:
-        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.unit)
+        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.score_step)
         listed, logs = super().outcomes(data, setting) or ([], np.empty(0))
         mistakes = (~np.isin(scored.supports, self.anchor)).sum(axis=1)
         moved = np.full(len(logs), -np.inf)
@@ -278,7 +280,7 @@ class BestOfBucket(Mistakes):
 
 
 def test_the_best_of_a_bucket_instead_of_a_uniform_draw_is_caught() -> None:
-    problem = Problem.state(5, 2)
+    problem = Problem.create(5, 2)
     pairs = list(neighbouring_pairs(problem, 40, np.random.default_rng(3)))
     assert audit_exact(BestOfBucket(anchor=(0, 1)), problem, Fraction(5), pairs).worst == math.inf
     assert audit_exact(Mistakes(anchor=(0, 1)), problem, Fraction(5), pairs).passed
@@ -292,7 +294,7 @@ def test_penalised_by_its_definition() -> None:
         data, setting = small(recipe)
         problem, mechanism = recipe.problem, Penalised(phi=Fraction(1, 5))
         outcomes, logs = mechanism.outcomes(data, setting) or ([], None)
-        unit = setting.sensitivity.unit
+        unit = setting.sensitivity.score_step
         scores = {}
         always = len(problem.always_include)
         for size in range(always, problem.k + 1):
@@ -320,9 +322,9 @@ def test_no_variable_is_selected_where_none_explains_anything() -> None:
 
 
 def test_phi_lies_between_its_ends_and_follows_the_number_of_rows() -> None:
-    setting = Setting.of(Problem.state(30, 4, neighbours="replace-one"), 1)
+    setting = Setting.of(Problem.create(30, 4, neighbours="replace-one"), 1)
     mechanism = Penalised()
-    unit, eta = setting.sensitivity.unit, mechanism.eta(setting)
+    unit, eta = setting.sensitivity.score_step, mechanism.eta(setting)
     found = [
         float(mechanism.penalty(replace(setting, n=n)) * unit) for n in (None, 0, 1, 4000, 10**9)
     ]
@@ -330,7 +332,7 @@ def test_phi_lies_between_its_ends_and_follows_the_number_of_rows() -> None:
     assert found == pytest.approx([least, least, least, 40, most], abs=1e-3)
     assert least < 40 < most
     # Under add-remove the number of rows is private, and nobody tells it.
-    private = Setting.of(Problem.state(30, 4, neighbours="add-remove"), 1)
+    private = Setting.of(Problem.create(30, 4, neighbours="add-remove"), 1)
     assert mechanism.penalty(private) * unit * mechanism.eta(private) == pytest.approx(
         math.log(math.comb(30, 4)) / 4, rel=1e-3
     )
@@ -338,9 +340,9 @@ def test_phi_lies_between_its_ends_and_follows_the_number_of_rows() -> None:
 
 def test_no_evidence_is_no_reason_for_the_constant_alone() -> None:
     """All scores equal, as on an empty table: the empty set has the weight of all sets of k."""
-    problem = Problem.state(6, 3)
+    problem = Problem.create(6, 3)
     setting = replace(Setting.of(problem, 1), n=0)
-    data = Data(Digest.from_moments(moments_of_records(np.zeros((0, 7), dtype=np.int64))))
+    data = Data(GramData.from_moments(moments_of_records(np.zeros((0, 7), dtype=np.int64))))
     found = Penalised().outcomes(data, setting)
     assert found is not None
     sizes = np.array([len(support or ()) for support in found[0]])
@@ -352,7 +354,7 @@ def test_no_evidence_is_no_reason_for_the_constant_alone() -> None:
 @pytest.mark.parametrize("chosen", [Penalised, ChooseSize])
 def test_a_phi_that_follows_n_has_no_cost_under_add_remove(chosen: type[Penalised]) -> None:
     """The release states phi, and phi tells n."""
-    setting = Setting.of(Problem.state(5, 2, reach=1.0), 1)
+    setting = Setting.of(Problem.create(5, 2, prediction_bound=1.0), 1)
     tables = [replace(setting, n=n) for n in (2000, 2001)]
     details = [chosen().details(each) for each in tables]
     assert details[0] != details[1]
@@ -360,13 +362,13 @@ def test_a_phi_that_follows_n_has_no_cost_under_add_remove(chosen: type[Penalise
     named = [chosen(phi=20).details(each) for each in tables]
     assert named[0] == named[1]
     assert set(chosen(phi=20).guarantee(tables[0]).costs) == {"replace-one", "add-remove"}
-    private = Setting.of(Problem.state(5, 2, reach=1.0, neighbours="add-remove"), 1)
+    private = Setting.of(Problem.create(5, 2, prediction_bound=1.0, neighbours="add-remove"), 1)
     assert set(chosen().guarantee(private).costs) == {"replace-one", "add-remove"}
 
 
 def test_a_range_for_smaller_supports_is_caught() -> None:
     """One reach for all sizes: the range of one variable does not do for two."""
-    problem = Problem.state(5, 2, reach=1.0, neighbours="add-remove")
+    problem = Problem.create(5, 2, prediction_bound=1.0, neighbours="add-remove")
     right = Sensitivity.of(problem)
     small_range = Sensitivity.of(replace(problem, k=1)).range
     assert small_range < right.range
@@ -385,7 +387,7 @@ def test_choose_size_by_its_definition() -> None:
     recipe = Recipe(DESIGNS[0], "box", next(iter(REACHES)), 0.0, 3)
     problem, mechanism = recipe.problem, ChooseSize(phi=Fraction(1, 5), form="exponential")
     setting = Setting.of(problem, 2)
-    found = mechanism.outcomes(Data(Digest.from_moments(recipe.moments)), setting)
+    found = mechanism.outcomes(Data(GramData.from_moments(recipe.moments)), setting)
     assert found is not None
     supports, logs = found
     assert np.exp(logs).sum() == pytest.approx(1)
@@ -393,7 +395,7 @@ def test_choose_size_by_its_definition() -> None:
     scores: dict[int, dict[Any, float]] = {}
     for size in range(problem.k + 1):
         scored = enumerate_supports(
-            recipe.moments, replace(problem, k=size), setting.sensitivity.unit
+            recipe.moments, replace(problem, k=size), setting.sensitivity.score_step
         )
         values = scored.scores * float(scored.unit)
         scores[size] = {scored.support(i): v for i, v in enumerate(values.tolist())}
@@ -411,7 +413,7 @@ def test_choose_size_by_its_definition() -> None:
 def test_draws_of_choose_size_follow_its_closed_form() -> None:
     recipe = Recipe(DESIGNS[0], "box", next(iter(REACHES)), 0.0, 3)
     setting = Setting.of(recipe.problem, 3)
-    data = Data(Digest.from_moments(recipe.moments))
+    data = Data(GramData.from_moments(recipe.moments))
     for form in FORMS:
         mechanism = ChooseSize(phi=Fraction(1, 10), form=form)
         found = mechanism.outcomes(data, setting)
@@ -443,7 +445,7 @@ def test_a_size_that_is_not_paid_for_is_caught() -> None:
             return 1000 * self.eta(setting), self.eta(setting)
 
     # Column 0 gains on all others, which as many as they are outweigh it, and on the empty set.
-    problem = Problem.state(12, 1, reach=1.0, neighbours="add-remove")
+    problem = Problem.create(12, 1, prediction_bound=1.0, neighbours="add-remove")
     pairs = [*favoured_pairs(problem), *contrary_pairs(problem)]
     for broken in (Free(phi=1000), FromTheData(phi=0), FromTheData(phi=1000)):
         assert not audit_exact(broken, problem, Fraction(1), pairs).passed
@@ -453,7 +455,7 @@ def test_a_size_that_is_not_paid_for_is_caught() -> None:
 
 def test_choose_size_costs_what_it_was_given() -> None:
     for neighbours in NEIGHBOURS:
-        setting = Setting.of(Problem.state(9, 3, neighbours=neighbours), 2)
+        setting = Setting.of(Problem.create(9, 3, neighbours=neighbours), 2)
         assert ChooseSize().guarantee(setting).epsilon == 2
         other = ChooseSize().guarantee(setting).costs
         assert set(other) == ({"replace-one"} if neighbours == "replace-one" else set(NEIGHBOURS))
@@ -476,9 +478,14 @@ def test_choose_size_finds_the_size() -> None:
 def test_no_pair_contradicts_epsilon(mechanism: Mechanism, neighbours: str) -> None:
     rng = np.random.default_rng(len(repr(mechanism)))
     for constraint in CONSTRAINTS:
-        for p, reach, ridge, epsilon in ((4, 0.5, 0.0, 1), (6, 1.6, 3.0, 4)):
-            problem = Problem.state(
-                p, 2, constraint=constraint, reach=reach, ridge=ridge, neighbours=neighbours
+        for p, prediction_bound, ridge, epsilon in ((4, 0.5, 0.0, 1), (6, 1.6, 3.0, 4)):
+            problem = Problem.create(
+                p,
+                2,
+                constraint=constraint,
+                prediction_bound=prediction_bound,
+                ridge=ridge,
+                neighbours=neighbours,
             )
             pairs = [*neighbouring_pairs(problem, 40, rng), *contrary_pairs(problem)]
             audit = audit_exact(mechanism, problem, Fraction(epsilon), pairs)
@@ -533,7 +540,7 @@ TIGHT: list[tuple[Mechanism, int, int, float]] = [
 def test_twice_the_weight_is_caught(
     mechanism: Mechanism, p: int, records: int, least: float, neighbours: str
 ) -> None:
-    problem = Problem.state(p, 1, reach=1.0, neighbours=neighbours)
+    problem = Problem.create(p, 1, prediction_bound=1.0, neighbours=neighbours)
     times = records if neighbours == "replace-one" else records // 2
     pairs = [favoured(problem, times), favoured(problem, times // 2)]
     right = audit_exact(mechanism, problem, Fraction(1), pairs)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
-from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.api.sensitive_table import SensitiveTable
 from dpsubset.data.quantize import STEPS
 from dpsubset.models.entries import Entries, of_support
 from dpsubset.models.gaussian_ols import ASSUMED, LEAST, RESIDUAL, GaussianOls, least_squares
@@ -32,7 +32,7 @@ def table(seed: int, width: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
 
 def coefficients(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     part = of_support(SCHEMA, Design.of(SCHEMA), range(D))
-    moments = SealedTable(x, SCHEMA, y).read_support(part, STEPS)
+    moments = SensitiveTable(x, SCHEMA, y).read_support(part, STEPS)
     entries = Entries.of(Design.of(part), counted=False)
     return least_squares(entries, entries.values(moments.products), moments.n)
 
@@ -87,9 +87,9 @@ def test_it_is_the_rows_in_common_that_must_be_well_conditioned() -> None:
         largest = max(np.abs(b - a @ t).max() for (a, b), t in zip(tables, found, strict=True))
         common = np.linalg.eigvalsh(x[1:].T @ x[1:]).min()
         whole = min(np.linalg.eigvalsh(a.T @ a).min() for a, _ in tables)
-        reach = 2 * math.sqrt(3) * largest
-        assert far <= reach / common * (1 + 1e-9)
-        worse += far > reach / whole
+        prediction_bound = 2 * math.sqrt(3) * largest
+        assert far <= prediction_bound / common * (1 + 1e-9)
+        worse += far > prediction_bound / whole
     assert worse > 0
     assert "without any one of them has no eigenvalue below n/8" in ASSUMED
     assert "no residual in its own rows" in ASSUMED

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from dpsubset import ArgumentError
 from dpsubset.audit.exact import Pair, audit_exact, moments_of_records, neighbouring_pairs
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.moments import Moments
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data, Mechanism, Setting, mechanism
@@ -64,7 +64,7 @@ def made_up(p: int, k: int, n: int, seed: int) -> Moments:
 
 
 def data_of(moments: Moments) -> Data:
-    return Data(Digest.from_moments(moments))
+    return Data(GramData.from_moments(moments))
 
 
 def floats(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
@@ -90,7 +90,7 @@ def test_the_gradient_is_the_gradient(
     records = np.random.default_rng(seed).integers(-STEPS, STEPS + 1, size=(3, 6))
     moments = moments_of_records(records, copies)
     exact = Fraction(radius)
-    found = Gradient(Digest.from_moments(moments), exact, ridge).at(weights, parts)
+    found = Gradient(GramData.from_moments(moments), exact, ridge).at(weights, parts)
     unit = STEPS**2 * parts * exact.denominator
     h, c = floats(moments)
     b = np.zeros(5)
@@ -106,7 +106,7 @@ def test_the_gradient_from_records_is_the_same() -> None:
     records = np.random.default_rng(0).integers(-STEPS, STEPS + 1, size=(30, 6))
     weights, radius = {1: 3, 4: -7}, Fraction(1, 3)
     cells = np.asarray(records.T, dtype=np.int16, order="C")
-    whole, asked = Digest.from_moments(moments_of_records(records)), Digest.of_cells(cells, "")
+    whole, asked = GramData.from_moments(moments_of_records(records)), GramData.of_cells(cells, "")
     assert Gradient(whole, radius, 1.0).at(weights, 9) == Gradient(asked, radius, 1.0).at(
         weights, 9
     )
@@ -146,7 +146,7 @@ def gradient_moves(
     moves = []
     for pair in pairs:
         one, two = (
-            Gradient(Digest.from_moments(m), radius, 0.5).at(weights, parts)
+            Gradient(GramData.from_moments(m), radius, 0.5).at(weights, parts)
             for m in (pair.first, pair.second)
         )
         moves.append(max(abs(a - b) for a, b in zip(one, two, strict=True)))
@@ -159,7 +159,7 @@ def gradient_moves(
 def test_no_record_moves_the_gradient_by_more_and_some_by_as_much(
     neighbours: str, weights: dict[int, int]
 ) -> None:
-    problem = Problem.state(6, 2, neighbours=neighbours)
+    problem = Problem.create(6, 2, neighbours=neighbours)
     share = gradient_moves(problem, weights, 10, Fraction(0.7))
     assert 0.999 < share <= 1
 
@@ -187,11 +187,16 @@ def test_frank_wolfe_without_noise_to_speak_of_is_frank_wolfe(
 ) -> None:
     for seed in range(4):
         moments = made_up(8, 3, 20_000, seed)
-        problem = Problem.state(
-            8, 3, neighbours=neighbours, constraint=constraint, reach=0.8, ridge=100.0 * seed
+        problem = Problem.create(
+            8,
+            3,
+            neighbours=neighbours,
+            constraint=constraint,
+            prediction_bound=0.8,
+            ridge=100.0 * seed,
         )
         h, c = floats(moments)
-        b = plain_frank_wolfe(h, c, float(problem.reach), 9, problem.ridge)
+        b = plain_frank_wolfe(h, c, float(problem.prediction_bound), 9, problem.ridge)
         order = sorted(range(8), key=lambda j: (-round(abs(b[j]), 9), j))
         delta = Fraction(1, 100) if seed % 2 else Fraction(0)
         sampler = FrankWolfe(9).prepare(data_of(moments), Setting.of(problem, HUGE, delta))
@@ -213,11 +218,11 @@ def test_weights_are_those_of_frank_wolfe_steps(vertices: list[int]) -> None:
 
 
 def test_fill_ins_are_the_first_columns_and_ties_go_to_them() -> None:
-    setting = Setting.of(Problem.state(6, 3), 1)
+    setting = Setting.of(Problem.create(6, 3), 1)
     assert largest({}, setting) == (0, 1, 2)
     assert largest({4: -2}, setting) == (0, 1, 4)
     assert largest({2: 1, 3: -1, 4: 5, 5: 1}, setting) == (2, 3, 4)
-    kept = Setting.of(Problem.state(6, 3, always_include=[5]), 1)
+    kept = Setting.of(Problem.create(6, 3, always_include=[5]), 1)
     assert largest({2: 1, 3: -1, 4: 5}, kept) == (2, 4, 5)
     assert largest({}, kept) == (0, 1, 5)
 
@@ -232,12 +237,16 @@ WALKS = [
 
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
-@pytest.mark.parametrize(("p", "k", "steps", "reach", "epsilon", "delta", "least"), WALKS)
+@pytest.mark.parametrize(
+    ("p", "k", "steps", "prediction_bound", "epsilon", "delta", "least"), WALKS
+)
 def test_frank_wolfe_keeps_its_promise_and_comes_close(
-    neighbours: str, p: int, k: int, steps: int, reach: float,
+    neighbours: str, p: int, k: int, steps: int, prediction_bound: float,
     epsilon: Fraction, delta: Fraction, least: float,
 ) -> None:  # fmt: skip
-    problem = Problem.state(p, k, reach=reach, constraint="l1", neighbours=neighbours)
+    problem = Problem.create(
+        p, k, prediction_bound=prediction_bound, constraint="l1", neighbours=neighbours
+    )
     pairs = [*contrary(problem), *neighbouring_pairs(problem, 5, np.random.default_rng(p))]
     audit = audit_exact(FrankWolfe(steps), problem, epsilon, pairs, delta=delta)
     assert audit.passed
@@ -267,14 +276,14 @@ class BlindWalk(FrankWolfe):
     """Takes the change at b = 0 for the change everywhere: no record predicts anything."""
 
     def sensitivity(self, setting: Setting, weights: dict[int, int], taken: int) -> int:
-        layout, reach = setting.problem.layout, setting.problem.reach
-        moved = change(layout, reach, weights, max(1, taken * (taken + 1) // 2))
-        parts = change(layout, reach, {}, max(1, taken * (taken + 1) // 2))
+        layout, prediction_bound = setting.problem.layout, setting.problem.prediction_bound
+        moved = change(layout, prediction_bound, weights, max(1, taken * (taken + 1) // 2))
+        parts = change(layout, prediction_bound, {}, max(1, taken * (taken + 1) // 2))
         return super().sensitivity(setting, weights, taken) * parts // moved
 
 
 @pytest.mark.parametrize(
-    ("twin", "neighbours", "reach", "least"),
+    ("twin", "neighbours", "prediction_bound", "least"),
     [
         (HalfTheNoiseWalk, "add-remove", 0.5, 1.99),
         (HalfTheNoiseWalk, "replace-one", 0.05, 1.9),
@@ -283,9 +292,11 @@ class BlindWalk(FrankWolfe):
     ],
 )
 def test_twins_of_frank_wolfe_are_caught(
-    twin: type[FrankWolfe], neighbours: str, reach: float, least: float
+    twin: type[FrankWolfe], neighbours: str, prediction_bound: float, least: float
 ) -> None:
-    problem = Problem.state(4, 2, reach=reach, constraint="l1", neighbours=neighbours)
+    problem = Problem.create(
+        4, 2, prediction_bound=prediction_bound, constraint="l1", neighbours=neighbours
+    )
     audit = audit_exact(twin(2), problem, Fraction(1), contrary(problem))
     assert not audit.passed
     assert audit.worst > least
@@ -319,10 +330,15 @@ def test_hard_thresholding_without_noise_to_speak_of_is_hard_thresholding(
 ) -> None:
     for seed in range(4):
         moments = made_up(8, 3, 20_000, seed)
-        problem = Problem.state(
-            8, 3, neighbours=neighbours, constraint=constraint, reach=0.8, ridge=100.0 * seed,
+        problem = Problem.create(
+            8,
+            3,
+            neighbours=neighbours,
+            constraint=constraint,
+            prediction_bound=0.8,
+            ridge=100.0 * seed,
             always_include=[seed] if seed > 1 else [],
-        )  # fmt: skip
+        )
         rows = 15_000 if seed == 1 or neighbours == "add-remove" else None
         chosen = HardThresholding(5, step=1.5, rows=rows)
         wanted = plain_hard_thresholding(*floats(moments), problem, 5, 1.5, rows or 20_000)
@@ -357,7 +373,9 @@ RUNS = [(4, 1, 2, Fraction(1)), (3, 2, 2, Fraction(4))]
 def test_hard_thresholding_keeps_its_promise_in_all_it_tells(
     neighbours: str, constraint: str, p: int, k: int, rounds: int, epsilon: Fraction
 ) -> None:
-    problem = Problem.state(p, k, reach=0.5, constraint=constraint, neighbours=neighbours)
+    problem = Problem.create(
+        p, k, prediction_bound=0.5, constraint=constraint, neighbours=neighbours
+    )
     # With more than a few grid points a run takes long to list.
     random = neighbouring_pairs(problem, 5 if k == 1 else 2, np.random.default_rng(p))
     pairs = [*contrary(problem, (10,), (50, 1000) if k == 1 else (1000,)), *random]
@@ -373,7 +391,7 @@ def test_hard_thresholding_keeps_its_promise_in_all_it_tells(
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 def test_the_support_alone_tells_less(neighbours: str) -> None:
-    problem = Problem.state(3, 1, reach=0.5, neighbours=neighbours)
+    problem = Problem.create(3, 1, prediction_bound=0.5, neighbours=neighbours)
     told = audit_exact(Told(2, rows=100), problem, Fraction(1), contrary(problem))
     released = audit_exact(Coarse(2, rows=100), problem, Fraction(1), contrary(problem))
     assert 0 < released.worst < told.worst <= 1
@@ -410,7 +428,7 @@ class OneRecord(Told):
 def test_twins_of_hard_thresholding_are_caught(
     twin: type[HardThresholding], neighbours: str, least: float
 ) -> None:
-    problem = Problem.state(4, 1, reach=0.5, neighbours=neighbours)
+    problem = Problem.create(4, 1, prediction_bound=0.5, neighbours=neighbours)
     audit = audit_exact(twin(2, step=1, rows=100), problem, Fraction(1), contrary(problem))
     assert not audit.passed
     assert audit.worst > least
@@ -419,7 +437,7 @@ def test_twins_of_hard_thresholding_are_caught(
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 100)])
 def test_a_single_round_is_peeling(neighbours: str, delta: Fraction) -> None:
-    problem = Problem.state(6, 3, neighbours=neighbours, always_include=[2])
+    problem = Problem.create(6, 3, neighbours=neighbours, always_include=[2])
     data, setting = data_of(made_up(6, 2, 40, 1)), Setting.of(problem, Fraction(1, 2), delta)
     supports, logs = HardThresholding(1, rows=40).outcomes(data, setting)
     wanted, expected = Peeling().outcomes(data, setting)
@@ -431,7 +449,7 @@ def test_a_single_round_is_peeling(neighbours: str, delta: Fraction) -> None:
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @given(values=st.lists(st.integers(-(10**6), 10**6), min_size=3, max_size=3))
 def test_coefficients_are_shrunk_into_their_set(constraint: str, values: list[int]) -> None:
-    problem = Problem.state(9, 3, constraint=constraint)
+    problem = Problem.create(9, 3, constraint=constraint)
     chosen = HardThresholding()
     grid = chosen.GRID
     b = chosen.shrunk(problem, dict(zip((1, 4, 8), values, strict=True)))
@@ -439,8 +457,8 @@ def test_coefficients_are_shrunk_into_their_set(constraint: str, values: list[in
     assert size([abs(v) for v in b.values()] or [0]) <= grid * (1 + 1e-12)  # type: ignore[operator]
     # Inside they stay as they are, and the reach holds whatever they were.
     assert chosen.shrunk(problem, b) == b
-    reach = Fraction(problem.radius) * sum(abs(v) for v in b.values()) / grid
-    assert reach <= problem.reach
+    prediction_bound = Fraction(problem.radius) * sum(abs(v) for v in b.values()) / grid
+    assert prediction_bound <= problem.prediction_bound
 
 
 # Both
@@ -466,7 +484,7 @@ def told_by_the_loudest(chosen: FrankWolfe | HardThresholding) -> Mechanism:
 
 @pytest.mark.parametrize("chosen", [FrankWolfe(2), Told(2, rows=40)], ids=repr)
 def test_a_bound_taken_from_the_data_is_caught(chosen: FrankWolfe | HardThresholding) -> None:
-    problem = Problem.state(4, 1, reach=0.5, neighbours="add-remove")
+    problem = Problem.create(4, 1, prediction_bound=0.5, neighbours="add-remove")
     dull = np.array([[STEPS, STEPS, STEPS, STEPS // 2, STEPS // 100]] * 40)
     loud = np.array([[-STEPS, -STEPS, -STEPS, STEPS, STEPS]])
     pair = Pair.of_records(dull, np.vstack([dull, loud]), "one loud y")
@@ -479,7 +497,7 @@ def test_a_bound_taken_from_the_data_is_caught(chosen: FrankWolfe | HardThreshol
 @pytest.mark.parametrize("chosen", [FrankWolfe(), HardThresholding(rows=50)], ids=repr)
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 def test_guarantees_are_computed_back(chosen: Mechanism, neighbours: str) -> None:
-    problem = Problem.state(10, 4, neighbours=neighbours)
+    problem = Problem.create(10, 4, neighbours=neighbours)
     pure = chosen.guarantee(Setting.of(problem, Fraction(1, 3)))
     assert (pure.epsilon, pure.delta) == (Fraction(1, 3), 0)
     assert pure.epsilon_if_replace_one == 2 * pure.epsilon_if_add_remove
@@ -497,7 +515,7 @@ def test_no_table_makes_them_fail(chosen: Mechanism, kind: str, delta: Fraction)
     data = data_of(moments_of_records(records, copies))
     for constraint, radius in (("l1", 1e9), ("box", 1e-9), ("ball", 1.0)):
         for epsilon in (Fraction(1, 10**6), HUGE):
-            problem = Problem.state(
+            problem = Problem.create(
                 5, 2, constraint=constraint, radius=radius, ridge=1e15, neighbours="add-remove"
             )
             sampler = chosen.prepare(data, Setting.of(problem, epsilon, delta))
@@ -528,17 +546,17 @@ def test_wrong_options_are_refused(name: str, options: dict[str, Any], words: st
 
 
 def test_the_number_of_rows_must_be_guessed_where_it_is_private() -> None:
-    private = Setting.of(Problem.state(5, 2, neighbours="add-remove"), 1)
+    private = Setting.of(Problem.create(5, 2, neighbours="add-remove"), 1)
     with pytest.raises(ArgumentError, match="public guess"):
         HardThresholding().check(private)
     HardThresholding(rows=100).check(private)
-    HardThresholding().check(Setting.of(Problem.state(5, 2), 1))
+    HardThresholding().check(Setting.of(Problem.create(5, 2), 1))
 
 
 @pytest.mark.parametrize("name", ["peeling", "hard-thresholding", "frank-wolfe"])
 def test_other_losses_are_refused(name: str) -> None:
-    other = replace(Problem.state(5, 2), loss="hinge")
-    setting = Setting.of(Problem.state(5, 2), 1)
+    other = replace(Problem.create(5, 2), loss="hinge")
+    setting = Setting.of(Problem.create(5, 2), 1)
     with pytest.raises(ArgumentError, match="least squares"):
         mechanism(name).check(replace(setting, problem=other))
 
@@ -546,7 +564,7 @@ def test_other_losses_are_refused(name: str) -> None:
 @pytest.mark.parametrize("name", ["peeling", "hard-thresholding", "frank-wolfe"])
 def test_statements_say_what_a_row_moves(name: str) -> None:
     for delta in (0, Fraction(1, 10)):
-        setting = Setting.of(Problem.state(40, 9, reach=2), Fraction(1, 2), delta)
+        setting = Setting.of(Problem.create(40, 9, prediction_bound=2), Fraction(1, 2), delta)
         said = " ".join(mechanism(name).details(setting))
         assert "row added or removed" in said
         assert ("zero-concentrated" in said) == bool(delta)

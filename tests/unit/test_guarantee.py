@@ -366,7 +366,7 @@ PICKS = guarantee(
 
 
 def test_parts_and_total() -> None:
-    found = Guarantee.of_parts({"scale": SCALE, "selection": PICKS})
+    found = Guarantee.compose({"scale": SCALE, "selection": PICKS})
     assert found.parts == (("scale", SCALE), ("selection", PICKS))
     assert set(found.costs) == {"replace-one", "add-remove"}
     for relation, cost in found.costs.items():
@@ -379,18 +379,18 @@ def test_parts_and_total() -> None:
 
 def test_a_total_is_no_better_than_its_parts() -> None:
     seeded, assuming = replace(SCALE, seeded=True), replace(PICKS, assumes="the chain has mixed")
-    assert Guarantee.of_parts({"a": seeded, "b": PICKS}).seeded
-    found = Guarantee.of_parts({"a": assuming, "b": SCALE, "c": assuming})
+    assert Guarantee.compose({"a": seeded, "b": PICKS}).seeded
+    found = Guarantee.compose({"a": assuming, "b": SCALE, "c": assuming})
     assert found.assumes == "the chain has mixed"
     assert not found.private
     other = replace(SCALE, assumes="it does not rain")
-    assert Guarantee.of_parts({"a": assuming, "b": other}).assumes == (
+    assert Guarantee.compose({"a": assuming, "b": other}).assumes == (
         "the chain has mixed; and it does not rain"
     )
     # Where nothing is known of a part, nothing is known of the whole.
     public = guarantee(Cost(Fraction(1)), None)
-    assert set(Guarantee.of_parts({"a": SCALE, "b": public}).costs) == {"replace-one"}
-    none = Guarantee.of_parts({"a": SCALE, "b": guarantee(None, None)})
+    assert set(Guarantee.compose({"a": SCALE, "b": public}).costs) == {"replace-one"}
+    none = Guarantee.compose({"a": SCALE, "b": guarantee(None, None)})
     assert not none.proven
     assert (none.epsilon, none.delta, none.rho) == (None, 1, None)
     assert str(none) == "NO PRIVACY GUARANTEE"
@@ -398,17 +398,17 @@ def test_a_total_is_no_better_than_its_parts() -> None:
 
 def test_parts_of_different_neighbours_have_no_total() -> None:
     with pytest.raises(ValueError, match="same neighbours"):
-        Guarantee.of_parts({"a": SCALE, "b": replace(PICKS, neighbours="add-remove")})
+        Guarantee.compose({"a": SCALE, "b": replace(PICKS, neighbours="add-remove")})
     with pytest.raises(ValueError, match="one or more"):
-        Guarantee.of_parts({})
+        Guarantee.compose({})
 
 
 def test_parts_are_shown() -> None:
-    found = Guarantee.of_parts({"scale": SCALE, "selection": PICKS})
+    found = Guarantee.compose({"scale": SCALE, "selection": PICKS})
     assert "the total of scale (epsilon = 0.25) and selection (epsilon = " in str(found)
     x = np.random.default_rng(0).uniform(-1, 1, (20, 3))
     plain = dps.select(x, y=x[:, 0], bounds=dps.Bounds((-1, 1), (-1, 1)), k=1, epsilon=1,
-                       response_scale="declared")  # fmt: skip
+                       response_range="declared")  # fmt: skip
     release = replace(plain, guarantee=found)
     statement = release.statement()
     assert shown_cost(found.costs["replace-one"]) in statement
@@ -431,11 +431,11 @@ def test_parts_are_shown() -> None:
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_rho_of_rounds_is_kept(neighbours: str) -> None:
-    setting = Setting.of(Problem.state(50, 20, neighbours=neighbours), 1, Fraction(1, 10**6))
+    setting = Setting.of(Problem.create(50, 20, neighbours=neighbours), 1, Fraction(1, 10**6))
     rounds = Peeling().rounds(setting)
     found = Peeling().guarantee(setting)
     assert rounds.measure == "zcdp"
     assert found.rho == rounds.total
     assert found.costs["replace-one"].rho == 4 * found.costs["add-remove"].rho
-    twice = Guarantee.of_parts({"one": found, "other": found})
+    twice = Guarantee.compose({"one": found, "other": found})
     assert twice.epsilon == epsilon_of(2 * rounds.total, setting.delta) < 2 * found.epsilon

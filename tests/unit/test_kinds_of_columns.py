@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import dpsubset as dps
 from dpsubset import Schema, TableError
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.moments import Moments
 from dpsubset.data.readers import open_table
 from dpsubset.data.readers.arrow import from_arrow
@@ -47,11 +47,11 @@ SCHEMA = Schema(
 )  # fmt: skip
 
 
-def digest(data: Any, y: Any = None, schema: Schema = SCHEMA, constant: int = 0) -> Digest:
-    return Digest.from_records(schema, open_table(data, schema, y).blocks(), constant)
+def digest(data: Any, y: Any = None, schema: Schema = SCHEMA, constant: int = 0) -> GramData:
+    return GramData.from_records(schema, open_table(data, schema, y).blocks(), constant)
 
 
-def cells_of(found: Digest) -> np.ndarray:
+def cells_of(found: GramData) -> np.ndarray:
     return np.vstack([found.records, found.response[None]])
 
 
@@ -440,7 +440,7 @@ def test_the_estimator_takes_sparse_matrices() -> None:
 def test_moments_are_those_of_records(constant: int) -> None:
     records = digest(arrow(), constant=constant)
     moments = Moments.from_blocks(SCHEMA, open_table(arrow(), SCHEMA).blocks(), constant)
-    found = Digest.from_moments(moments, constant)
+    found = GramData.from_moments(moments, constant)
     assert moments.p == 14
     assert found.p == records.p == 14 + (constant != 0)
     records.fetch(range(records.p))

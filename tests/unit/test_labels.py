@@ -20,7 +20,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import dpsubset as dps
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
 from dpsubset.data.readers import open_table
 from dpsubset.data.readers.cells import from_objects
@@ -42,7 +42,7 @@ def schema(labels: Any = ("no", "yes"), rule: Any = None) -> Schema:
 def response(data: Any, y: Any = None, **options: Any) -> list[int]:
     """The quantised response of a table, in STEPS."""
     declared = schema(**options)
-    digest = Digest.from_records(declared, open_table(data, declared, y).blocks())
+    digest = GramData.from_records(declared, open_table(data, declared, y).blocks())
     assert {int(q) for q in digest.response} <= {-STEPS, 0, STEPS}
     return [int(q) // STEPS for q in digest.response]
 
@@ -407,7 +407,7 @@ def test_the_same_labels_in_any_clothes(kind: str, rule: str | None, tmp_path: P
     records, releases = set(), []
     for name, clothe in CLOTHES.items():
         data, y = clothe(columns, arrow(columns, arrow_kind), tmp_path)
-        digest = Digest.from_records(declared, open_table(data, declared, y).blocks())
+        digest = GramData.from_records(declared, open_table(data, declared, y).blocks())
         assert (digest.response // STEPS).tolist() == expected, name
         records.add(digest.records.tobytes())
         releases.append(dps.select(data, declared, y=y, **asked))

@@ -23,7 +23,7 @@ from dpsubset.release.verify import checks
 RAIN, SNOW = "it does not rain", "it does not snow"
 X = np.random.default_rng(0).uniform(-1, 1, (30, 3))
 ASKED: dict[str, Any] = {
-    "y": X[:, 0], "bounds": dps.Bounds(x=1, y=1), "k": 1, "response_scale": "declared"
+    "y": X[:, 0], "bounds": dps.Bounds(x=1, y=1), "k": 1, "response_range": "declared"
 }  # fmt: skip
 
 

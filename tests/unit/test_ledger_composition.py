@@ -20,7 +20,7 @@ from dpsubset.ledger.composition import Limit, Totals
 from dpsubset.ledger.event import Event
 from dpsubset.privacy.accounting import epsilon_of
 from dpsubset.privacy.guarantee import Cost, Guarantee
-from dpsubset.privacy.quantiles import ScaleRule, rank_errors
+from dpsubset.privacy.quantiles import QuantileRule, rank_errors
 from dpsubset.privacy.relations import RELATIONS
 from ledgers import event
 
@@ -30,7 +30,7 @@ numbers = st.fractions(min_value=Fraction(1, 997), max_value=3, max_denominator=
 deltas = st.fractions(min_value=Fraction(1, 10**9), max_value=Fraction(1, 100))
 costs = st.one_of(
     st.builds(Cost, numbers),
-    st.builds(lambda e: Cost(e, ranged=True), numbers),
+    st.builds(lambda e: Cost(e, bounded_range=True), numbers),
     st.builds(lambda rho: Cost.concentrated(rho, DELTA), numbers),
     st.builds(Cost, numbers, deltas),
 )
@@ -228,7 +228,7 @@ def worst_of_range(epsilon: float, alpha: float) -> float:
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0, 3.0, 8.0])
 @pytest.mark.parametrize("alpha", [1.001, 1.5, 2.0, 5.0, 32.0])
 def test_a_bounded_range_is_an_eighth(epsilon: float, alpha: float) -> None:
-    rho = float(Cost(Fraction(epsilon), ranged=True).as_rho)
+    rho = float(Cost(Fraction(epsilon), bounded_range=True).as_rho)
     assert worst_of_range(epsilon, alpha) <= alpha * rho * (1 + 1e-9)
 
 
@@ -251,17 +251,17 @@ def test_the_range_of_the_exponential_mechanism_is_epsilon() -> None:
 def test_only_the_exponential_mechanism_says_so() -> None:
     x = np.zeros((20, 3))
     asked: dict[str, Any] = {"y": x[:, 0], "bounds": dps.Bounds(x=1, y=1), "k": 1, "epsilon": 1,
-                             "response_scale": "declared"}  # fmt: skip
+                             "response_range": "declared"}  # fmt: skip
     for mechanism, ranged in (("exponential", True), ("permute-and-flip", False)):
         cost = dps.price(x, mechanism=mechanism, **asked).guarantee
         assert cost is not None
-        assert cost.costs["replace-one"].ranged is ranged
+        assert cost.costs["replace-one"].bounded_range is ranged
         assert cost.epsilon == 1
 
 
 def test_the_range_of_quantiles_is_epsilon() -> None:
     """All pairs of small neighbouring tables: joint log quotients of two quartiles."""
-    rule = ScaleRule((Fraction(1, 4), Fraction(3, 4)), Fraction(1))
+    rule = QuantileRule((Fraction(1, 4), Fraction(3, 4)), Fraction(1))
     most = dict.fromkeys(RELATIONS, 0.0)
     tables = [counts for n in range(4) for counts in counted(n)]
     for relation in RELATIONS:
@@ -272,14 +272,14 @@ def test_the_range_of_quantiles_is_epsilon() -> None:
             if (sum(a) == sum(b)) != (relation == "replace-one"):
                 continue
             length = 0.0
-            for share in rule.shares:
+            for share in rule.probs:
                 logs = [-float(weight / share.denominator) * rank_errors(np.array(c), share)
                         for c in (a, b)]  # fmt: skip
                 p, q = (log - np.log(np.sum(np.exp(log))) for log in logs)
                 length += float(np.ptp(p - q))
             most[relation] = max(most[relation], length)
     cost = rule.guarantee(Fraction(1), "replace-one").costs["replace-one"]
-    assert cost == Cost(Fraction(1), ranged=True)
+    assert cost == Cost(Fraction(1), bounded_range=True)
     for length in most.values():
         assert 0.5 < length <= 1 + 1e-12
 
@@ -294,14 +294,14 @@ def distance(a: tuple[int, ...], b: tuple[int, ...]) -> int:
 
 
 def test_a_range_goes_through_rows_and_sums() -> None:
-    cost = Cost(Fraction(1, 3), ranged=True)
-    assert cost.of_rows(3) == Cost(Fraction(1), ranged=True)
+    cost = Cost(Fraction(1, 3), bounded_range=True)
+    assert cost.group_privacy(3) == Cost(Fraction(1), bounded_range=True)
     assert (cost + Cost(Fraction(1))).terms == (
-        Cost(Fraction(1, 3), ranged=True),
+        Cost(Fraction(1, 3), bounded_range=True),
         Cost(Fraction(1)),
     )
     with pytest.raises(ValueError, match="range"):
-        Cost(Fraction(1), DELTA, ranged=True)
+        Cost(Fraction(1), DELTA, bounded_range=True)
 
 
 # -- other accountants ---------------------------------------------------------------------------

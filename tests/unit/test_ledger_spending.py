@@ -88,7 +88,7 @@ def watched(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         monkeypatch.setattr(owner, name, reading)
 
     for name in ("read", "count_response", "read_support", "read_records"):
-        watch(sealed.SealedTable, name)
+        watch(sealed.SensitiveTable, name)
     for module in (suggestion, means):
         watch(module, "count_columns")
     watch(Sums, "read")
@@ -203,7 +203,7 @@ def test_a_failure_after_the_debit_is_spent(
     def explode(*_: Any, **__: Any) -> None:
         raise MemoryError
 
-    monkeypatch.setattr(sealed.SealedTable, "read", explode)
+    monkeypatch.setattr(sealed.SensitiveTable, "read", explode)
     with pytest.raises(MemoryError):
         dps.select(X, ledger=ledger, **ASKED)
     assert {entry.state for entry in ledger.verify().entries.values()} == {"lost"}
@@ -290,8 +290,8 @@ def test_a_table_with_other_rows_than_it_says(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = {**ASKED, "mechanism": "top-r", "options": {"R": 2, "T": 3},
-             "response_scale": "declared", "epsilon": Fraction(1, 4)}  # fmt: skip
-    monkeypatch.setattr(sealed.SealedTable, "rows", 2)
+             "response_range": "declared", "epsilon": Fraction(1, 4)}  # fmt: skip
+    monkeypatch.setattr(sealed.SensitiveTable, "rows", 2)
     with pytest.raises(LedgerError, match="costs more than was reserved"):
         dps.select(X, ledger=ledger, **asked)
     (entry,) = ledger.verify().entries.values()

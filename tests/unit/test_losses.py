@@ -14,7 +14,7 @@ from conformance.regions import random_region
 from dpsubset import Bounds, Schema, best_subset, select, simulate
 from dpsubset.audit.exact import audit_exact, contrary_pairs, neighbouring_pairs
 from dpsubset.base.errors import ArgumentError
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.moments import Moments
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import MECHANISMS, PLAIN
@@ -46,7 +46,14 @@ BOUNDS = Bounds(x=(-1, 1), y=(0, 1))
 @pytest.mark.parametrize("constraint", ["box", "ball", "l1"])
 def test_a_large_epsilon_finds_the_best_support(loss: str, constraint: str) -> None:
     x, y = table()
-    stated = {"k": 2, "y": y, "bounds": BOUNDS, "loss": loss, "constraint": constraint, "reach": 3}
+    stated = {
+        "k": 2,
+        "y": y,
+        "bounds": BOUNDS,
+        "loss": loss,
+        "constraint": constraint,
+        "prediction_bound": 3,
+    }
     assert best_subset(x, **stated).support == (3, 7)
     release = select(x, epsilon=1000, **stated)
     assert release.support == (3, 7)
@@ -102,8 +109,15 @@ def huber(r: Fraction, d: Fraction) -> Fraction:
 
 
 def huber_problem(threshold: float, **stated: object) -> Problem:
-    asked = {"p": 4, "k": 2, "loss": "huber", "threshold": threshold, "reach": 1.5, **stated}
-    return Problem.state(**asked)  # type: ignore[arg-type]
+    asked = {
+        "p": 4,
+        "k": 2,
+        "loss": "huber",
+        "threshold": threshold,
+        "prediction_bound": 1.5,
+        **stated,
+    }
+    return Problem.create(**asked)  # type: ignore[arg-type]
 
 
 @given(
@@ -113,10 +127,10 @@ def huber_problem(threshold: float, **stated: object) -> Problem:
     st.lists(st.fractions(-1, 1), min_size=1, max_size=5),
 )
 def test_the_range_of_any_threshold_is_attained_and_never_passed(
-    threshold: float, reach: float, y: Fraction, ts: list[Fraction]
+    threshold: float, prediction_bound: float, y: Fraction, ts: list[Fraction]
 ) -> None:
-    problem = huber_problem(threshold, reach=reach)
-    d, bound = Fraction(threshold), problem.reach
+    problem = huber_problem(threshold, prediction_bound=prediction_bound)
+    d, bound = Fraction(threshold), problem.prediction_bound
     sharp = Sensitivity.of(problem).range
     values = [huber(y - t * bound, d) for t in ts]
     assert max(values) - min(values) <= sharp
@@ -127,8 +141,8 @@ def test_the_range_of_any_threshold_is_attained_and_never_passed(
 
 def test_a_large_threshold_has_the_range_of_least_squares_where_residuals_stay_below() -> None:
     # Residuals are at most 1 + B; beyond d = 1 only the reach itself is left over.
-    tiny = huber_problem(1.0, reach=1e-6)
-    squares = Sensitivity.of(Problem.state(4, 2, reach=1e-6)).range
+    tiny = huber_problem(1.0, prediction_bound=1e-6)
+    squares = Sensitivity.of(Problem.create(4, 2, prediction_bound=1e-6)).range
     assert float(Sensitivity.of(tiny).range) == pytest.approx(float(squares), rel=1e-5)
 
 
@@ -139,15 +153,15 @@ def test_no_neighbour_passes_the_spread_and_audits_pass(threshold: float, neighb
     right = Sensitivity.of(problem)
     pairs = [*neighbouring_pairs(problem, 20, np.random.default_rng(5)),
              *contrary_pairs(problem, 4000)]  # fmt: skip
-    spread = float(right.spread(problem.neighbours))
+    spread = float(right.score_range(problem.neighbours))
     moved = 0.0
     for pair in pairs:
         assert pair.records is not None
         grams = [
-            Digest.of_cells(np.asarray(r.T, dtype=np.int16, order="C"), "") for r in pair.records
+            GramData.of_cells(np.asarray(r.T, dtype=np.int16, order="C"), "") for r in pair.records
         ]
-        first, second = (enumerate_supports(g, problem, right.unit).scores for g in grams)
-        moved = max(moved, float(np.ptp(second - first)) * float(right.unit))
+        first, second = (enumerate_supports(g, problem, right.score_step).scores for g in grams)
+        moved = max(moved, float(np.ptp(second - first)) * float(right.score_step))
     assert 0.8 * spread <= moved <= spread
     audit = audit_exact(PLAIN["permute-and-flip"](), problem, Fraction(1), pairs)
     assert audit.passed, audit
@@ -168,8 +182,8 @@ def test_scores_and_searches_take_the_threshold(threshold: float, constraint: st
     records[:20, -1] = np.clip(records[:20, 1].astype(int) + records[:20, 4], -STEPS, STEPS)
     problem = huber_problem(threshold, p=7, constraint=constraint)
     digest, unit = (
-        Digest.of_cells(np.ascontiguousarray(records.T), ""),
-        Sensitivity.of(problem).unit,
+        GramData.of_cells(np.ascontiguousarray(records.T), ""),
+        Sensitivity.of(problem).score_step,
     )
     one = scorer(digest, problem, unit)
     assert isinstance(one, FromRecords)
@@ -190,10 +204,10 @@ def test_scores_and_searches_take_the_threshold(threshold: float, constraint: st
 def test_bounds_of_any_threshold_are_below_every_score(threshold: float, constraint: str) -> None:
     rng = np.random.default_rng(9)
     records = rng.choice([-STEPS, -3000, 0, 500, STEPS], (60, 8)).astype(np.int16)
-    problem = huber_problem(threshold, p=7, constraint=constraint, reach=2.0, ridge=0.5)
+    problem = huber_problem(threshold, p=7, constraint=constraint, prediction_bound=2.0, ridge=0.5)
     digest, unit = (
-        Digest.of_cells(np.ascontiguousarray(records.T), ""),
-        Sensitivity.of(problem).unit,
+        GramData.of_cells(np.ascontiguousarray(records.T), ""),
+        Sensitivity.of(problem).score_step,
     )
     searcher = Engine(digest, problem, unit, 0.3, tuning=Tuning(last_pick=0))
     tight = np.inf
@@ -220,7 +234,7 @@ def test_the_threshold_is_public_settled_and_part_of_the_release() -> None:
     assert other.sensitivity.range != plain.sensitivity.range
     rows = loss_of(other.problem).rows
     assert rows is not None
-    assert rows(other.problem.reach) == Huber(1 / 3)
+    assert rows(other.problem.prediction_bound) == Huber(1 / 3)
     assert "threshold" not in select(x, **{**asked, "loss": "hinge"}).statement()
     assert simulate(x, draws=3, threshold=0.5, **asked)
     assert best_subset(x, y=y, bounds=BOUNDS, k=1, loss="huber", threshold=0.5).support

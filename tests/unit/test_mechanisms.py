@@ -137,7 +137,7 @@ def test_the_start_bits_do_not_change_what_is_certain(name: str, seed: int) -> N
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_guarantees_are_computed_from_what_the_draw_uses(name: str, neighbours: str) -> None:
-    problem = Problem.state(6, 2, neighbours=neighbours)
+    problem = Problem.create(6, 2, neighbours=neighbours)
     sensitivity = Sensitivity.of(problem)
     epsilon = Fraction(1, 3)
     chosen, setting = PLAIN[name](), Setting.of(problem, epsilon)
@@ -145,8 +145,8 @@ def test_guarantees_are_computed_from_what_the_draw_uses(name: str, neighbours: 
     assert guarantee.epsilon == epsilon
     assert guarantee.neighbours == neighbours
     eta = chosen.eta(setting)
-    assert guarantee.epsilon_if_add_remove == eta * sensitivity.spread("add-remove")
-    assert guarantee.epsilon_if_replace_one == eta * sensitivity.spread("replace-one")
+    assert guarantee.epsilon_if_add_remove == eta * sensitivity.score_range("add-remove")
+    assert guarantee.epsilon_if_replace_one == eta * sensitivity.score_range("replace-one")
     assert "NOT PRIVATE" not in str(guarantee)
     assert "NOT PRIVATE" in str(chosen.guarantee(setting, seeded=True))
 
@@ -214,6 +214,6 @@ def test_names() -> None:
 
 
 def test_problems_too_large_to_list_are_refused_by_their_size() -> None:
-    check_size(Problem.state(40, 5))
+    check_size(Problem.create(40, 5))
     with pytest.raises(ArgumentError, match=str(LARGEST_LIST)):
-        check_size(Problem.state(100, 5))
+        check_size(Problem.create(100, 5))

@@ -22,7 +22,7 @@ from dpsubset.audit.exact import (
     neighbouring_pairs,
 )
 from dpsubset.base.rounding import ball
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN, Cost, Data, Setting
 from dpsubset.mechanisms.published.metropolis import LARGEST_MATRIX, Metropolis
@@ -99,7 +99,7 @@ def test_in_the_end_the_outcome_is_that_of_the_exponential_mechanism(
     case: Case, lazy: bool
 ) -> None:
     mechanism = Metropolis(10**6, lazy)
-    found = mechanism.outcomes(Data(Digest.from_moments(case.moments)), setting_of(case))
+    found = mechanism.outcomes(Data(GramData.from_moments(case.moments)), setting_of(case))
     assert found is not None
     assert found[0] == case.supports
     np.testing.assert_allclose(np.exp(found[1]), target(case), rtol=1e-8)
@@ -107,8 +107,8 @@ def test_in_the_end_the_outcome_is_that_of_the_exponential_mechanism(
 
 def test_a_single_support_stays_where_it_is() -> None:
     for stated in ({"k": 3}, {"k": 2, "always_include": [0, 2]}):
-        problem = Problem.state(3, **stated)  # type: ignore[arg-type]
-        data = Data(Digest.from_moments(moments_of_records(np.ones((5, 4)))))
+        problem = Problem.create(3, **stated)  # type: ignore[arg-type]
+        data = Data(GramData.from_moments(moments_of_records(np.ones((5, 4)))))
         setting = Setting.of(problem, 1, DELTA)
         (only,), logs = Metropolis(10).outcomes(data, setting)  # type: ignore[misc]
         assert logs[0] == 0
@@ -117,9 +117,9 @@ def test_a_single_support_stays_where_it_is() -> None:
 
 
 def test_large_matrices_are_refused() -> None:
-    problem = Problem.state(70, 2)
+    problem = Problem.create(70, 2)
     assert problem.supports > LARGEST_MATRIX
-    data = Data(Digest.from_moments(moments_of_records(np.ones((1, 71)))))
+    data = Data(GramData.from_moments(moments_of_records(np.ones((1, 71)))))
     with pytest.raises(ArgumentError, match="transition matrix"):
         Metropolis().outcomes(data, Setting.of(problem, 1, DELTA))
 
@@ -130,7 +130,7 @@ def test_large_matrices_are_refused() -> None:
 def drawn(
     case: Case, mechanism: Metropolis, draws: int, seed: int, start_bits: int = 64
 ) -> tuple[Counter[tuple[int, ...]], dict[str, int]]:
-    sampler = mechanism.prepare(Data(Digest.from_moments(case.moments)), setting_of(case))
+    sampler = mechanism.prepare(Data(GramData.from_moments(case.moments)), setting_of(case))
     rng = Randomness(SeededSource(seed), start_bits)
     counts = Counter(sampler.draw(rng) for _ in range(draws))
     return counts, sampler.diagnostics()  # type: ignore[return-value]
@@ -177,11 +177,11 @@ def greedy(matrix: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("lazy", [False, True])
 def test_a_walk_keeps_its_books(lazy: bool) -> None:
-    problem = Problem.state(12, 5, always_include=[4, 9], constraint="l1", ridge=0.1)
+    problem = Problem.create(12, 5, always_include=[4, 9], constraint="l1", ridge=0.1)
     rng = np.random.default_rng(1)
     moments = moments_of_records(rng.integers(-STEPS, STEPS + 1, size=(60, 13)))
-    unit = Sensitivity.of(problem).unit
-    chain = Chain(Digest.from_moments(moments), problem, unit, Fraction(2), lazy=lazy)
+    unit = Sensitivity.of(problem).score_step
+    chain = Chain(GramData.from_moments(moments), problem, unit, Fraction(2), lazy=lazy)
     randomness = Randomness(SeededSource(2), 8)
     walk, seen = chain.start(randomness), set()
     for steps in (1, 2, 3, 500, 0, 7, 5000):
@@ -243,8 +243,13 @@ def test_every_step_is_the_one_of_the_definition(lazy: bool, bits: int) -> None:
     refined = 0
     for seed, case in enumerate(CASES):
         setting = setting_of(case)
-        chain = Chain(Digest.from_moments(case.moments), case.problem, setting.sensitivity.unit,
-                      Metropolis().eta(setting), lazy=lazy)  # fmt: skip
+        chain = Chain(
+            GramData.from_moments(case.moments),
+            case.problem,
+            setting.sensitivity.score_step,
+            Metropolis().eta(setting),
+            lazy=lazy,
+        )
         walk = chain.start(Randomness(SeededSource(seed)))
         for part in range(4):
             refined += by_the_book(case, walk, 400, lazy, bits, 10 * seed + part)
@@ -267,9 +272,9 @@ class Scripted:
 @pytest.mark.parametrize("lazy", [False, True])
 def test_words_that_would_favour_some_pairs_are_dropped(lazy: bool) -> None:
     # Without data every proposal is accepted, so words can be read off the walk.
-    problem = Problem.state(4, 1, neighbours="add-remove")
+    problem = Problem.create(4, 1, neighbours="add-remove")
     moments = moments_of_records(np.empty((0, 5)))
-    chain = Chain(Digest.from_moments(moments), problem, Fraction(1), Fraction(1), lazy=lazy)
+    chain = Chain(GramData.from_moments(moments), problem, Fraction(1), Fraction(1), lazy=lazy)
     choices = 6 if lazy else 3
     whole = 2**64 - 2**64 % choices  # so many words, the same number for each choice
     for word in [0, 1, 2, 3, 4, 5, 10**15 + 1, whole - 1, whole - 2, whole - 3]:
@@ -288,7 +293,7 @@ def test_words_that_would_favour_some_pairs_are_dropped(lazy: bool) -> None:
 def test_a_crowded_table_of_scores_changes_nothing() -> None:
     case = CASES[-1]
     plain, work = drawn(case, Metropolis(50), 100, seed=11)
-    digest, unit = Digest.from_moments(case.moments), case.sensitivity.unit
+    digest, unit = GramData.from_moments(case.moments), case.sensitivity.score_step
     chain = Chain(
         digest, case.problem, unit, Metropolis().eta(setting_of(case)), lazy=False, rows=2
     )
@@ -307,12 +312,12 @@ def test_scores_that_float64_cannot_certify_are_decided_in_rationals() -> None:
     records = rng.integers(-STEPS, STEPS + 1, size=(6, 5))
     records[:, 1] = records[:, 0]
     moments = moments_of_records(records, 2**29)
-    problem = Problem.state(4, 2, constraint="l1", radius=2.0, neighbours="add-remove")
-    unit = Sensitivity.of(problem).unit
+    problem = Problem.create(4, 2, constraint="l1", radius=2.0, neighbours="add-remove")
+    unit = Sensitivity.of(problem).score_step
     scored = enumerate_supports(moments, problem, unit)
     # So weak that the walk moves although scores are 10^8 apart.
     eta = Fraction(1, 2**27)
-    chain = Chain(Digest.from_moments(moments), problem, unit, eta, lazy=False)
+    chain = Chain(GramData.from_moments(moments), problem, unit, eta, lazy=False)
     randomness = Randomness(SeededSource(8))
     counts: Counter[tuple[int, ...]] = Counter()
     for _ in range(1500):
@@ -331,17 +336,17 @@ def test_scores_that_float64_cannot_certify_are_decided_in_rationals() -> None:
 def test_records_and_moments_walk_alike() -> None:
     rng = np.random.default_rng(6)
     records = rng.integers(-STEPS, STEPS + 1, size=(50, 31))
-    problem = Problem.state(30, 3, constraint="l1")
+    problem = Problem.create(30, 3, constraint="l1")
     setting = Setting.of(problem, 20, DELTA)
     cells = np.asarray(records.T, dtype=np.int16, order="C")
 
-    def ends(digest: Digest, steps: int) -> list[object]:
+    def ends(digest: GramData, steps: int) -> list[object]:
         sampler = Metropolis(steps).prepare(Data(digest), setting)
         randomness = Randomness(SeededSource(3))
         return [sampler.draw(randomness) for _ in range(5)]
 
-    few, many = Digest.of_cells(cells, "x"), Digest.of_cells(cells, "x")
-    whole = Digest.from_moments(moments_of_records(records))
+    few, many = GramData.of_cells(cells, "x"), GramData.of_cells(cells, "x")
+    whole = GramData.from_moments(moments_of_records(records))
     assert ends(few, 10) == ends(whole, 10)
     assert (few.slot < 0).all()  # multiplied out entry by entry
     assert ends(many, 1000) == ends(whole, 1000)
@@ -350,9 +355,9 @@ def test_records_and_moments_walk_alike() -> None:
 
 def test_columns_in_batches_are_the_same() -> None:
     records = np.random.default_rng(6).integers(-STEPS, STEPS + 1, size=(50, 31))
-    problem = Problem.state(30, 3, constraint="l1")
-    digest = Digest.of_cells(np.asarray(records.T, dtype=np.int16, order="C"), "x")
-    chain = Chain(digest, problem, Sensitivity.of(problem).unit, Fraction(1), lazy=False)
+    problem = Problem.create(30, 3, constraint="l1")
+    digest = GramData.of_cells(np.asarray(records.T, dtype=np.int16, order="C"), "x")
+    chain = Chain(digest, problem, Sensitivity.of(problem).score_step, Fraction(1), lazy=False)
     chain.have_columns(1000, work_bytes=8 * 50 * 7)  # seven at a time
     right = moments_of_records(records).products[:30, :30]
     assert np.array_equal(digest.columns[digest.slot, :30], right)
@@ -370,9 +375,9 @@ def test_with_a_huge_epsilon_the_walk_descends_to_the_best() -> None:
     x = np.kron(np.eye(6), np.ones((4, 1)))
     y = x @ np.array([0.1, 0.9, 0.3, 0.8, 0.2, 0.05])
     records = np.rint(np.column_stack([x, y]) * STEPS).astype(np.int64)
-    setting = Setting.of(Problem.state(6, 2, reach=2.0), 10**6, DELTA)
+    setting = Setting.of(Problem.create(6, 2, prediction_bound=2.0), 10**6, DELTA)
     sampler = Metropolis(2000).prepare(
-        Data(Digest.from_moments(moments_of_records(records))), setting
+        Data(GramData.from_moments(moments_of_records(records))), setting
     )
     randomness = Randomness(SeededSource(1))
     assert {sampler.draw(randomness) for _ in range(50)} == {(1, 3)}
@@ -385,7 +390,7 @@ def test_with_a_huge_epsilon_the_walk_descends_to_the_best() -> None:
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(1), Fraction(10), Fraction(700)])
 def test_the_guarantee_is_computed_back(rule: str, neighbours: str, epsilon: Fraction) -> None:
-    problem = Problem.state(6, 2, constraint="l1", radius=2.0, neighbours=neighbours)
+    problem = Problem.create(6, 2, constraint="l1", radius=2.0, neighbours=neighbours)
     s = Sensitivity.of(problem, rule)
     setting = Setting(problem, s, epsilon, DELTA)
     mechanism = Metropolis(5000)
@@ -397,7 +402,7 @@ def test_the_guarantee_is_computed_back(rule: str, neighbours: str, epsilon: Fra
     if epsilon < 700:
         assert float(distance) == pytest.approx(1e-6 / (1 + math.exp(epsilon)), rel=1e-9)
     other = guarantee.costs["replace-one" if neighbours == "add-remove" else "add-remove"]
-    factor = s.spread("replace-one") / s.spread("add-remove")
+    factor = s.score_range("replace-one") / s.score_range("add-remove")
     assert other.epsilon == epsilon * (factor if neighbours == "add-remove" else 1 / factor)
     if other.epsilon < 300:
         wanted = float(distance) * (1 + math.exp(other.epsilon))
@@ -412,7 +417,7 @@ def test_the_guarantee_is_computed_back(rule: str, neighbours: str, epsilon: Fra
 
 
 def test_the_guarantee_says_what_it_assumes() -> None:
-    problem = Problem.state(6, 2, constraint="l1", radius=2.0, neighbours="add-remove")
+    problem = Problem.create(6, 2, constraint="l1", radius=2.0, neighbours="add-remove")
     text = str(Metropolis(5000).guarantee(Setting.of(problem, 1, DELTA)))
     assert "approximate epsilon = 1 and delta = 1e-06" in text
     assert "ASSUMING that after 5000 steps" in text
@@ -426,7 +431,7 @@ def test_the_guarantee_says_what_it_assumes() -> None:
 
 
 def test_arguments_are_checked() -> None:
-    problem = Problem.state(6, 2)
+    problem = Problem.create(6, 2)
     with pytest.raises(ArgumentError, match="needs a delta"):
         Metropolis().check(Setting.of(problem, 1))
     Metropolis().check(Setting.of(problem, 1, DELTA))
@@ -470,7 +475,7 @@ def nearness(mechanism: Metropolis, problem: Problem, epsilon: Fraction, pair: P
 
 
 def state(neighbours: str, p: int = 5, k: int = 2) -> Problem:
-    return Problem.state(p, k, constraint="l1", radius=2.0, neighbours=neighbours)
+    return Problem.create(p, k, constraint="l1", radius=2.0, neighbours=neighbours)
 
 
 @pytest.mark.parametrize("lazy", [False, True])
@@ -511,7 +516,7 @@ class FromTheData(Metropolis):
 
     def outcomes(self, data: Data, setting: Setting):  # type: ignore[no-untyped-def]
         y_max = Fraction(int(np.abs(data.digest.response.astype(int)).max(initial=0)), STEPS)
-        seen = (y_max + setting.problem.reach) ** 2
+        seen = (y_max + setting.problem.prediction_bound) ** 2
         return super().outcomes(data, replace(setting, sensitivity=replace(
             setting.sensitivity, range=seen)))  # fmt: skip
 
@@ -530,7 +535,7 @@ def test_broken_twins_are_caught(twin: type[Metropolis], neighbours: str) -> Non
 
 def test_a_sensitivity_taken_from_the_data_is_caught() -> None:
     # Small responses, then one of full size: the weight of every score drops at once.
-    problem, epsilon = Problem.state(4, 1, constraint="l1", radius=0.5, neighbours="add-remove"), 1
+    problem, epsilon = Problem.create(4, 1, constraint="l1", radius=0.5, neighbours="add-remove"), 1
     rows = np.zeros((2000, 5), dtype=np.int64)
     rows[:, 0] = rows[:, 4] = STEPS // 10
     pair = Pair.of_records(rows, np.vstack([rows, [[0, 0, 0, 0, STEPS]]]), "one loud response")

@@ -18,12 +18,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dpsubset as dps
-from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.api.sensitive_table import SensitiveTable
 from dpsubset.audit.exact import Pair, audit_exact, contrary_pairs
 from dpsubset.audit.pairs import dropped_pairs
 from dpsubset.base.errors import ArgumentError, SchemaError, TableError
-from dpsubset.data.column_selection import list_columns
-from dpsubset.data.gram import Digest
+from dpsubset.data.column_selection import select_columns
+from dpsubset.data.gram import GramData
 from dpsubset.data.moments import Moments
 from dpsubset.data.quantize import STEPS
 from dpsubset.data.readers import open_table
@@ -114,11 +114,11 @@ def test_a_dropped_row_changes_no_sum_whatever_its_features_are(
     dropped = pd.DataFrame([(*row, math.nan) for row in cells], columns=present.columns)
     both = pd.concat([present.iloc[:place], dropped, present.iloc[place:]], ignore_index=True)
 
-    def made(table: pd.DataFrame) -> tuple[Moments, Digest]:
+    def made(table: pd.DataFrame) -> tuple[Moments, GramData]:
         blocks = open_table(table, SCHEMA).blocks
         return (
             Moments.from_blocks(SCHEMA, blocks(), constant),
-            Digest.from_records(SCHEMA, blocks(), constant),
+            GramData.from_records(SCHEMA, blocks(), constant),
         )
 
     (one, kept), (other, more) = made(present), made(both)
@@ -138,15 +138,15 @@ def test_its_sums_and_its_row_of_a_fit_are_0() -> None:
     entries = Entries.of(Design.of(part), counted=True)
     missing = table[table["y"].isna()]
     assert len(missing)
-    moments = SealedTable(missing, SCHEMA).read_support(part, STEPS)
+    moments = SensitiveTable(missing, SCHEMA).read_support(part, STEPS)
     assert not any(entries.values(moments.products))
     present = table[table["y"].notna()]
     whole, rest = (
-        entries.values(SealedTable(t, SCHEMA).read_support(part, STEPS).products)
+        entries.values(SensitiveTable(t, SCHEMA).read_support(part, STEPS).products)
         for t in (table, present)
     )
     assert whole == rest
-    cells = SealedTable(missing, SCHEMA).read_records(part, STEPS)
+    cells = SensitiveTable(missing, SCHEMA).read_records(part, STEPS)
     rows, response = margins(entries, cells, LOGISTIC)
     assert not rows.any()
     assert not response.any()
@@ -195,16 +195,16 @@ def test_scores_are_those_of_the_other_rows_and_a_constant(loss: str, intercept:
     missing = rng.random(60) < 0.4
     y = np.where(missing, np.nan, y)
     schema = dps.Bounds(x=1, y=1).schema([f"x{j}" for j in range(5)])
-    problem = Problem.state(5, 2, loss=loss, intercept=intercept)
+    problem = Problem.create(5, 2, loss=loss, intercept=intercept)
     sensitivity = Sensitivity.of(problem)
     supports = np.array(list(combinations(range(5), 2)))
     found = []
     for kept in (np.ones(60, dtype=bool), ~missing):
-        table = SealedTable(x[kept], schema, y[kept], records_for="this test")
+        table = SensitiveTable(x[kept], schema, y[kept], records_for="this test")
         digest = table.read(problem)
-        found.append(scorer(digest, problem, sensitivity.unit).scores(supports))
+        found.append(scorer(digest, problem, sensitivity.score_step).scores(supports))
     each = {"least-squares": 0.0, "huber": 0.0, "logistic": math.log(2), "hinge": 1.0}[loss]
-    units = (found[0] - found[1]) * float(sensitivity.unit)
+    units = (found[0] - found[1]) * float(sensitivity.score_step)
     assert np.abs(units - each * missing.sum()).max() <= 2 * float(sensitivity.tau)
 
 
@@ -274,7 +274,7 @@ def test_gaussian_ols_is_of_the_rows_with_a_response() -> None:
     declared = dps.Schema.from_bounds({"a": (-1, 1)}, ("y", -2, 2))
     asked: dict[str, Any] = {"k": 1, "epsilon": 20, "delta": 1e-6, "allow_unproven": True}
     rule = dps.FitRule(mechanism="gaussian-ols")
-    model = dps.fit(table, declared, rule=rule, response_scale="declared", **asked).model
+    model = dps.fit(table, declared, rule=rule, response_range="declared", **asked).model
     assert model is not None
     assert model.coefficients["a"] == pytest.approx(1.2, abs=0.1)
 
@@ -300,7 +300,7 @@ def test_moments_know_which_rows_count_and_survive_a_file(tmp_path: Path) -> Non
     again = Moments.load(tmp_path / "m.npz")
     assert again == moments
     assert again.counted == int(frame(40)["y"].notna().sum())
-    table = dps.fit(frame(40), SCHEMA, k=1, epsilon=1, seed=4, response_scale="declared")
+    table = dps.fit(frame(40), SCHEMA, k=1, epsilon=1, seed=4, response_range="declared")
     assert dps.fit(again, SCHEMA, k=1, epsilon=1, seed=4).support == table.support
 
 
@@ -332,10 +332,10 @@ def test_moments_that_lack_rows_are_refused_where_all_rows_count() -> None:
 def test_means_leave_no_row_out(missing: Any) -> None:
     """A mean is one of all rows, its own bad cells in the middle: one column drops no other."""
     table = frame(60)
-    listing = list_columns(table, schema(**missing), ["a", "y"])
+    listing = select_columns(table, schema(**missing), ["a", "y"])
     found = Sums.read(listing, table)
     alone = [
-        Sums.read(list_columns(table, schema(**missing), [name]), table) for name in ("a", "y")
+        Sums.read(select_columns(table, schema(**missing), [name]), table) for name in ("a", "y")
     ]
     assert found.totals == tuple(sums.totals[0] for sums in alone)
     assert found.n == 60
@@ -362,7 +362,7 @@ def weighted(pair: Pair) -> Pair:
 
 @pytest.mark.parametrize("name", ["exponential", "permute-and-flip"])
 def test_weighting_by_the_number_of_responses_is_caught(name: str) -> None:
-    problem = Problem.state(4, 1, reach=0.5)
+    problem = Problem.create(4, 1, prediction_bound=0.5)
     chosen, epsilon = mechanism(name), Fraction(1)
     pairs = [
         *dropped_pairs(problem, lambda p: contrary_pairs(p, 1000), beside=8000),

@@ -19,9 +19,9 @@ from threadpoolctl import threadpool_limits
 import dpsubset
 from dpsubset import ArgumentError, DpsubsetError, Moments, Schema, TableError
 from dpsubset.data import moments
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.moments import LARGEST_N, Accumulator
-from dpsubset.data.quantize import STEPS, Door
+from dpsubset.data.quantize import STEPS, Quantizer
 
 P = 3
 SCHEMA = Schema.from_bounds({"a": (-10, 10), "b": (0, 100), "c": (-1, 1)}, ("y", -50, 30))
@@ -37,7 +37,7 @@ DTYPES = [
 def oracle(table: np.ndarray, schema: Schema = SCHEMA) -> list[list[int]]:
     """X'X in Python integers, of whatever size."""
     quantised = np.empty(table.shape)
-    Door(schema).records(table[:, :-1], table[:, -1], quantised)
+    Quantizer(schema).records(table[:, :-1], table[:, -1], quantised)
     rows = [[int(q) for q in row] for row in quantised]
     width = table.shape[1]
     return [[sum(r[i] * r[j] for r in rows) for j in range(width)] for i in range(width)]
@@ -127,7 +127,7 @@ def test_the_same_bytes_for_any_number_of_threads_on_a_large_block() -> None:
             states.add(state(of(table, schema)))
     assert len(states) == 1
     quantised = np.empty(table.shape)
-    Door(schema).records(table[:, :-1], table[:, -1], quantised)
+    Quantizer(schema).records(table[:, :-1], table[:, -1], quantised)
     integers = quantised.astype(np.int64)
     np.testing.assert_array_equal(of(table, schema).products, integers.T @ integers)
 
@@ -347,7 +347,7 @@ def test_singular_moments_are_never_refused(width: int, rank: int) -> None:
 # -- the column of a constant -------------------------------------------------------------------
 
 
-def assert_same(one: Digest, two: Digest) -> None:
+def assert_same(one: GramData, two: GramData) -> None:
     assert (one.p, one.n, one.yy) == (two.p, two.n, two.yy)
     np.testing.assert_array_equal(one.product_rows(), two.product_rows())
     np.testing.assert_array_equal(one.c, two.c)
@@ -359,11 +359,11 @@ def test_any_intercept_follows_from_a_column_of_ones(table: np.ndarray, constant
     kept, made = of(table, constant=1), of(table, constant=constant)
     assert kept.p == made.p == P
     before = kept.products.copy()
-    assert_same(Digest.from_moments(kept, constant), Digest.from_moments(made, constant))
-    assert_same(Digest.from_moments(kept), Digest.from_moments(of(table)))
+    assert_same(GramData.from_moments(kept, constant), GramData.from_moments(made, constant))
+    assert_same(GramData.from_moments(kept), GramData.from_moments(of(table)))
     np.testing.assert_array_equal(kept.products, before)
     quantised = np.empty((len(table), P + 2))
-    Door(SCHEMA, constant).records(table[:, :-1], table[:, -1], quantised)
+    Quantizer(SCHEMA, constant).records(table[:, :-1], table[:, -1], quantised)
     # Records without a response have 0 in every column, this one included.
     dropped = np.isnan(table[:, -1])
     assert (quantised[:, -2] == np.where(dropped, 0, constant)).all()
@@ -374,15 +374,15 @@ def test_any_intercept_follows_from_a_column_of_ones(table: np.ndarray, constant
 
 def test_without_an_intercept_nothing_is_copied() -> None:
     kept = of(np.ones((3, 4)), constant=1)
-    assert np.shares_memory(Digest.from_moments(kept).columns, kept.products)
-    assert np.shares_memory(Digest.from_moments(kept, 1).columns, kept.products)
+    assert np.shares_memory(GramData.from_moments(kept).columns, kept.products)
+    assert np.shares_memory(GramData.from_moments(kept, 1).columns, kept.products)
 
 
 def test_the_largest_sums_of_a_constant_fit() -> None:
     n = LARGEST_N
     products = np.array([[STEPS**2, STEPS, STEPS**2], [STEPS, 1, STEPS],
                          [STEPS**2, STEPS, STEPS**2]]) * n  # fmt: skip
-    found = Digest.from_moments(Moments(products, n, "f", 1).checked(), STEPS)
+    found = GramData.from_moments(Moments(products, n, "f", 1).checked(), STEPS)
     assert found.product_rows().tolist() == [[n * STEPS**2] * 2] * 2
     assert found.c.tolist() == [n * STEPS**2] * 2
 
@@ -397,7 +397,7 @@ def test_moments_that_users_make_have_the_ones() -> None:
 @pytest.mark.parametrize("held", [0, 2])
 def test_moments_without_the_sums_give_no_intercept(held: int) -> None:
     with pytest.raises(ArgumentError, match=r"make them anew .* or pass intercept=False"):
-        Digest.from_moments(of(np.ones((3, 4)), constant=held), 24575)
+        GramData.from_moments(of(np.ones((3, 4)), constant=held), 24575)
 
 
 @given(TABLES, TABLES)
@@ -456,7 +456,7 @@ def test_a_selection_from_moments_is_one_from_the_table(intercept: bool, tmp_pat
     of(table, constant=1).save(tmp_path / "m.npz")
     asked: dict[str, Any] = {
         "schema": SCHEMA, "k": 2, "epsilon": 1, "seed": 3, "draws": 200, "intercept": intercept,
-        "response_scale": "declared",
+        "response_range": "declared",
     }  # fmt: skip
     drawn = dpsubset.simulate(table[:, :-1], y=table[:, -1], **asked)
     assert len(drawn) > 1
@@ -493,6 +493,6 @@ X2, Y2 = np.zeros((4, P)), np.zeros(4)
 )
 def test_a_block_of_another_shape_or_type_is_refused(block: Any, says: str) -> None:
     """The door reads by position without checking: a narrow block would be read past its end."""
-    for made in (Moments.from_blocks, Digest.from_records):
+    for made in (Moments.from_blocks, GramData.from_records):
         with pytest.raises(ArgumentError, match=says):
             made(SCHEMA, [block])

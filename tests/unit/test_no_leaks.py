@@ -325,13 +325,31 @@ def test_bad_arrays(name: str, watch: Watch) -> None:
 
 
 ARGUMENTS: list[dict[str, Any]] = [
-    {"k": 0}, {"k": 4}, {"k": 1.5}, {"epsilon": 0}, {"epsilon": float("nan")}, {"epsilon": "1"},
-    {"mechanism": "loud"}, {"loss": "loud"}, {"constraint": "cube"}, {"reach": -1},
-    {"reach": 1, "radius": 1}, {"ridge": -1}, {"neighbours": "friends"}, {"sensitivity": "low"},
-    {"always_include": ["d"]}, {"always_include": [7]}, {"always_include": ["a", "b", "c"]},
-    {"seed": "x"}, {"schema": None}, {"schema": 5}, {"bounds": dps.Bounds(x=1, y=1)},
-    {"threshold": 0.5}, {"loss": "huber", "threshold": 0}, {"loss": 5},
-]  # fmt: skip
+    {"k": 0},
+    {"k": 4},
+    {"k": 1.5},
+    {"epsilon": 0},
+    {"epsilon": float("nan")},
+    {"epsilon": "1"},
+    {"mechanism": "loud"},
+    {"loss": "loud"},
+    {"constraint": "cube"},
+    {"prediction_bound": -1},
+    {"prediction_bound": 1, "radius": 1},
+    {"ridge": -1},
+    {"neighbours": "friends"},
+    {"sensitivity": "low"},
+    {"always_include": ["d"]},
+    {"always_include": [7]},
+    {"always_include": ["a", "b", "c"]},
+    {"seed": "x"},
+    {"schema": None},
+    {"schema": 5},
+    {"bounds": dps.Bounds(x=1, y=1)},
+    {"threshold": 0.5},
+    {"loss": "huber", "threshold": 0},
+    {"loss": 5},
+]
 
 
 @pytest.mark.parametrize("wrong", ARGUMENTS, ids=str)
@@ -532,7 +550,7 @@ def test_levels_dates_and_codes(watch: Watch, tmp_path: Path) -> None:
 
 def test_a_scale_of_the_response_shows_nothing_but_itself(good_file: Path, watch: Watch) -> None:
     # Seeded: the released number is public, and by chance its digits could be the marker's.
-    asked: dict[str, Any] = {**ASKED, "response_scale": "private", "seed": 1}
+    asked: dict[str, Any] = {**ASKED, "response_range": "private", "seed": 1}
     check_release(watch, watch.run(lambda: dps.select(good_file, SCHEMA, **asked)))
     watch.run(lambda: dps.simulate(good_file, SCHEMA, draws=3, **asked))
 

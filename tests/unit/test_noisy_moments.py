@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
-from dpsubset.api.fit import plan_fit
-from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.api.fit import build_fit_request
+from dpsubset.api.sensitive_table import SensitiveTable
 from dpsubset.data.quantize import STEPS
 from dpsubset.models.entries import LARGEST, Entries, most_entries, of_support
 from dpsubset.models.noisy_moments import NoisyMoments, distance
 from dpsubset.models.rule import FitRule
-from dpsubset.privacy.quantiles import Scale, ScaleRule
+from dpsubset.privacy.quantiles import QuantileRule, Scale
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.relations import RELATIONS, Neighbours
 from dpsubset.schema.encoding import Design
@@ -53,7 +53,7 @@ def frame(n: int, seed: int = 0) -> pd.DataFrame:
 def exact(table: pd.DataFrame, support: tuple[int, ...], counted: bool) -> tuple[Any, list[int]]:
     part = of_support(SCHEMA, DESIGN, support)
     entries = Entries.of(Design.of(part), counted, empty=not support)
-    moments = SealedTable(table, SCHEMA).read_support(part, STEPS)
+    moments = SensitiveTable(table, SCHEMA).read_support(part, STEPS)
     return entries, entries.values(moments.products)
 
 
@@ -190,10 +190,10 @@ def test_the_composed_release_keeps_the_sum_by_enumeration(neighbours: Neighbour
     """
     from unit.test_scale_audit import contrary_pair, joint, small_pairs
 
-    scale = dps.ResponseScale(ScaleRule.median(), Fraction(1, 4))
-    planned = plan_fit(
+    scale = dps.ResponseRange(QuantileRule.median(), Fraction(1, 4))
+    planned = build_fit_request(
         np.zeros((1, 3)), bounds=dps.Bounds(x=1, y=1), y=np.zeros(1), k=1, epsilon=1,
-        neighbours=neighbours, mechanism="exponential", response_scale=scale, reach=1,
+        neighbours=neighbours, mechanism="exponential", response_range=scale, prediction_bound=1,
     )  # fmt: skip
     planned = planned.with_selection(planned.selection.with_rows(5))
     promised = planned.price()
@@ -210,7 +210,7 @@ def test_the_composed_release_keeps_the_sum_by_enumeration(neighbours: Neighbour
                 entries = Entries.of(Design.of(part), counted=True)
                 sums = []
                 for table in pair:
-                    sealed = SealedTable(table[:, :-1] / STEPS, schema, table[:, -1] / STEPS)
+                    sealed = SensitiveTable(table[:, :-1] / STEPS, schema, table[:, -1] / STEPS)
                     moments = sealed.read_support(part, STEPS)
                     sums.append(entries.values(moments.products))
                 far = max(abs(v - w) for v, w in zip(*sums, strict=True))
@@ -228,7 +228,7 @@ def test_the_composed_release_keeps_the_sum_by_enumeration(neighbours: Neighbour
 
 def test_the_clip_of_a_fit_is_wider_and_within_the_bounds() -> None:
     rule, released = FitRule(), Scale(Fraction(100), Fraction(50), (0, 200))
-    outer = ScaleRule((Fraction(1, 10), Fraction(9, 10)), Fraction(1, 2))
+    outer = QuantileRule((Fraction(1, 10), Fraction(9, 10)), Fraction(1, 2))
     wide = [
         rule.scale(released, outer, n, 14, Fraction(1), "replace-one").half_width
         for n in (10, 10**4, 10**6, 10**8)
@@ -240,7 +240,7 @@ def test_the_clip_of_a_fit_is_wider_and_within_the_bounds() -> None:
     found = rule.scale(edge, outer, 10**8, 14, Fraction(1), "replace-one")
     assert found.centre + found.half_width == STEPS
     assert rule.scale(None, None, 10, 14, Fraction(1), "replace-one") is None
-    assert rule.scale(released, ScaleRule.median(), 10, 14, Fraction(1), "replace-one") is None
+    assert rule.scale(released, QuantileRule.median(), 10, 14, Fraction(1), "replace-one") is None
     # A private number of rows is not looked at.
     assert rule.scale(released, outer, None, 14, Fraction(1), "add-remove").half_width == 300
 

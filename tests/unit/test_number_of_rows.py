@@ -111,7 +111,7 @@ def test_every_mechanism(name: str, given: dict[str, Any]) -> None:
         x, y = arrays(n)
         return dps.select(
             x, y=y, bounds=BOUNDS, epsilon=2, mechanism=name, options=given,
-            delta=0 if chosen.takes_delta == "no" else 1e-3, response_scale="declared",
+            delta=0 if chosen.takes_delta == "no" else 1e-3, response_range="declared",
             seed=seed if chosen.seedable else None, **asked,
         )  # fmt: skip
 
@@ -134,9 +134,9 @@ def moments(n: int) -> Any:
 
 
 KINDS: dict[str, tuple[Callable[[int], Any], Any, dict[str, Any], bool]] = {
-    "declared scale": (by_schema, SCHEMA, {"response_scale": "declared"}, True),
+    "declared scale": (by_schema, SCHEMA, {"response_range": "declared"}, True),
     "named scale": (
-        by_schema, SCHEMA, {"response_scale": dps.ResponseScale(dps.ScaleRule.median())}, True,
+        by_schema, SCHEMA, {"response_range": dps.ResponseRange(dps.QuantileRule.median())}, True,
     ),
     "usual scale": (by_schema, SCHEMA, {}, False),
     "moments": (moments, SCHEMA, {}, True),
@@ -192,7 +192,7 @@ def test_suggested_bounds() -> None:
     assert set(usual.guarantee.costs) == {"replace-one"}
     named = [
         dps.suggest_bounds(
-            by_schema(n), (-2, 2), rule=dps.ScaleRule.quartiles(), seed=seed, **asked
+            by_schema(n), (-2, 2), rule=dps.QuantileRule.quartiles(), seed=seed, **asked
         )
         for seed in range(60)
         for n in (N, N + 1)
@@ -227,12 +227,12 @@ def test_a_ledger_of_add_remove_refuses_what_tells_n(tmp_path: Path) -> None:
     for mechanism in ("penalised", "choose-size"):
         with pytest.raises(LedgerError, match="Ask for it with neighbours='add-remove'"):
             dps.select(x, y=y, bounds=BOUNDS, k=1, epsilon=1, mechanism=mechanism, ledger=book,
-                       response_scale="declared")  # fmt: skip
+                       response_range="declared")  # fmt: skip
     with pytest.raises(LedgerError, match="alone, since it tells the number of rows or depends"):
-        dps.fit(x, y=y, bounds=BOUNDS, k=1, epsilon=1, ledger=book, response_scale="declared")
+        dps.fit(x, y=y, bounds=BOUNDS, k=1, epsilon=1, ledger=book, response_range="declared")
     assert book.verify().entries == {}
     release = dps.select(x, y=y, bounds=BOUNDS, k=1, epsilon=1, ledger=book,
-                         response_scale="declared")  # fmt: skip
+                         response_range="declared")  # fmt: skip
     assert release.rows is None
     assert release.receipt is not None
     assert len(book.verify().entries) == 1
@@ -240,7 +240,7 @@ def test_a_ledger_of_add_remove_refuses_what_tells_n(tmp_path: Path) -> None:
 
 def test_a_file_of_an_earlier_version_is_read_and_put_right(tmp_path: Path) -> None:
     """They have n beside a cost under add-remove: its statement has the cost no more."""
-    release = dps.select(by_schema(N), SCHEMA, k=1, epsilon=2, response_scale="declared")
+    release = dps.select(by_schema(N), SCHEMA, k=1, epsilon=2, response_range="declared")
     old = replace(release, rows=N)
     path = tmp_path / "old.json"
     path.write_text(old.to_json())

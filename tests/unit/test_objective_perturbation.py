@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
-from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.api.sensitive_table import SensitiveTable
 from dpsubset.data.quantize import STEPS
 from dpsubset.models import objective_perturbation as module
 from dpsubset.models.entries import Entries
@@ -189,7 +189,7 @@ def test_rows_are_the_columns_of_the_model_times_the_label() -> None:
     import pandas as pd
 
     frame = pd.DataFrame(table, columns=["a", "b", "ward", "y"])
-    cells = SealedTable(frame, SCHEMA).read_records(SCHEMA, STEPS)
+    cells = SensitiveTable(frame, SCHEMA).read_records(SCHEMA, STEPS)
     entries = Entries.of(Design.of(SCHEMA), counted=False)
     rows, response = margins(entries, cells, LOGISTIC)
     half = round(STEPS / 2)

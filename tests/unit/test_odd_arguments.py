@@ -82,7 +82,7 @@ def fit(**given: Any) -> dps.Release:
 
 
 def state(**given: Any) -> Problem:
-    return Problem.state(**{"p": 3, "k": 1, **given})
+    return Problem.create(**{"p": 3, "k": 1, **given})
 
 
 def of_bounds(**given: Any) -> dps.Schema:
@@ -113,16 +113,16 @@ for chosen in (select, fit):
     place(chosen, "epsilon", lambda r: r.guarantee.epsilon)
     place(chosen, "k", lambda r: r.problem.k, True)
     place(chosen, "ridge", lambda r: r.problem.ridge)
-    place(chosen, "reach", lambda r: round(float(r.problem.reach), 9))
+    place(chosen, "prediction_bound", lambda r: round(float(r.problem.prediction_bound), 9))
     place(chosen, "radius", lambda r: r.problem.radius)
     place(chosen, "seed", None, True)
     place(chosen, "node_limit", None, True)
     place(chosen, "time_limit", None)
-for name in ("epsilon", "ridge", "reach", "radius", "time_limit"):
+for name in ("epsilon", "ridge", "prediction_bound", "radius", "time_limit"):
     place(simulate, name)
 for name in ("k", "seed", "draws", "node_limit"):
     place(simulate, name, None, True)
-for name in ("ridge", "reach", "radius"):
+for name in ("ridge", "prediction_bound", "radius"):
     place(state, name, lambda p, name=name: getattr(p, name))
 for name in ("p", "k"):
     place(state, name, lambda p, name=name: getattr(p, name), True)
@@ -200,7 +200,7 @@ def test_what_is_a_number_is_that_number(place: str) -> None:
 
 
 def test_none_is_refused_where_it_means_nothing() -> None:
-    meant = ("reach", "radius", "seed", "limit", "threshold")
+    meant = ("prediction_bound", "radius", "seed", "limit", "threshold")
     for place, (run, _, _) in PLACES.items():
         if not any(word in place for word in meant):
             assert refused(run, None), place

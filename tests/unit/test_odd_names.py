@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import dpsubset as dps
 from dpsubset.base import errors
-from dpsubset.base.text import code, markdown, visible
+from dpsubset.base.text import code, escape_for_terminal, markdown
 from dpsubset.cli import app
 
 ESCAPE = "\x1b[31mred\x9b2J"
@@ -62,7 +62,7 @@ def test_odd_names_keep_the_statement_in_shape() -> None:
     assert all(columns_of(row) == 3 for row in rows)
     assert lines[start + 1 + len(rows)] == ""
     assert len([line for line in lines if line.startswith("|")]) == len(ODD) + 3
-    assert visible(statement.replace("\n", "")) == statement.replace("\n", "")
+    assert escape_for_terminal(statement.replace("\n", "")) == statement.replace("\n", "")
     for name in (ODD[0], ODD[2]):
         assert code(name) in next(line for line in lines if "by declaration" in line)
     assert "Unit of privacy: one\\\\n\\| person." in statement
@@ -91,16 +91,16 @@ def test_inline_code_holds_what_it_was_given(text: str) -> None:
     inner = shown[len(fence[0]) : -len(fence[0])]
     if inner.startswith(" ") and inner.endswith(" ") and inner.strip(" "):
         inner = inner[1:-1]
-    assert inner == visible(text) or not text.strip(" ")
+    assert inner == escape_for_terminal(text) or not text.strip(" ")
     assert fence[0] not in inner
 
 
 @given(st.text())
 def test_what_is_visible_moves_no_terminal(text: str) -> None:
-    shown = visible(text)
+    shown = escape_for_terminal(text)
     assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in shown)
     assert len(shown.splitlines()) <= 1
-    assert visible(shown) == shown
+    assert escape_for_terminal(shown) == shown
     assert columns_of(f"| {markdown(text)} |") == 1
 
 

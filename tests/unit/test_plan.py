@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
-from dpsubset.api.problem_spec import Loss, ProblemArguments, state
-from dpsubset.api.request import Rule, SelectionArguments, plan
+from dpsubset.api.problem_spec import Loss, ProblemOptions, build_problem_spec
+from dpsubset.api.request import Rule, SelectionOptions, build_request
 from dpsubset.objective.losses import LOSSES
 from dpsubset.objective.sensitivity import Sensitivity
 
@@ -29,13 +29,13 @@ def keywords(function: Any) -> dict[str, Any]:
     return {p.name: p.default for p in found if p.kind is p.KEYWORD_ONLY}
 
 
-PROBLEM = {name: value for name, value in keywords(state).items() if name != "k"}
-SELECTION = keywords(plan) | PROBLEM
+PROBLEM = {name: value for name, value in keywords(build_problem_spec).items() if name != "k"}
+SELECTION = keywords(build_request) | PROBLEM
 
 
 def test_types_and_defaults_are_of_the_same_arguments() -> None:
-    assert set(get_type_hints(ProblemArguments)) == set(PROBLEM)
-    assert set(get_type_hints(SelectionArguments)) == set(SELECTION) - {"k", "epsilon"}
+    assert set(get_type_hints(ProblemOptions)) == set(PROBLEM)
+    assert set(get_type_hints(SelectionOptions)) == set(SELECTION) - {"k", "epsilon"}
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_calls_that_do_not_fit_name_the_function(wrong: dict[str, Any]) -> None:
 
 def test_choices_of_types_are_those_of_the_code() -> None:
     assert set(get_args(Loss)) == set(LOSSES)
-    problem = plan(X, SCHEMA, k=1, epsilon=1, y=Y).setting.problem
+    problem = build_request(X, SCHEMA, k=1, epsilon=1, y=Y).setting.problem
     for rule in get_args(Rule):
         assert Sensitivity.of(problem, rule).rule == rule
 
@@ -106,7 +106,7 @@ def test_a_price_reads_no_value(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     def explode(*_: Any, **__: Any) -> None:
         raise AssertionError("values were read")
 
-    monkeypatch.setattr("dpsubset.api.sensitive_table.SealedTable.read", explode)
+    monkeypatch.setattr("dpsubset.api.sensitive_table.SensitiveTable.read", explode)
     FRAME.to_csv(tmp_path / "t.csv", index=False)
     assert dps.price(tmp_path / "t.csv", SCHEMA, k=1, epsilon=1).guarantee is not None
     assert dps.price(schema=SCHEMA, k=1, epsilon=1).guarantee is not None
@@ -147,7 +147,7 @@ def test_a_price_is_refused_for_what_select_refuses() -> None:
     ],
 )  # fmt: skip
 def test_epsilon_is_the_number_that_was_written(epsilon: Any, exact: Fraction) -> None:
-    planned = plan(X, SCHEMA, k=1, epsilon=epsilon, y=Y)
+    planned = build_request(X, SCHEMA, k=1, epsilon=epsilon, y=Y)
     assert planned.epsilon == exact
     assert planned.price().epsilon == exact
 
@@ -213,5 +213,5 @@ def test_the_guarantee_is_of_the_rows_that_were_read(monkeypatch: pytest.MonkeyP
     true = dps.select(x, **asked).guarantee
     told = dps.select(x[:100], **{**asked, "y": x[:100, 0]}).guarantee
     assert true != told  # the price of a finite T depends on n
-    monkeypatch.setattr("dpsubset.api.sensitive_table.SealedTable.rows", 100)
+    monkeypatch.setattr("dpsubset.api.sensitive_table.SensitiveTable.rows", 100)
     assert dps.select(x, **asked).guarantee == true

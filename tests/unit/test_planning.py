@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dpsubset as dps
-from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.api.sensitive_table import SensitiveTable
 from dpsubset.cli import app
 from dpsubset.mechanisms import Data
 from dpsubset.power import closed
@@ -107,7 +107,7 @@ def test_gaps_without_measure(gap: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [{"response_scale": "declared"}, {"loss": "logistic"}, {"labels": True}], ids=str
+    "asked", [{"response_range": "declared"}, {"loss": "logistic"}, {"labels": True}], ids=str
 )
 def test_made_up_cells_are_those_of_the_door(asked: dict[str, Any]) -> None:
     labels = asked.pop("labels", False)
@@ -115,7 +115,7 @@ def test_made_up_cells_are_those_of_the_door(asked: dict[str, Any]) -> None:
     planned, population = question.planned(50, 1), question.population
     x, y = population.table(50, np.random.default_rng(3))
     digest = made_up(planned, population, 50, np.random.default_rng(3), randomness())
-    real = SealedTable(x, question.schema, y, records_for=planned.records_for)
+    real = SensitiveTable(x, question.schema, y, records_for=planned.records_for)
     read = real.read(planned.setting.problem)
     assert np.array_equal(digest.c, read.c)
     assert np.array_equal(digest.diagonal, read.diagonal)
@@ -126,7 +126,7 @@ def test_made_up_cells_are_those_of_the_door(asked: dict[str, Any]) -> None:
 def test_far_columns_follow_the_law_of_rows(rho: float) -> None:
     """Means and variances of sums, of tables with far columns and of tables made row by row."""
     population, n, count = Population(60, 2, 2.0, rho), 200, 300
-    planned = Question.of(population, 1, {"response_scale": "declared"}).planned(n, 1)
+    planned = Question.of(population, 1, {"response_range": "declared"}).planned(n, 1)
     rows = np.array([30, 45, 58])
     found: dict[str, list[np.ndarray]] = {"law": [], "rows": []}
     for seed in range(count):
@@ -166,7 +166,7 @@ def exact(question: Question, n: int, epsilon: float, tables: int) -> np.ndarray
     ("n", "p", "k", "epsilon", "asked"),
     [
         (800, 8, 2, 0.4, {}),
-        (800, 8, 2, 0.7, {"mechanism": "exponential", "response_scale": "declared"}),
+        (800, 8, 2, 0.7, {"mechanism": "exponential", "response_range": "declared"}),
         (1500, 9, 3, 0.4, {"constraint": "ball"}),
         (3000, 9, 3, 0.15, {"constraint": "ball", "ridge": 200.0, "neighbours": "add-remove"}),
         (400, 12, 1, 0.5, {"intercept": False}),
@@ -234,7 +234,7 @@ def test_the_closed_form_has_no_chance_in_it_and_grows() -> None:
 def test_a_wide_bound_costs_little_with_a_private_scale() -> None:
     asked: dict[str, Any] = {"n": 3000, "p": 20, "k": 3, "epsilon": 1.0, "snr": 2}
     declared = [
-        dps.plan(**asked, y_bound=bound, response_scale="declared").probability for bound in (2, 20)
+        dps.plan(**asked, y_bound=bound, response_range="declared").probability for bound in (2, 20)
     ]
     private = [dps.plan(**asked, y_bound=bound).probability for bound in (2, 20)]
     # The quantiles themselves are drawn among more values, most of them far from all data.
@@ -252,7 +252,7 @@ def test_a_unit_of_several_rows() -> None:
 
 @pytest.mark.parametrize("known", [{"n": 2000}, {"epsilon": 0.5}])
 def test_the_smallest_value_reaches_and_a_smaller_one_does_not(known: dict[str, Any]) -> None:
-    asked: dict[str, Any] = {"p": 15, "k": 2, "snr": 2, "response_scale": "declared"}
+    asked: dict[str, Any] = {"p": 15, "k": 2, "snr": 2, "response_range": "declared"}
     found = dps.plan(**asked, **known, probability=0.8)
     assert found.solved == ("epsilon" if "n" in known else "n")
     assert found.probability >= 0.8
@@ -303,9 +303,9 @@ def test_the_smallest_epsilon_by_simulation() -> None:
         ({"method": "closed", "tables": 9}, "tables are simulated"),
         ({"mechanism": "flip"}, "mechanism must be one of"),
         ({"loss": "cubic"}, "loss must be one of"),
-        ({"reach": 1, "radius": 1}, "reach or radius"),
+        ({"prediction_bound": 1, "radius": 1}, "reach or radius"),
         ({"rows_per_unit": 0}, "rows_per_unit must be"),
-        ({"labels": True, "response_scale": "private"}, "two labels has no scale"),
+        ({"labels": True, "response_range": "private"}, "two labels has no scale"),
     ],
     ids=str,
 )

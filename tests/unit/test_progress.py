@@ -73,12 +73,12 @@ def refitting(progress: Any, neighbours: str, **table: Any) -> Any:
 
 CALLS: dict[str, Callable[..., Any]] = {
     "select": selecting(dps.select),
-    "select, declared": selecting(dps.select, response_scale="declared"),
+    "select, declared": selecting(dps.select, response_range="declared"),
     "fit": selecting(dps.fit),
-    "fit, declared": selecting(dps.fit, response_scale="declared"),
+    "fit, declared": selecting(dps.fit, response_range="declared"),
     "fit_released": refitting,
     "simulate": selecting(dps.simulate, draws=7),
-    "simulate, declared": selecting(dps.simulate, draws=7, response_scale="declared"),
+    "simulate, declared": selecting(dps.simulate, draws=7, response_range="declared"),
     "suggest_bounds": of_columns(dps.suggest_bounds),
     "private_mean": of_columns(dps.private_mean),
     "private_mean, truncated": of_columns(dps.private_mean, truncation="private"),

@@ -21,7 +21,7 @@ import pytest
 from typer.testing import CliRunner
 
 import dpsubset as dps
-from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.api.sensitive_table import SensitiveTable
 from dpsubset.audit.laws import Law, SupNorm
 from dpsubset.audit.steps import ManyReadable, Readable, audit_step
 from dpsubset.cli import app
@@ -232,7 +232,7 @@ def test_moments_have_no_cells() -> None:
 def test_what_is_counted() -> None:
     x = np.array([[1.0, math.nan], [math.nan, math.nan], [0, 0]])
     schema = dps.Bounds(x=1, y=1).schema(["a", "b"])
-    table = SealedTable(x, schema, np.array([math.nan, 0, 0]))
+    table = SensitiveTable(x, schema, np.array([math.nan, 0, 0]))
     assert table.count_bad() == ([1, 2, 1], 3)
     assert ReadableCheck.of(schema, Fraction(1), "replace-one").values([1, 2, 1], 3) == [1, 2, 1]
     assert ReadableCheck.of(schema, Fraction(1), "add-remove").values([1, 2, 1], 3) == [1, 2, 1, 3]
@@ -259,7 +259,7 @@ def test_counts_of_small_tables_cost_epsilon_and_no_more() -> None:
 
     def law(table: Sequence[Sequence[float]], neighbours: Any) -> SupNorm:
         cells = np.array(table, dtype=np.float64).reshape(-1, 2)
-        bad, n = SealedTable(cells[:, :1], schema, cells[:, 1]).count_bad()
+        bad, n = SensitiveTable(cells[:, :1], schema, cells[:, 1]).count_bad()
         check = ReadableCheck.of(schema, epsilon, neighbours)
         return SupNorm(check.noise, tuple(check.values(bad, n)))
 
@@ -315,7 +315,7 @@ def test_the_audit_comes_near_and_catches_twins() -> None:
 def test_a_fit_pays_for_the_check_beside_any_share(share: float, check: float, rows: int) -> None:
     schema = replace(SCHEMA, unit="one person", rows_per_unit=rows)
     asked: dict[str, Any] = {"k": 1, "epsilon": 2, "check_readable": check}
-    found = dps.price_fit(TYPED, schema, rule=dps.FitRule(share=share), **asked).guarantee
+    found = dps.price_fit(TYPED, schema, rule=dps.FitRule(budget_fraction=share), **asked).guarantee
     exact = {"check": Fraction(str(check)), "fit": Fraction(str(share))}
     assert found.epsilon == sum(part.epsilon or 0 for _, part in found.parts) == 2
     sizes = sorted(part.epsilon or Fraction(0) for _, part in found.parts)

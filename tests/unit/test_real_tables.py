@@ -126,15 +126,15 @@ def test_swaps_find_what_all_sets_have():
 
 def test_columns_are_those_behind_the_door():
     """What is judged, and what peers are given, is what the package makes of the same table."""
-    from dpsubset.api.sensitive_table import SealedTable
+    from dpsubset.api.sensitive_table import SensitiveTable
     from dpsubset.data.quantize import STEPS
     from dpsubset.objective.problem import Problem
 
     table = tables.made_up()
     layout = Design.of(table.schema).layout
     assert layout.starts.tolist() == table.starts.tolist()
-    problem = Problem.state(table.p, 3, layout=layout)
-    digest = SealedTable(table.frame, table.schema).read(problem, None, None)
+    problem = Problem.create(table.p, 3, layout=layout)
+    digest = SensitiveTable(table.frame, table.schema).read(problem, None, None)
     ward = slice(*table.starts[6:8])
     on = table.x[:, ward]
     assert digest.diagonal[ward] == pytest.approx(on.sum(axis=0) * STEPS**2)
@@ -260,9 +260,9 @@ def test_every_setting_draws_k_choices(name: str, labels: bool):
 
 
 def test_what_is_said_beside_is_said_to_the_defaults():
-    also = program.said("intercept=true,reach=1.25,response_scale=0.1+0.9/0.5/0.1")
-    scale = dps.ResponseScale(dps.ScaleRule((Fraction("0.1"), Fraction("0.9")), 0.5), 0.1)
-    assert also == {"intercept": True, "reach": 1.25, "response_scale": scale}
+    also = program.said("intercept=true,reach=1.25,response_range=0.1+0.9/0.5/0.1")
+    scale = dps.ResponseRange(dps.QuantileRule((Fraction("0.1"), Fraction("0.9")), 0.5), 0.1)
+    assert also == {"intercept": True, "prediction_bound": 1.25, "response_range": scale}
     labelled = program.said("intercept=true,loss=least-squares,reach=1.25")
     for labels in (False, True):
         asked = settings.Asked(3, None, 1, 20.0, (also, labelled))
@@ -325,7 +325,7 @@ def test_a_sweep_tries_another_level_and_leaves_the_default():
     usual = problem.intercept_constant(3, False)
     tried = sweep.NUMBERS["defaults, level k / 18"]
     with tried.applied():
-        stated = problem.Problem.state(6, 3, intercept=True)
+        stated = problem.Problem.create(6, 3, intercept=True)
     assert 2 * stated.layout.constant == pytest.approx(usual, abs=1)
     assert problem.intercept_constant(3, False) == usual
     # A cell holds no more than 1.
@@ -334,7 +334,7 @@ def test_a_sweep_tries_another_level_and_leaves_the_default():
 
 
 def test_the_middle_of_the_rule_is_where_the_sweep_starts():
-    from dpsubset.privacy.response_range import usual_scale
+    from dpsubset.privacy.response_range import default_response_range
 
-    assert usual_scale(Fraction(1), 5000, 3) == sweep.START
-    assert usual_scale(Fraction(1), 1000, 3) == sweep.MEDIAN
+    assert default_response_range(Fraction(1), 5000, 3) == sweep.START
+    assert default_response_range(Fraction(1), 1000, 3) == sweep.MEDIAN

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from dpsubset import Bounds, Moments, Schema
-from dpsubset.api.request import plan, seal
-from dpsubset.api.sensitive_table import SealedTable
-from dpsubset.data.gram import Digest
+from dpsubset.api.request import build_request, open_table_of
+from dpsubset.api.sensitive_table import SensitiveTable
+from dpsubset.data.gram import GramData
 from dpsubset.mechanisms import MECHANISMS, Data
 from dpsubset.objective.losses.certified_rows import Sum
 from dpsubset.objective.losses.hinge import Hinge
@@ -112,20 +112,32 @@ def test_no_object_shows_what_is_private(name: str, loss: str) -> None:
         return
     delta = 0 if cls.takes_delta == "no" else 1e-3
     asked: dict[str, Any] = {"y": Y, "loss": loss, "neighbours": "add-remove"}
-    planned = plan(X, SCHEMA, k=2, epsilon=0.5, delta=delta, mechanism=name, options=options(name),
-                   allow_unproven=True, **asked)  # fmt: skip
-    setting, table = planned.setting, seal(planned, X, Y)
+    planned = build_request(
+        X,
+        SCHEMA,
+        k=2,
+        epsilon=0.5,
+        delta=delta,
+        mechanism=name,
+        options=options(name),
+        allow_unproven=True,
+        **asked,
+    )
+    setting, table = planned.setting, open_table_of(planned, X, Y)
     data = Data(table.read(setting.problem))
     sampler = planned.mechanism.prepare(data, setting)
-    digest = Digest.from_records(SCHEMA, [(X, Y)], setting.problem.layout.constant)
-    scores = enumerate_supports(digest, setting.problem, setting.sensitivity.unit).scores
+    digest = GramData.from_records(SCHEMA, [(X, Y)], setting.problem.layout.constant)
+    scores = enumerate_supports(digest, setting.problem, setting.sensitivity.score_step).scores
     source = Watching(frozenset(str(score) for score in scores.tolist()))
     source.look()
     for _ in range(3):
         sampler.draw(Randomness(source))
     source.look()
     assert source.leaks == {}
-    assert {"dpsubset.api.sensitive_table.SealedTable", "dpsubset.data.gram.Digest"} <= source.seen
+    assert {
+        "dpsubset.api.sensitive_table.SensitiveTable",
+        "dpsubset.data.gram.GramData",
+    } <= source.seen
 
 
 @pytest.mark.parametrize("kind", ["array", "list", "frame", "moments"])
@@ -138,21 +150,21 @@ def test_no_table_shows_its_cells(kind: str) -> None:
         "array": (X, Y), "list": (X[:5].tolist(), Y[:5].tolist()), "frame": (frame, None),
         "moments": (moments, None),
     }[kind]  # fmt: skip
-    planned = plan(data, SCHEMA, k=2, epsilon=1, y=y)
-    for value in (planned, seal(planned, data, y), Bounds(x=1, y=1)):
+    planned = build_request(data, SCHEMA, k=2, epsilon=1, y=y)
+    for value in (planned, open_table_of(planned, data, y), Bounds(x=1, y=1)):
         assert shown(value) == []
 
 
 def test_a_sealed_table_is_not_pickled() -> None:
     with pytest.raises(TypeError, match="private"):
-        pickle.dumps(SealedTable(X, SCHEMA, Y))
+        pickle.dumps(SensitiveTable(X, SCHEMA, Y))
 
 
 def test_the_test_sees_what_is_shown() -> None:
     assert shown([MARKER])
     assert shown({"n": ROWS})
     assert shown(X)
-    assert not shown(Digest.from_moments(Moments.from_blocks(SCHEMA, [(X, Y)])))
+    assert not shown(GramData.from_moments(Moments.from_blocks(SCHEMA, [(X, Y)])))
 
 
 def test_objects_that_live_for_a_moment() -> None:

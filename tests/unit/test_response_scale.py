@@ -19,14 +19,14 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import dpsubset as dps
-from dpsubset.api.request import plan, seal
+from dpsubset.api.request import build_request, open_table_of
 from dpsubset.cli import app
 from dpsubset.data.moments import Moments
 from dpsubset.data.quantize import STEPS
 from dpsubset.data.readers import delimited, open_table, parquet
-from dpsubset.privacy import response_range as response_scale
-from dpsubset.privacy.quantiles import Scale, ScaleRule, histogram
-from dpsubset.privacy.response_range import ResponseScale, usual_scale
+from dpsubset.privacy import response_range as response_range
+from dpsubset.privacy.quantiles import QuantileRule, Scale, histogram
+from dpsubset.privacy.response_range import ResponseRange, default_response_range
 from unit.test_every_mechanism import options
 
 NAMES = ["a", "b", "c"]
@@ -36,8 +36,8 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (400, 3))
 Y = np.exp(X @ [1.0, 0.0, 2.0] + RNG.normal(0, 0.3, 400))
 FRAME = pd.DataFrame(X, columns=NAMES).assign(y=Y)
-ASKED: dict[str, Any] = {"k": 1, "epsilon": 1, "response_scale": "private"}
-QUARTILES = ResponseScale(ScaleRule.quartiles(Fraction(3, 2), 3), Fraction(1, 10))
+ASKED: dict[str, Any] = {"k": 1, "epsilon": 1, "response_range": "private"}
+QUARTILES = ResponseRange(QuantileRule.quartiles(Fraction(3, 2), 3), Fraction(1, 10))
 
 
 def moments() -> Moments:
@@ -53,13 +53,13 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("values were read")
 
     for name in ("read", "count_response"):
-        monkeypatch.setattr(f"dpsubset.api.sensitive_table.SealedTable.{name}", explode)
+        monkeypatch.setattr(f"dpsubset.api.sensitive_table.SensitiveTable.{name}", explode)
 
 
 @pytest.mark.usefixtures("unread")
 @pytest.mark.parametrize("asked", ["private", QUARTILES], ids=["private", "quartiles"])
 def test_what_has_no_scale_is_refused_before_a_value_is_read(asked: Any) -> None:
-    given = ASKED | {"response_scale": asked}
+    given = ASKED | {"response_range": asked}
     with pytest.raises(dps.ArgumentError, match="two labels has no scale"):
         dps.select(FRAME, LABELLED, **given)
     for loss in ("hinge", "logistic"):
@@ -70,39 +70,41 @@ def test_what_has_no_scale_is_refused_before_a_value_is_read(asked: Any) -> None
 
 
 @pytest.mark.usefixtures("unread")
-@pytest.mark.parametrize("wrong", ["Private", "", 1, 0.05, True, ScaleRule.median(), ["private"]])
+@pytest.mark.parametrize(
+    "wrong", ["Private", "", 1, 0.05, True, QuantileRule.median(), ["private"]]
+)
 def test_other_words_are_refused(wrong: Any) -> None:
-    with pytest.raises(dps.ArgumentError, match="'private', 'declared' or a ResponseScale"):
-        dps.select(FRAME, SCHEMA, **ASKED | {"response_scale": wrong})
+    with pytest.raises(dps.ArgumentError, match="'private', 'declared' or a ResponseRange"):
+        dps.select(FRAME, SCHEMA, **ASKED | {"response_range": wrong})
 
 
 @pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, "0.1", None, True, float("nan"), 1e-4, 0.9999])
 def test_shares_that_leave_nothing_are_refused(share: Any) -> None:
     with pytest.raises(dps.ArgumentError, match=r"between 0\.001 and 0\.999"):
-        ResponseScale(ScaleRule.median(), share)
+        ResponseRange(QuantileRule.median(), share)
 
 
 def test_a_scale_needs_a_rule() -> None:
-    with pytest.raises(dps.ArgumentError, match="must be a ScaleRule"):
-        ResponseScale("median")  # type: ignore[arg-type]
+    with pytest.raises(dps.ArgumentError, match="must be a QuantileRule"):
+        ResponseRange("median")  # type: ignore[arg-type]
 
 
 def test_a_share_is_the_decimal_that_was_written() -> None:
-    assert dps.ResponseScale(dps.ScaleRule.median(), 0.1).share == Fraction(1, 10)  # type: ignore[arg-type]
+    assert dps.ResponseRange(dps.QuantileRule.median(), 0.1).budget_fraction == Fraction(1, 10)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("default", ["declared", "private"])
 def test_one_constant_says_what_holds_if_nobody_does(
     monkeypatch: pytest.MonkeyPatch, default: str
 ) -> None:
-    monkeypatch.setattr(response_scale, "DEFAULT", default)
+    monkeypatch.setattr(response_range, "DEFAULT", default)
     given = {"k": 1, "epsilon": 1}
-    assert (plan(FRAME, SCHEMA, **given).scale is not None) == (default == "private")
-    assert plan(FRAME, SCHEMA, **given, response_scale="declared").scale is None
+    assert (build_request(FRAME, SCHEMA, **given).scale is not None) == (default == "private")
+    assert build_request(FRAME, SCHEMA, **given, response_range="declared").scale is None
     # Neither has another scale than the declared one.
-    assert plan(FRAME, LABELLED, **given).scale is None
-    assert plan(FRAME, SCHEMA, **given, loss="hinge").scale is None
-    assert plan(moments(), SCHEMA, **given).scale is None
+    assert build_request(FRAME, LABELLED, **given).scale is None
+    assert build_request(FRAME, SCHEMA, **given, loss="hinge").scale is None
+    assert build_request(moments(), SCHEMA, **given).scale is None
 
 
 def test_private_is_what_the_rule_says_for_the_rows_that_are_public(
@@ -110,11 +112,11 @@ def test_private_is_what_the_rule_says_for_the_rows_that_are_public(
 ) -> None:
     seen = []
 
-    def noted(epsilon: Fraction, n: int | None, k: int) -> ResponseScale:
+    def noted(epsilon: Fraction, n: int | None, k: int) -> ResponseRange:
         seen.append((epsilon, n, k))
-        return ResponseScale(ScaleRule.median(), Fraction(1, 10) if n else Fraction(1, 5))
+        return ResponseRange(QuantileRule.median(), Fraction(1, 10) if n else Fraction(1, 5))
 
-    monkeypatch.setattr("dpsubset.api.request.usual_scale", noted)
+    monkeypatch.setattr("dpsubset.api.request.default_response_range", noted)
     release = dps.select(FRAME, SCHEMA, **ASKED)
     assert release.guarantee.epsilon == 1
     assert release.guarantee.parts[0][1].epsilon == Fraction(1, 10)
@@ -131,9 +133,11 @@ def test_private_is_what_the_rule_says_for_the_rows_that_are_public(
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("asked", ["private", QUARTILES], ids=["private", "quartiles"])
 def test_parts_add_up_to_epsilon(asked: Any, neighbours: str) -> None:
-    given = ASKED | {"response_scale": asked, "neighbours": neighbours, "epsilon": 0.7}
+    given = ASKED | {"response_range": asked, "neighbours": neighbours, "epsilon": 0.7}
     rows = 400 if neighbours == "replace-one" else None  # private otherwise
-    share = (usual_scale(Fraction(7, 10), rows, 1) if asked == "private" else asked).share
+    share = (
+        default_response_range(Fraction(7, 10), rows, 1) if asked == "private" else asked
+    ).budget_fraction
     priced = dps.price(FRAME, SCHEMA, **given)
     assert priced.guarantee is not None
     (first, scale), (second, selection) = priced.guarantee.parts
@@ -163,7 +167,7 @@ def test_mechanisms_with_a_delta_have_a_scale_too() -> None:
 @pytest.mark.parametrize("asked", ["private", QUARTILES], ids=["private", "quartiles"])
 def test_every_mechanism_has_what_is_left(name: str, asked: Any) -> None:
     chance = Fraction(0 if dps.MECHANISMS[name].takes_delta == "no" else Fraction(1, 1000))
-    given: dict[str, Any] = ASKED | {"response_scale": asked, "mechanism": name, "delta": chance,
+    given: dict[str, Any] = ASKED | {"response_range": asked, "mechanism": name, "delta": chance,
                                      "options": options(name), "allow_unproven": True}  # fmt: skip
     release = dps.select(FRAME, SCHEMA, **given)
     guarantee = release.guarantee
@@ -233,7 +237,7 @@ def test_the_response_alone_is_that_of_the_blocks(tmp_path: Path, kind: str) -> 
     beside = np.concatenate([y for _, y in table.blocks()])
     np.testing.assert_array_equal(alone, beside)
     assert np.isnan(alone).sum() == np.isnan(frame.y).sum()
-    sealed = seal(plan(data, SCHEMA, k=1, epsilon=1, y=y), data, y)
+    sealed = open_table_of(build_request(data, SCHEMA, k=1, epsilon=1, y=y), data, y)
     counts, n = sealed.count_response()
     assert (n, counts.sum()) == (400, 400 - np.isnan(frame.y).sum())
 
@@ -286,8 +290,8 @@ def test_a_table_is_read_in_its_scale(rule: Any, loss: Any) -> None:
     y = RNG.integers(-STEPS - 9, STEPS + 9, 400).astype(np.float64)
     y[::11] = np.nan
     scale = Scale(Fraction(-31, 2), Fraction(4001, 3))
-    planned = plan(X, schema, y=y, k=1, epsilon=1, loss=loss, intercept=False)
-    table, problem = seal(planned, X, y), planned.stated.problem
+    planned = build_request(X, schema, y=y, k=1, epsilon=1, loss=loss, intercept=False)
+    table, problem = open_table_of(planned, X, y), planned.stated.problem
     before, after = table.read(problem), table.read(problem, None, scale.images(STEPS))
     bad = {"low": -STEPS, "high": STEPS}.get(rule, 0)
     images = scale.images(STEPS).tolist()
@@ -342,13 +346,13 @@ def test_simulations_tell_how_far_they_are() -> None:
 
 def test_a_scale_is_worth_its_price_where_bounds_are_wide() -> None:
     given = ASKED | {"draws": 60, "seed": 1}
-    wide = dps.simulate(FRAME, SCHEMA, **given | {"response_scale": "declared"})
+    wide = dps.simulate(FRAME, SCHEMA, **given | {"response_range": "declared"})
     assert dps.simulate(FRAME, SCHEMA, **given)[(2,)] > wide[(2,)]
 
 
 @pytest.mark.parametrize("asked", ["private", QUARTILES], ids=["private", "quartiles"])
 def test_a_release_says_what_was_released_first(asked: Any) -> None:
-    release = dps.select(FRAME, SCHEMA, **ASKED | {"response_scale": asked})
+    release = dps.select(FRAME, SCHEMA, **ASKED | {"response_range": asked})
     scale = release.scale
     assert scale is not None
     facts = json.loads(release.to_json())
@@ -377,7 +381,7 @@ def test_a_release_says_what_was_released_first(asked: Any) -> None:
 
 
 def test_a_release_without_a_scale_speaks_of_none() -> None:
-    release = dps.select(FRAME, SCHEMA, k=1, epsilon=1, response_scale="declared")
+    release = dps.select(FRAME, SCHEMA, k=1, epsilon=1, response_range="declared")
     assert release.scale is None
     assert "scale" not in json.loads(release.to_json())
     assert "A scale of the response was released" not in release.statement()
@@ -387,7 +391,7 @@ def test_a_release_without_a_scale_speaks_of_none() -> None:
 
 def test_the_selector_passes_it_on() -> None:
     chosen = dps.PrivateSubsetSelector(
-        k=1, epsilon=3, schema=SCHEMA, response_scale="private", seed=1
+        k=1, epsilon=3, schema=SCHEMA, response_range="private", seed=1
     )
     assert chosen.fit(X, Y).release_.scale is not None
 
@@ -407,7 +411,7 @@ def test_the_command_line_has_it(tmp_path: Path) -> None:
     assert "the scale of the response" not in result.stdout
     result = CliRunner().invoke(app, [*asked, "both"])
     assert result.exit_code == 2
-    assert "response_scale must be" in result.stderr
+    assert "response_range must be" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -443,11 +447,11 @@ def test_a_rule_that_rows_decide_on_promises_nothing_to_tables_that_differ_in_th
     rows = 2000  # the last number at which a response counts by its side of the median, or the next
     rules = []
     for n in (rows - 1, rows):
-        planned = plan(None, SCHEMA, k=1, epsilon=1).with_rows(n)
+        planned = build_request(None, SCHEMA, k=1, epsilon=1).with_rows(n)
         rules.append(planned.scale)
         assert set(planned.price().costs) == {"replace-one"}
     assert rules[0] != rules[1]
-    for fixed in ({"neighbours": "add-remove"}, {"response_scale": rules[0]}):
-        planned = plan(None, SCHEMA, k=1, epsilon=1, **fixed).with_rows(rows)
+    for fixed in ({"neighbours": "add-remove"}, {"response_range": rules[0]}):
+        planned = build_request(None, SCHEMA, k=1, epsilon=1, **fixed).with_rows(rows)
         assert planned.with_rows(rows - 1).scale == planned.scale
         assert set(planned.price().costs) == {"replace-one", "add-remove"}

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
-from dpsubset.api.request import plan, seal
+from dpsubset.api.request import build_request, open_table_of
 from dpsubset.mechanisms import Data
 from dpsubset.privacy.guarantee import Cost, Guarantee
 from dpsubset.privacy.relations import RELATIONS, Neighbours
@@ -58,10 +58,10 @@ def test_schemas_without_it_are_what_they_were() -> None:
 def test_every_step_runs_at_a_part_and_the_unit_pays_all(
     neighbours: Neighbours, scale: Any, mechanism: str
 ) -> None:
-    given: dict[str, Any] = {"k": 1, "neighbours": neighbours, "response_scale": scale,
+    given: dict[str, Any] = {"k": 1, "neighbours": neighbours, "response_range": scale,
                              "mechanism": mechanism}  # fmt: skip
-    unit = plan(FRAME, THREE, epsilon=Fraction(6, 5), **given).with_rows(len(FRAME))
-    row = plan(FRAME, PLAIN, epsilon=Fraction(2, 5), **given).with_rows(len(FRAME))
+    unit = build_request(FRAME, THREE, epsilon=Fraction(6, 5), **given).with_rows(len(FRAME))
+    row = build_request(FRAME, PLAIN, epsilon=Fraction(2, 5), **given).with_rows(len(FRAME))
     assert unit.setting == row.setting
     assert unit.scale_epsilon == row.scale_epsilon
     assert unit.epsilon == row.epsilon == Fraction(2, 5)
@@ -90,17 +90,17 @@ def test_a_budget_too_small_for_the_rows_is_refused() -> None:
 
 
 def test_costs_of_several_rows_are_pure() -> None:
-    assert Cost(Fraction(1, 3)).of_rows(3) == Cost(Fraction(1))
-    total = (Cost(Fraction(1, 3)) + Cost(Fraction(1, 6))).of_rows(2)
+    assert Cost(Fraction(1, 3)).group_privacy(3) == Cost(Fraction(1))
+    total = (Cost(Fraction(1, 3)) + Cost(Fraction(1, 6))).group_privacy(2)
     assert total.epsilon == 1
     assert [term.epsilon for term in total.terms] == [Fraction(1, 3), Fraction(2, 3)]
     for cost in (Cost(Fraction(1), Fraction(1, 9)),
                  Cost.concentrated(Fraction(1, 9), Fraction(1, 10**6))):  # fmt: skip
-        assert cost.of_rows(1) is cost
+        assert cost.group_privacy(1) is cost
         with pytest.raises(ValueError, match="only pure costs"):
-            cost.of_rows(2)
+            cost.group_privacy(2)
     nothing = Guarantee("replace-one", {})
-    assert not nothing.of_rows(4).proven
+    assert not nothing.group_privacy(4).proven
 
 
 @each_relation
@@ -141,10 +141,10 @@ def test_tables_that_differ_in_all_rows_of_a_unit_keep_epsilon_and_more_rows_do_
         logs = []
         for table in contrary(neighbours, rows):
             x, y = table[:, :3], table[:, 3]
-            planned = plan(x, schema, y=y, k=1, epsilon=1, neighbours=neighbours,
+            planned = build_request(x, schema, y=y, k=1, epsilon=1, neighbours=neighbours,
                            mechanism="exponential", intercept=False,
-                           response_scale="declared")  # fmt: skip
-            data = Data(seal(planned, x, y).read(planned.stated.problem))
+                           response_range="declared")  # fmt: skip
+            data = Data(open_table_of(planned, x, y).read(planned.stated.problem))
             outcomes = planned.mechanism.outcomes(data, planned.setting)
             assert outcomes is not None
             logs.append(outcomes[1])

@@ -19,15 +19,15 @@ from hypothesis import strategies as st
 from dpsubset.base.errors import ArgumentError
 from dpsubset.privacy.quantiles import (
     LARGEST_DENOMINATOR,
+    QuantileRule,
     Scale,
-    ScaleRule,
     _Shells,
     histogram,
     log_probabilities,
     private_scale,
     quantile,
+    rank_error_range,
     rank_errors,
-    spread,
 )
 from dpsubset.privacy.random import Randomness, SeededSource, SystemSource
 from dpsubset.privacy.random.draws import exp_interval
@@ -115,7 +115,7 @@ def largest(law: Law, pairs: Iterable[Pair]) -> float:
 
 
 def weight(shares: tuple[Fraction, ...], neighbours: Neighbours) -> Fraction:
-    return EPSILON / spread(shares, neighbours)
+    return EPSILON / rank_error_range(shares, neighbours)
 
 
 def one(share: Fraction, rate: Fraction) -> Law:
@@ -156,7 +156,7 @@ def test_the_guarantee_is_attained(neighbours: Neighbours, share: Fraction) -> N
 @each_share
 def test_the_spread_is_attained_and_never_passed(neighbours: Neighbours, share: Fraction) -> None:
     """In integers: 12 records on four values are enough for every share here."""
-    limit = share.denominator * spread((share,), neighbours)
+    limit = share.denominator * rank_error_range((share,), neighbours)
     found = 0
     for pair in all_pairs(neighbours, 5, 12 if neighbours == "add-remove" else 6):
         first, second = (rank_errors(counts, share) for counts in pair)
@@ -198,9 +198,13 @@ def test_two_quantiles_together_attain_the_guarantee(shares: tuple[Fraction, ...
 
 def test_two_quartiles_cost_less_than_one_and_one_if_a_record_is_added() -> None:
     """A record is not below the lower quartile and above the upper one."""
-    assert spread(QUARTILES, "add-remove") == Fraction(5, 2)
-    assert spread((QUARTER,), "add-remove") == Fraction(3, 2)
-    assert spread(QUARTILES, "replace-one") == 2 * spread((QUARTER,), "replace-one") == 4
+    assert rank_error_range(QUARTILES, "add-remove") == Fraction(5, 2)
+    assert rank_error_range((QUARTER,), "add-remove") == Fraction(3, 2)
+    assert (
+        rank_error_range(QUARTILES, "replace-one")
+        == 2 * rank_error_range((QUARTER,), "replace-one")
+        == 4
+    )
 
 
 def test_two_quantiles_attain_the_guarantee_if_a_record_is_replaced() -> None:
@@ -209,7 +213,7 @@ def test_two_quantiles_attain_the_guarantee_if_a_record_is_replaced() -> None:
     counts = np.zeros(2 * steps + 1, dtype=np.int64)
     counts[[0, 2, steps, -2]] = 1, 12, 24, 11
     pair = counts, added(counts, (0, -1), (-1, 1))
-    rate = EPSILON / spread(QUARTILES, "replace-one")
+    rate = EPSILON / rank_error_range(QUARTILES, "replace-one")
     logs = [[log_probabilities(c, share, rate) for share in QUARTILES] for c in pair]
     found = sum(float((a - b).max()) for a, b in zip(*logs, strict=True))
     assert 0.99 * float(EPSILON) < found <= float(EPSILON) + SLACK
@@ -218,20 +222,20 @@ def test_two_quantiles_attain_the_guarantee_if_a_record_is_replaced() -> None:
 @each_relation
 @pytest.mark.parametrize(
     "rule",
-    [ScaleRule.median(2), ScaleRule.quartiles(Fraction(3, 2)), ScaleRule.quartiles(1, 3)],
+    [QuantileRule.median(2), QuantileRule.quartiles(Fraction(3, 2)), QuantileRule.quartiles(1, 3)],
     ids=["median", "quartiles", "quartiles, wide"],
 )
-def test_released_scales_keep_the_guarantee(neighbours: Neighbours, rule: ScaleRule) -> None:
+def test_released_scales_keep_the_guarantee(neighbours: Neighbours, rule: QuantileRule) -> None:
     """From the counts to the `Scale`: outcomes that are the same scale are added up."""
     values = 5
     rate = rule.weight(EPSILON, neighbours)
-    outcomes = list(itertools.product(range(values), repeat=len(rule.shares)))
+    outcomes = list(itertools.product(range(values), repeat=len(rule.probs)))
     scales = [rule.scale([i - values // 2 for i in outcome]) for outcome in outcomes]
     names = {scale: i for i, scale in enumerate(dict.fromkeys(scales))}
     cells = [names[scale] for scale in scales]
 
     def law(counts: Counts) -> np.ndarray:
-        logs = [log_probabilities(counts, share, rate) for share in rule.shares]
+        logs = [log_probabilities(counts, share, rate) for share in rule.probs]
         joint = [sum(log[i] for log, i in zip(logs, o, strict=True)) for o in outcomes]
         return np.log(np.bincount(cells, np.exp(joint)))
 
@@ -268,7 +272,7 @@ def test_monotone_scores_are_not_taken_for_granted() -> None:
 
 @each_relation
 def test_a_second_quantile_that_is_not_charged_is_caught(neighbours: Neighbours) -> None:
-    rate = EPSILON / spread((QUARTER,), neighbours)
+    rate = EPSILON / rank_error_range((QUARTER,), neighbours)
     assert largest(both(QUARTILES, rate), all_pairs(neighbours, 9, 4)) > float(EPSILON) * 1.03
 
 
@@ -431,7 +435,7 @@ def test_seeded_draws_are_those_of_the_closed_form(neighbours: Neighbours) -> No
     counts = np.array([3, 0, 1, 0, 0, 2, 1, 0, 4], dtype=np.int64)
     rng = Randomness(SeededSource(7))
     drawn = [quantile(counts, QUARTER, Fraction(3), neighbours, rng) for _ in range(4000)]
-    logs = log_probabilities(counts, QUARTER, 3 / spread((QUARTER,), neighbours))
+    logs = log_probabilities(counts, QUARTER, 3 / rank_error_range((QUARTER,), neighbours))
     seen = histogram(np.array(drawn), 4) / len(drawn)
     assert np.abs(seen - np.exp(logs)).max() < 0.03
 
@@ -457,8 +461,8 @@ def test_a_median_of_a_thousand_at_a_twentieth_is_near() -> None:
 
 
 def test_scales_follow_from_quantiles() -> None:
-    assert ScaleRule.median(40).scale([-300]) == Scale(Fraction(-300), Fraction(40))
-    rule = ScaleRule.quartiles(Fraction(3, 2), 5)
+    assert QuantileRule.median(40).scale([-300]) == Scale(Fraction(-300), Fraction(40))
+    rule = QuantileRule.quartiles(Fraction(3, 2), 5)
     assert rule.scale([10, 41]) == Scale(Fraction(51, 2), Fraction(93, 4))
     assert rule.scale([41, 10]) == rule.scale([10, 41])
     assert rule.scale([7, 7]) == Scale(Fraction(7), Fraction(5))
@@ -466,10 +470,10 @@ def test_scales_follow_from_quantiles() -> None:
 
 def test_costs_are_exact_under_both_relations() -> None:
     epsilon = Fraction(1, 20)
-    median = ScaleRule.median().guarantee(epsilon, "replace-one")
+    median = QuantileRule.median().guarantee(epsilon, "replace-one")
     assert median.epsilon_if_replace_one == epsilon
     assert median.epsilon_if_add_remove == epsilon / 2
-    quartiles = ScaleRule.quartiles().guarantee(epsilon, "add-remove")
+    quartiles = QuantileRule.quartiles().guarantee(epsilon, "add-remove")
     assert quartiles.epsilon_if_add_remove == epsilon
     assert quartiles.epsilon_if_replace_one == epsilon * Fraction(8, 5)
     assert quartiles.private
@@ -478,7 +482,7 @@ def test_costs_are_exact_under_both_relations() -> None:
 @each_relation
 def test_a_release_has_a_scale_and_its_price(neighbours: Neighbours) -> None:
     counts = histogram(np.arange(-500, 501), WHOLE)
-    rule = ScaleRule.quartiles(Fraction(1, 2), 10)
+    rule = QuantileRule.quartiles(Fraction(1, 2), 10)
     scale, price = private_scale(counts, rule, Fraction(2), neighbours, Randomness(SystemSource()))
     assert price == rule.guarantee(Fraction(2), neighbours)
     assert abs(scale.centre) < 200
@@ -504,16 +508,16 @@ def test_nothing_private_is_shown() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: ScaleRule(()),
-        lambda: ScaleRule((Fraction(0),)),
-        lambda: ScaleRule((Fraction(1),)),
-        lambda: ScaleRule((Fraction(1, 2**11),)),
-        lambda: ScaleRule((Fraction(1, 4), HALF, Fraction(3, 4))),
-        lambda: ScaleRule.median(0),
-        lambda: ScaleRule.quartiles(-1),
-        lambda: ScaleRule.median("wide"),
-        lambda: ScaleRule.median().weight(Fraction(0), "replace-one"),
-        lambda: ScaleRule.median().weight(EPSILON, "replace_one"),  # type: ignore[arg-type]
+        lambda: QuantileRule(()),
+        lambda: QuantileRule((Fraction(0),)),
+        lambda: QuantileRule((Fraction(1),)),
+        lambda: QuantileRule((Fraction(1, 2**11),)),
+        lambda: QuantileRule((Fraction(1, 4), HALF, Fraction(3, 4))),
+        lambda: QuantileRule.median(0),
+        lambda: QuantileRule.quartiles(-1),
+        lambda: QuantileRule.median("wide"),
+        lambda: QuantileRule.median().weight(Fraction(0), "replace-one"),
+        lambda: QuantileRule.median().weight(EPSILON, "replace_one"),  # type: ignore[arg-type]
         lambda: log_probabilities(np.zeros(4, dtype=np.int64), HALF, Fraction(1)),
         lambda: log_probabilities(np.zeros(5), HALF, Fraction(1)),
         lambda: log_probabilities(np.zeros((5, 1), dtype=np.int64), HALF, Fraction(1)),

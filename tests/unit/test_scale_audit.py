@@ -19,18 +19,18 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
-from dpsubset.api.request import Plan, plan, seal
+from dpsubset.api.request import SelectionRequest, build_request, open_table_of
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data
-from dpsubset.privacy.quantiles import Scale, ScaleRule, log_probabilities, rank_errors
+from dpsubset.privacy.quantiles import QuantileRule, Scale, log_probabilities, rank_errors
 from dpsubset.privacy.relations import RELATIONS, Neighbours
-from dpsubset.privacy.response_range import ResponseScale
+from dpsubset.privacy.response_range import ResponseRange
 
 #: Quantised records, the response last.
 Table = np.ndarray
 Pair = tuple[Table, Table]
 #: Logarithms of the probabilities of the released medians.
-Law = Callable[[Plan, np.ndarray], np.ndarray]
+Law = Callable[[SelectionRequest, np.ndarray], np.ndarray]
 
 EPSILON = Fraction(1)
 SLACK = 1e-9
@@ -38,11 +38,18 @@ each_relation = pytest.mark.parametrize("neighbours", RELATIONS)
 shares = pytest.mark.parametrize("share", [Fraction(1, 20), Fraction(1, 2)], ids=str)
 
 
-def planned(neighbours: Neighbours, share: Fraction, k: int = 1, **asked: object) -> Plan:
-    scale = ResponseScale(ScaleRule.median(), share)
-    given = {"mechanism": "exponential", "response_scale": scale, "intercept": False, "reach": 1,
-             **asked}  # fmt: skip
-    return plan(
+def planned(
+    neighbours: Neighbours, share: Fraction, k: int = 1, **asked: object
+) -> SelectionRequest:
+    scale = ResponseRange(QuantileRule.median(), share)
+    given = {
+        "mechanism": "exponential",
+        "response_range": scale,
+        "intercept": False,
+        "prediction_bound": 1,
+        **asked,
+    }
+    return build_request(
         np.zeros((1, 3)), bounds=dps.Bounds(x=1, y=1), y=np.zeros(1), k=k, epsilon=EPSILON,
         neighbours=neighbours, **given,
     )  # fmt: skip
@@ -53,17 +60,17 @@ def images(scale: Scale) -> np.ndarray:
     return scale.images(STEPS)
 
 
-def drawn(asked: Plan, counts: np.ndarray) -> np.ndarray:
+def drawn(asked: SelectionRequest, counts: np.ndarray) -> np.ndarray:
     """The median as it is drawn."""
     assert asked.scale is not None
     weight = asked.scale.rule.weight(asked.scale_epsilon, asked.setting.problem.neighbours)
     return log_probabilities(counts, Fraction(1, 2), weight)
 
 
-def joint(asked: Plan, table: Table, law: Law = drawn) -> np.ndarray:
+def joint(asked: SelectionRequest, table: Table, law: Law = drawn) -> np.ndarray:
     """Logarithms of P(median, support): one row a median."""
     assert asked.scale is not None
-    sealed = seal(asked, table[:, :-1] / STEPS, table[:, -1] / STEPS)
+    sealed = open_table_of(asked, table[:, :-1] / STEPS, table[:, -1] / STEPS)
     counts, _ = sealed.count_response()
     grid, values = np.arange(-STEPS, STEPS + 1), np.unique(table[:, -1])
     # Medians with the same responses below them, and the same at them.
@@ -79,7 +86,7 @@ def joint(asked: Plan, table: Table, law: Law = drawn) -> np.ndarray:
     return law(asked, counts)[:, None] + np.array(rows)[kinds]
 
 
-def largest(asked: Plan, pairs: Iterable[Pair], law: Law = drawn) -> float:
+def largest(asked: SelectionRequest, pairs: Iterable[Pair], law: Law = drawn) -> float:
     """The largest |log ratio| of the probability of an outcome."""
     worst = 0.0
     for pair in pairs:
@@ -176,7 +183,7 @@ def test_a_scale_that_is_not_charged_is_caught(neighbours: Neighbours, share: Fr
     asked = planned(neighbours, share)
     free = replace(asked, setting=replace(asked.setting, epsilon=EPSILON))
 
-    def law(_: Plan, counts: np.ndarray) -> np.ndarray:
+    def law(_: SelectionRequest, counts: np.ndarray) -> np.ndarray:
         return drawn(asked, counts)
 
     assert largest(free, [contrary_pair(neighbours)], law) > float(EPSILON) * 1.01
@@ -184,7 +191,7 @@ def test_a_scale_that_is_not_charged_is_caught(neighbours: Neighbours, share: Fr
 
 @each_relation
 def test_a_scale_without_noise_is_caught(neighbours: Neighbours) -> None:
-    def law(_: Plan, counts: np.ndarray) -> np.ndarray:
+    def law(_: SelectionRequest, counts: np.ndarray) -> np.ndarray:
         logs = np.full(len(counts), -np.inf)
         logs[np.argmin(rank_errors(counts, Fraction(1, 2)))] = 0.0
         return logs
@@ -193,17 +200,17 @@ def test_a_scale_without_noise_is_caught(neighbours: Neighbours) -> None:
     assert largest(asked, small_pairs(neighbours, 12), law) == math.inf
 
 
-def quartile_law(asked: Plan, table: Table, noisy: bool = True) -> np.ndarray:
+def quartile_law(asked: SelectionRequest, table: Table, noisy: bool = True) -> np.ndarray:
     """P(quartiles, support) on a coarse part of the grid: a part of all outcomes will do."""
     assert asked.scale is not None
     rule = asked.scale.rule
-    sealed = seal(asked, table[:, :-1] / STEPS, table[:, -1] / STEPS)
+    sealed = open_table_of(asked, table[:, :-1] / STEPS, table[:, -1] / STEPS)
     counts, _ = sealed.count_response()
     weight = rule.weight(asked.scale_epsilon, asked.setting.problem.neighbours)
     some = [-STEPS, -9, -8, 0, 1, 9, STEPS]
-    logs = [log_probabilities(counts, share, weight) for share in rule.shares]
+    logs = [log_probabilities(counts, share, weight) for share in rule.probs]
     if not noisy:
-        true = [int(np.argmin(rank_errors(counts, share))) for share in rule.shares]
+        true = [int(np.argmin(rank_errors(counts, share))) for share in rule.probs]
         logs = [np.where(np.arange(len(counts)) == t, 0.0, -np.inf) for t in true]
     found = []
     for pair in itertools.product(some, repeat=2):
@@ -219,8 +226,8 @@ def quartile_law(asked: Plan, table: Table, noisy: bool = True) -> np.ndarray:
 def test_quartiles_and_a_selection_keep_the_sum_and_without_noise_they_do_not(
     neighbours: Neighbours,
 ) -> None:
-    scale = ResponseScale(ScaleRule.quartiles(1, 3), Fraction(1, 2))
-    asked = planned(neighbours, Fraction(1, 2), response_scale=scale)
+    scale = ResponseRange(QuantileRule.quartiles(1, 3), Fraction(1, 2))
+    asked = planned(neighbours, Fraction(1, 2), response_range=scale)
     worst, broken = 0.0, False
     for pair in small_pairs(neighbours, 8):
         first, second = (quartile_law(asked, table) for table in pair)

@@ -60,7 +60,7 @@ SEEDED = [
     PrivateSubsetRegressor(k=1, epsilon=1.0, bounds=NUMBERS, seed=0),
     PrivateSubsetRegressor(
         k=1, epsilon=2, bounds=NUMBERS, seed=1, neighbours="add-remove",
-        rule=dps.FitRule(share=0.5),
+        rule=dps.FitRule(budget_fraction=0.5),
     ),
     PrivateSubsetClassifier(k=1, epsilon=1.0, bounds=LABELS, seed=1),
     PrivateSubsetClassifier(

@@ -14,7 +14,7 @@ from scipy.optimize import lsq_linear, minimize
 
 from dpsubset.audit.exact import moments_of_records
 from dpsubset.constraints import CONSTRAINTS as SETS
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.moments import Moments
 from dpsubset.data.quantize import STEPS
 from dpsubset.objective.losses import least_squares
@@ -66,12 +66,12 @@ def records(draw: st.DrawFn) -> np.ndarray:
 
 @st.composite
 def problems(draw: st.DrawFn) -> Problem:
-    return Problem.state(
+    return Problem.create(
         P,
         draw(st.integers(1, 4)),
         constraint=draw(st.sampled_from(CONSTRAINTS)),
         # From always active to never.
-        reach=draw(st.sampled_from([1e-6, 0.05, 0.5, 1.0, 1.5, 40.0, 1e4])),
+        prediction_bound=draw(st.sampled_from([1e-6, 0.05, 0.5, 1.0, 1.5, 40.0, 1e4])),
         ridge=draw(st.sampled_from([0.0, 1e-9, 0.5, 300.0])),
     )
 
@@ -128,7 +128,7 @@ def by_scipy(table: np.ndarray, problem: Problem, support: np.ndarray) -> float:
 
 def assert_certified(moments: Moments, problem: Problem) -> None:
     """|score * unit - f| <= unit, in exact arithmetic, for every support."""
-    unit = Sensitivity.of(problem).unit
+    unit = Sensitivity.of(problem).score_step
     supports = list_supports(problem)
     scores = Scorer(moments, problem, unit).scores(supports)
     for support, score in zip(supports, scores, strict=True):
@@ -137,16 +137,16 @@ def assert_certified(moments: Moments, problem: Problem) -> None:
 
 
 @given(records(), problems())
-@example(np.zeros((0, P + 1), dtype=np.int64), Problem.state(P, 3))
-@example(np.zeros((0, P + 1), dtype=np.int64), Problem.state(P, 2, constraint="l1", ridge=1.0))
-@example(np.full((12, P + 1), STEPS), Problem.state(P, 4, constraint="ball", reach=0.5))
+@example(np.zeros((0, P + 1), dtype=np.int64), Problem.create(P, 3))
+@example(np.zeros((0, P + 1), dtype=np.int64), Problem.create(P, 2, constraint="l1", ridge=1.0))
+@example(np.full((12, P + 1), STEPS), Problem.create(P, 4, constraint="ball", prediction_bound=0.5))
 def test_every_score_is_certified(table: np.ndarray, problem: Problem) -> None:
     assert_certified(moments_of_records(table), problem)
 
 
 @given(records(), problems())
 def test_the_exact_path_alone_is_certified(table: np.ndarray, problem: Problem) -> None:
-    unit = Sensitivity.of(problem).unit
+    unit = Sensitivity.of(problem).score_step
     moments = moments_of_records(table)
     support = list_supports(problem)[0]
     score = Scorer(moments, problem, unit).exact_score(support)
@@ -173,10 +173,12 @@ def test_scores_agree_with_scipy_active_and_not(constraint: str, kind: str) -> N
     table = shape(kind, rng.integers(-STEPS, STEPS + 1, size=(40, P + 1)))
     moments = moments_of_records(table)
     active = set()
-    for reach, ridge, k in itertools.product((0.05, 0.7, 30.0), (0.0, 2.0), (1, 3)):
-        problem = Problem.state(P, k, constraint=constraint, reach=reach, ridge=ridge)
-        unit = Sensitivity.of(problem).unit
-        free = Problem.state(P, k, constraint=constraint, radius=1e9, ridge=ridge)
+    for prediction_bound, ridge, k in itertools.product((0.05, 0.7, 30.0), (0.0, 2.0), (1, 3)):
+        problem = Problem.create(
+            P, k, constraint=constraint, prediction_bound=prediction_bound, ridge=ridge
+        )
+        unit = Sensitivity.of(problem).score_step
+        free = Problem.create(P, k, constraint=constraint, radius=1e9, ridge=ridge)
         supports = list_supports(problem)
         scores = Scorer(moments, problem, unit).scores(supports)
         for support, score in zip(supports, scores, strict=True):
@@ -191,7 +193,7 @@ def test_scores_agree_with_scipy_active_and_not(constraint: str, kind: str) -> N
 @given(records(), problems())
 def test_scores_are_a_function_of_moments_and_support(table: np.ndarray, problem: Problem) -> None:
     """One by one, in another order, from a copy: the same integers."""
-    unit = Sensitivity.of(problem).unit
+    unit = Sensitivity.of(problem).score_step
     moments = moments_of_records(table)
     supports = list_supports(problem)
     together = Scorer(moments, problem, unit).scores(supports)
@@ -211,8 +213,10 @@ def test_float64_carries_the_load(constraint: str) -> None:
     for kind, n, k in itertools.product(KINDS, (3, 60, 10_000), (1, 3, 6)):
         table = shape(kind, rng.integers(-STEPS, STEPS + 1, size=(n, p + 1)))
         moments = moments_of_records(table)
-        for reach, ridge in itertools.product((0.1, 1.0, 5.0), (0.0, 1.0)):
-            problem = Problem.state(p, k, constraint=constraint, reach=reach, ridge=ridge)
+        for prediction_bound, ridge in itertools.product((0.1, 1.0, 5.0), (0.0, 1.0)):
+            problem = Problem.create(
+                p, k, constraint=constraint, prediction_bound=prediction_bound, ridge=ridge
+            )
             supports = list_supports(problem)
             certified.append(floats_certify(moments, problem, supports).mean())
     assert np.mean(certified) > 0.999
@@ -220,9 +224,9 @@ def test_float64_carries_the_load(constraint: str) -> None:
 
 
 def floats_certify(moments: Moments, problem: Problem, supports: np.ndarray) -> np.ndarray:
-    unit = float(Sensitivity.of(problem).unit)
+    unit = float(Sensitivity.of(problem).score_step)
     scores = np.empty(len(supports), dtype=np.int64)
-    digest = Digest.from_moments(moments)
+    digest = GramData.from_moments(moments)
     return score_all(digest.products, digest.c, digest.yy, supports, problem.coefficients,
                      problem.ridge, float(STEPS) ** 2, unit, scores)  # fmt: skip
 
@@ -231,7 +235,7 @@ def floats_certify(moments: Moments, problem: Problem, supports: np.ndarray) -> 
 def test_five_million_rows_stay_in_float64(constraint: str) -> None:
     rng = np.random.default_rng(4)
     table = shape("signal", rng.integers(-STEPS, STEPS + 1, size=(500, P + 1)))
-    problem = Problem.state(P, 3, constraint=constraint)
+    problem = Problem.create(P, 3, constraint=constraint)
     moments = moments_of_records(table, 10_000)
     assert floats_certify(moments, problem, list_supports(problem)).all()
 
@@ -245,7 +249,7 @@ def test_huge_tables_take_the_exact_path(constraint: str, kind: str) -> None:
     table = shape(kind, rng.integers(-STEPS, STEPS + 1, size=(12, P + 1)))
     table[:, -1] = STEPS
     moments = moments_of_records(table, 600 * 2**20)
-    problem = Problem.state(P, 2, constraint=constraint, reach=0.7)
+    problem = Problem.create(P, 2, constraint=constraint, prediction_bound=0.7)
     assert not floats_certify(moments, problem, list_supports(problem)).all()
     with mock.patch.object(least_squares, "minimum", wraps=minimum) as called:
         assert_certified(moments, problem)
@@ -255,8 +259,8 @@ def test_huge_tables_take_the_exact_path(constraint: str, kind: str) -> None:
 def test_a_tiny_reach_on_a_huge_table_stays_within_int64() -> None:
     # The unit follows the range of the loss, down to where scores would overflow.
     moments = moments_of_records([[STEPS, 0, STEPS]], 2**33 - 1)
-    problem = Problem.state(2, 1, radius=1e-9)
-    unit = Sensitivity.of(problem).unit
+    problem = Problem.create(2, 1, radius=1e-9)
+    unit = Sensitivity.of(problem).score_step
     scores = Scorer(moments, problem, unit).scores(list_supports(problem))
     assert abs(int(scores[1]) * unit - (2**33 - 1)) <= unit
 
@@ -292,12 +296,12 @@ def test_minimum_at_any_precision(constraint: str) -> None:
     # A singular H with a minimum known in closed form: (1 - b_0 - b_1)^2 over sum |b| <= 1/2 etc.
     one = Fraction(1)
     q = Quadratic.of([[one, one], [one, one]], [one, one], one)
-    reach = {"box": Fraction(1, 2), "l1": Fraction(1, 4)}.get(constraint)
+    prediction_bound = {"box": Fraction(1, 2), "l1": Fraction(1, 4)}.get(constraint)
     for digits in (3, 30, 90):
         tolerance = Fraction(1, 10**digits)
         low, high = minimum(q, SETS[constraint](0.25), tolerance)
         assert high - low <= tolerance
-        if reach is not None:
-            assert low <= (1 - reach) ** 2 <= high
+        if prediction_bound is not None:
+            assert low <= (1 - prediction_bound) ** 2 <= high
         else:  # reach sqrt(2)/4: the minimum is 1 + 1/8 - sqrt(2)/2
             assert (Fraction(9, 8) - high) ** 2 <= Fraction(1, 2) <= (Fraction(9, 8) - low) ** 2

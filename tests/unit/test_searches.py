@@ -37,7 +37,7 @@ BOUNDS = dps.Bounds(x=1, y=1)
 
 
 def selector(ledger: Any, **more: Any) -> PrivateSubsetSelector:
-    asked = {"k": 2, "epsilon": 0.5, "bounds": BOUNDS, "response_scale": "declared", **more}
+    asked = {"k": 2, "epsilon": 0.5, "bounds": BOUNDS, "response_range": "declared", **more}
     return PrivateSubsetSelector(ledger=ledger, **asked)
 
 

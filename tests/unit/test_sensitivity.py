@@ -31,28 +31,38 @@ def loss(y: Fraction, t: Fraction) -> Fraction:
 
 
 @given(REACHES)
-def test_the_sharp_range_is_attained_and_never_passed(reach: Fraction) -> None:
+def test_the_sharp_range_is_attained_and_never_passed(prediction_bound: Fraction) -> None:
     """Brute force over grids of y and t that hold the ends and the place where the loss is 0."""
     steps = [Fraction(i, 10) for i in range(-10, 11)]
     largest = Fraction(0)
     for y in steps:
-        inside = [reach * s for s in steps] + ([y] if abs(y) <= reach else [])
+        inside = [prediction_bound * s for s in steps] + ([y] if abs(y) <= prediction_bound else [])
         values = [loss(y, t) for t in inside]
         largest = max(largest, max(values) - min(values))
-    assert largest == RULES["sharp"](reach)
+    assert largest == RULES["sharp"](prediction_bound)
 
 
 @given(REACHES, st.fractions(-1, 1), st.fractions(-1, 1), st.fractions(-1, 1))
 def test_no_record_and_no_two_predictions_pass_the_sharp_range(
-    reach: Fraction, y: Fraction, s: Fraction, t: Fraction
+    prediction_bound: Fraction, y: Fraction, s: Fraction, t: Fraction
 ) -> None:
-    assert loss(y, s * reach) - loss(y, t * reach) <= RULES["sharp"](reach)
+    assert loss(y, s * prediction_bound) - loss(y, t * prediction_bound) <= RULES["sharp"](
+        prediction_bound
+    )
 
 
 @given(REACHES)
-def test_published_rules_are_looser(reach: Fraction) -> None:
-    assert RULES["published"](reach) == (1 + reach) ** 2 >= RULES["sharp"](reach)
-    assert RULES["lemma-2"](reach) == 2 + 2 * reach**2 >= RULES["sharp"](reach)
+def test_published_rules_are_looser(prediction_bound: Fraction) -> None:
+    assert (
+        RULES["published"](prediction_bound)
+        == (1 + prediction_bound) ** 2
+        >= RULES["sharp"](prediction_bound)
+    )
+    assert (
+        RULES["lemma-2"](prediction_bound)
+        == 2 + 2 * prediction_bound**2
+        >= RULES["sharp"](prediction_bound)
+    )
 
 
 @given(
@@ -65,20 +75,22 @@ def test_published_rules_are_looser(reach: Fraction) -> None:
 def test_constants_are_exact(
     radius: float, k: int, constraint: str, rule: str, epsilon: Fraction
 ) -> None:
-    problem = Problem.state(8, k, constraint=constraint, radius=radius)
+    problem = Problem.create(8, k, constraint=constraint, radius=radius)
     s = Sensitivity.of(problem, rule)
-    assert s.range == RULES[rule](problem.reach)
-    assert s.tau == s.unit
+    assert s.range == RULES[rule](problem.prediction_bound)
+    assert s.tau == s.score_step
     # A power of two, small beside the range unless the reach is tiny.
-    assert s.unit == Fraction(2) ** round(math.log2(s.unit))
-    assert s.unit <= RULES["sharp"](problem.reach) / 2**16 or s.unit == Fraction(1, 2**29)
-    assert s.spread("add-remove") == s.range + 4 * s.tau
-    assert s.spread("replace-one") == 2 * s.range + 4 * s.tau
+    assert s.score_step == Fraction(2) ** round(math.log2(s.score_step))
+    assert s.score_step <= RULES["sharp"](
+        problem.prediction_bound
+    ) / 2**16 or s.score_step == Fraction(1, 2**29)
+    assert s.score_range("add-remove") == s.range + 4 * s.tau
+    assert s.score_range("replace-one") == 2 * s.range + 4 * s.tau
     for neighbours in NEIGHBOURS:
         eta = s.eta(epsilon, neighbours)
         assert isinstance(eta, Fraction)
-        assert eta * s.spread(neighbours) == epsilon  # exactly, and not a bit more
-        guarantee = Guarantee.of_weight(eta, s.spread, neighbours, seeded=False)
+        assert eta * s.score_range(neighbours) == epsilon  # exactly, and not a bit more
+        guarantee = Guarantee.of_weight(eta, s.score_range, neighbours, seeded=False)
         assert guarantee.epsilon == epsilon
         assert guarantee.delta == 0
         costs = {
@@ -92,13 +104,13 @@ def test_constants_are_exact(
 
 
 def test_the_grid_does_not_depend_on_the_rule() -> None:
-    problem = Problem.state(5, 2, reach=1.3)
-    assert len({Sensitivity.of(problem, rule).unit for rule in RULES}) == 1
+    problem = Problem.create(5, 2, prediction_bound=1.3)
+    assert len({Sensitivity.of(problem, rule).score_step for rule in RULES}) == 1
 
 
 def test_unknown_rules_are_refused() -> None:
     with pytest.raises(ArgumentError, match="sharp, published, lemma-2"):
-        Sensitivity.of(Problem.state(5, 2), "best")
+        Sensitivity.of(Problem.create(5, 2), "best")
 
 
 # -- what one record does to the scores of the program -------------------------------------------
@@ -106,7 +118,7 @@ def test_unknown_rules_are_refused() -> None:
 
 def moved(problem: Problem, pair: Pair) -> Fraction:
     """Largest minus least change of f~ over the supports."""
-    unit = Sensitivity.of(problem).unit
+    unit = Sensitivity.of(problem).score_step
     first = enumerate_supports(pair.first, problem, unit)
     second = enumerate_supports(pair.second, problem, unit)
     change = second.scores - first.scores
@@ -120,11 +132,11 @@ RECORD = st.lists(ENTRIES, min_size=P + 1, max_size=P + 1)
 
 @st.composite
 def problems(draw: st.DrawFn, neighbours: str) -> Problem:
-    return Problem.state(
+    return Problem.create(
         P,
         draw(st.integers(1, 3)),
         constraint=draw(st.sampled_from(CONSTRAINTS)),
-        reach=draw(st.sampled_from([1e-3, 0.3, 1.0, 1.4, 6.0])),
+        prediction_bound=draw(st.sampled_from([1e-3, 0.3, 1.0, 1.4, 6.0])),
         ridge=draw(st.sampled_from([0.0, 0.5, 40.0])),
         neighbours=neighbours,
     )
@@ -146,7 +158,7 @@ def test_one_record_moves_scores_within_the_spread(
     base = moments_of_records(np.array(rest, dtype=np.int64).reshape(-1, P + 1), copies)
     with_one = base + moments_of_records([one])
     second = base if neighbours == "add-remove" else base + moments_of_records([other])
-    spread = Sensitivity.of(problem).spread(problem.neighbours)
+    spread = Sensitivity.of(problem).score_range(problem.neighbours)
     assert moved(problem, Pair(with_one, second, "")) <= spread
 
 
@@ -154,9 +166,11 @@ def test_one_record_moves_scores_within_the_spread(
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_adversarial_records_use_the_spread_up(neighbours: str, constraint: str) -> None:
     rng = np.random.default_rng(1)
-    for k, reach in ((1, 0.5), (2, 1.0), (2, 1.6)):
-        problem = Problem.state(6, k, constraint=constraint, reach=reach, neighbours=neighbours)
-        spread = Sensitivity.of(problem).spread(problem.neighbours)
+    for k, prediction_bound in ((1, 0.5), (2, 1.0), (2, 1.6)):
+        problem = Problem.create(
+            6, k, constraint=constraint, prediction_bound=prediction_bound, neighbours=neighbours
+        )
+        spread = Sensitivity.of(problem).score_range(problem.neighbours)
         for pair in neighbouring_pairs(problem, 60, rng):
             assert moved(problem, pair) <= spread
         widest = [moved(problem, pair) for pair in contrary_pairs(problem)]

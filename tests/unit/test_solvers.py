@@ -14,9 +14,9 @@ from benchmarks.solvers import Published
 from conformance.layouts import layout_recipes
 from conformance.recipes import DESIGNS, Recipe
 from dpsubset import Bounds, SearchLimitError, best_subset, top_supports
-from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.api.sensitive_table import SensitiveTable
 from dpsubset.base.errors import ArgumentError
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
@@ -55,22 +55,32 @@ def table(p: int = 15, n: int = 200) -> tuple[np.ndarray, np.ndarray]:
 
 
 def answer(solver: str, recipe: Recipe, count: int) -> list[tuple[int, tuple[int, ...]]]:
-    digest = Digest.from_moments(recipe.moments)
-    return solve(solver, digest, recipe.problem, recipe.sensitivity.unit, count, Limits())
+    digest = GramData.from_moments(recipe.moments)
+    return solve(solver, digest, recipe.problem, recipe.sensitivity.score_step, count, Limits())
 
 
-def records(loss: str, constraint: str, reach: float, seed: int) -> tuple[Digest, Problem]:
+def records(
+    loss: str, constraint: str, prediction_bound: float, seed: int
+) -> tuple[GramData, Problem]:
     """A table with correlated columns, and a problem for a loss that is summed over records."""
     rng = np.random.default_rng(seed)
     n, p = 120, 8
     x = np.clip(rng.uniform(-1, 1, (n, 1)) / 2 + rng.uniform(-1, 1, (n, p)) / 2, -1, 1)
     y = np.clip(x[:, :3].sum(axis=1) / 2 + rng.normal(0, 0.4, n), -1, 1)
     cells = np.rint(np.column_stack([x, y]) * STEPS).astype(np.int16)
-    digest = Digest.of_cells(np.ascontiguousarray(cells.T), "made up")
+    digest = GramData.of_cells(np.ascontiguousarray(cells.T), "made up")
     always = [5] if seed % 2 else []
     threshold = 0.1 if loss == "huber" and seed % 2 else None
-    return digest, Problem.state(p, 3, constraint=constraint, reach=reach, ridge=2.5, loss=loss,
-                               always_include=always, threshold=threshold)  # fmt: skip
+    return digest, Problem.create(
+        p,
+        3,
+        constraint=constraint,
+        prediction_bound=prediction_bound,
+        ridge=2.5,
+        loss=loss,
+        always_include=always,
+        threshold=threshold,
+    )
 
 
 @pytest.mark.parametrize("constraint", ["box", "ball"])
@@ -99,8 +109,8 @@ def test_cuts_lie_below_every_score_and_touch(kind: str, constraint: str) -> Non
     for seed in range(4):
         for size in ("tight", "wide"):
             recipe = Recipe(kind, constraint, size, 2.5, seed)
-            p, unit = recipe.problem.p, float(recipe.sensitivity.unit)
-            cuts = Cuts(Digest.from_moments(recipe.moments), recipe.problem)
+            p, unit = recipe.problem.p, float(recipe.sensitivity.score_step)
+            cuts = Cuts(GramData.from_moments(recipe.moments), recipe.problem)
             rng = np.random.default_rng(seed)
             score, support = recipe.ranking[seed % len(recipe.ranking)]
             whole = np.zeros(p)
@@ -134,7 +144,7 @@ def test_a_missing_solver_says_what_to_install_before_a_value_is_read(
     solver: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, PACKAGES[solver], None)
-    monkeypatch.setattr(SealedTable, "read", refuses_to_be_read)
+    monkeypatch.setattr(SensitiveTable, "read", refuses_to_be_read)
     x, y = table()
     with pytest.raises(SolverError, match=r"pip install 'dpsubset\[(solvers|gurobi)\]'"):
         best_subset(x, y=y, bounds=BOUNDS, k=3, constraint="ball", ridge=20.0, solver=solver)
@@ -149,7 +159,7 @@ def test_without_a_licence_nothing_is_read(
     if licence is not None:
         (tmp_path / "gurobi.lic").write_text(licence)
     monkeypatch.setenv("GRB_LICENSE_FILE", str(tmp_path / "gurobi.lic"))
-    monkeypatch.setattr(SealedTable, "read", refuses_to_be_read)
+    monkeypatch.setattr(SensitiveTable, "read", refuses_to_be_read)
     x, y = table()
     with pytest.raises(SolverError, match="no valid licence") as caught:
         best_subset(x, y=y, bounds=BOUNDS, k=3, constraint="ball", ridge=20.0, solver=solver)
@@ -188,9 +198,9 @@ def test_what_a_solver_cannot_do_is_refused(stated: dict[str, str], message: str
 @pytest.mark.parametrize("constraint", ["box", "ball"])
 @pytest.mark.parametrize("loss", RECORD_LOSSES)
 def test_cuts_of_records_lie_below_every_score_and_touch(loss: str, constraint: str) -> None:
-    for seed, reach in enumerate((0.5, 3.0)):
-        digest, problem = records(loss, constraint, reach, seed)
-        unit = Sensitivity.of(problem).unit
+    for seed, prediction_bound in enumerate((0.5, 3.0)):
+        digest, problem = records(loss, constraint, prediction_bound, seed)
+        unit = Sensitivity.of(problem).score_step
         scored = enumerate_supports(digest, problem, unit)
         rng, p = np.random.default_rng(seed), problem.p
         every = [np.array(scored.support(i)) for i in range(len(scored))]
@@ -213,11 +223,11 @@ def test_cuts_of_records_lie_below_every_score_and_touch(loss: str, constraint: 
 @pytest.mark.parametrize("loss", RECORD_LOSSES)
 def test_other_losses_equal_the_engine(loss: str, constraint: str, solver: str) -> None:
     needs(solver)
-    for seed, reach in enumerate((0.5, 3.0)):
-        digest, problem = records(loss, constraint, reach, seed)
-        unit = Sensitivity.of(problem).unit
+    for seed, prediction_bound in enumerate((0.5, 3.0)):
+        digest, problem = records(loss, constraint, prediction_bound, seed)
+        unit = Sensitivity.of(problem).score_step
         ours = best_supports(Engine(digest, problem, unit, math.inf), 5)
-        assert solve(solver, digest, problem, unit, 5, Limits()) == ours, (seed, reach)
+        assert solve(solver, digest, problem, unit, 5, Limits()) == ours, (seed, prediction_bound)
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -230,7 +240,7 @@ def test_solvers_print_nothing_and_leave_no_file(
     # On this one SCIP's linear programs ask for a tolerance that they then complain about.
     instance = Instance(41)
     problem = instance.problem
-    solve(solver, instance.digest, problem, Sensitivity.of(problem).unit, 3, Limits())
+    solve(solver, instance.digest, problem, Sensitivity.of(problem).score_step, 3, Limits())
     assert capfd.readouterr() == ("", "")
     assert list(tmp_path.iterdir()) == []
 
@@ -263,8 +273,8 @@ def test_a_solver_that_breaks_its_no_good_cuts_is_caught() -> None:
         def beyond(self, limit: float, without: object) -> list[tuple[int, ...]]:
             return [recipe.ranking[0][1]]
 
-    digest = Digest.from_moments(recipe.moments)
-    search = certify.Certified(digest, recipe.problem, recipe.sensitivity.unit, 1, Limits())
+    digest = GramData.from_moments(recipe.moments)
+    search = certify.Certified(digest, recipe.problem, recipe.sensitivity.score_step, 1, Limits())
     with pytest.raises(SolverError, match="no-good"):
         search.find(Stubborn())
 
@@ -278,8 +288,8 @@ def test_the_worst_first_guess_is_put_right_by_the_solver(
     monkeypatch.setattr(certify.Certified, "_search", lambda self: None)
     recipes = [Recipe("AR 0.9", "ball", "wide", 2.5, seed) for seed in range(1, 4)]
     for recipe in (*recipes, *(Recipe(kind, "box", "wide", 2.5, 1) for kind in DESIGNS)):
-        digest, problem = Digest.from_moments(recipe.moments), recipe.problem
-        search = certify.Certified(digest, problem, recipe.sensitivity.unit, 1, Limits())
+        digest, problem = GramData.from_moments(recipe.moments), recipe.problem
+        search = certify.Certified(digest, problem, recipe.sensitivity.score_step, 1, Limits())
         search._guess = recipe.ranking[-1][1]
         found = search.find(solvers.SOLVERS[solver]()(digest, problem, Limits()))
         assert found == recipe.ranking[:1], recipe
@@ -302,7 +312,7 @@ def test_intercept_and_groups_equal_enumeration(
 @pytest.mark.parametrize("loss", LOSSES)
 def test_cuts_by_columns_lie_below_every_score_and_touch(loss: str) -> None:
     for recipe in layout_recipes((loss,), range(200, 206)):
-        problem, unit = recipe.problem, float(recipe.sensitivity.unit)
+        problem, unit = recipe.problem, float(recipe.sensitivity.score_step)
         if problem.constraint == "l1" or (problem.constraint == "ball" and problem.ridge == 0):
             continue
         cuts, rng, p = planes(recipe.digest, problem), np.random.default_rng(recipe.seed), problem.p
@@ -323,7 +333,7 @@ def test_cuts_by_columns_lie_below_every_score_and_touch(loss: str) -> None:
 def test_the_published_loop_of_the_bench_finds_an_optimum(kind: str) -> None:
     needs("highs")
     recipe = Recipe(kind, "ball", "wide", 2.5, 3)  # nothing is always in
-    loop = Published(Digest.from_moments(recipe.moments), recipe.problem, 60.0)
+    loop = Published(GramData.from_moments(recipe.moments), recipe.problem, 60.0)
     (found,) = loop.solve()
     assert found in recipe.ranking
     assert found[0] <= recipe.ranking[0][0] * (1 + 2e-4)

@@ -31,7 +31,7 @@ from hypothesis import strategies as st
 
 import dpsubset as dps
 from dpsubset import Moments, Schema, TableError
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.readers import open_table
 from dpsubset.data.readers.arrow import from_arrow
 from dpsubset.data.readers.cells import from_objects
@@ -288,9 +288,9 @@ def test_a_signalling_nan_warns_of_nothing() -> None:
             for data in (x, list(x), pd.DataFrame(x, columns=["a", "b", "c"]), x.astype(object)):
                 assert moments(data, np.zeros(1)) == wanted
                 blocks = open_table(data, SCHEMA, np.zeros(1)).blocks()
-                assert Digest.from_records(SCHEMA, blocks).n == 1
+                assert GramData.from_records(SCHEMA, blocks).n == 1
             # Blocks of one's own may be of any type, too.
-            assert Digest.from_records(SCHEMA, [(x, x[:, 0])]).n == 1
+            assert GramData.from_records(SCHEMA, [(x, x[:, 0])]).n == 1
 
 
 # -- columns with and without a type -----------------------------------------------------------

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import dpsubset as dps
-from dpsubset.base.text import code, markdown, visible
+from dpsubset.base.text import code, escape_for_terminal, markdown
 from dpsubset.cli import app
 from dpsubset.privacy.guarantee import Cost, Guarantee
 from dpsubset.release.belief import percent, sure
@@ -73,7 +73,7 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dps.Release]
     )
     return {
         "plain": plain,
-        "declared scale": select(response_scale="declared"),
+        "declared scale": select(response_range="declared"),
         "add-remove": select(neighbours="add-remove"),
         "labels": select(sick, labels),
         "seeded": select(seed=1),
@@ -447,7 +447,7 @@ def test_odd_names_are_text_and_nothing_else(odd: dps.Release) -> None:
     assert seen.links == []
     assert page.count("</style>") == 1
     for each in (*ODD, "<y>", "<u>one", "<script>", "&lt;", "<a href=x>"):
-        assert visible(each) in seen.text
+        assert escape_for_terminal(each) in seen.text
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e\ue000-\ue002]", page)
 
 
@@ -456,13 +456,13 @@ def test_odd_names_in_the_other_forms(odd: dps.Release) -> None:
     assert facts["features"] == ODD
     record = yaml.safe_load(odd.statement(form="yaml"))
     jsonschema.validate(record, registry_schema())
-    assert visible(ODD[0]) in record["deployment"]["basic"]["description"]
+    assert escape_for_terminal(ODD[0]) in record["deployment"]["basic"]["description"]
 
 
 @given(st.text(), st.text())
 def test_marks_keep_apart_what_is_ours(first: str, second: str) -> None:
     sentence = f"a {name(first)} b {said(second)}."
-    assert as_plain(sentence) == f"a {visible(first)} b {visible(second)}."
+    assert as_plain(sentence) == f"a {escape_for_terminal(first)} b {escape_for_terminal(second)}."
     assert as_markdown(sentence) == f"a {code(first)} b {markdown(second)}."
     assert Text(as_html(sentence)).text == as_plain(sentence)
     assert Text(as_html(sentence)).tags == {"code"}

@@ -16,19 +16,19 @@ import pytest
 from typer.testing import CliRunner
 
 import dpsubset as dps
-from dpsubset.api.suggest_bounds import plan_bounds
+from dpsubset.api.suggest_bounds import build_bounds_request
 from dpsubset.cli import app
 from dpsubset.data.histograms import count_columns, reading
 from dpsubset.data.quantize import STEPS
 from dpsubset.data.readers import open_table
 from dpsubset.privacy.bound_quantiles import readable, usual_rule
-from dpsubset.privacy.quantiles import ScaleRule, log_probabilities
+from dpsubset.privacy.quantiles import QuantileRule, log_probabilities
 from dpsubset.privacy.relations import RELATIONS, Neighbours
 from dpsubset.schema.schema import Column
 from unit.test_scale import QUARTILES, contrary
 
 EPSILON = Fraction(1)
-QUARTER_RULE = ScaleRule(QUARTILES)
+QUARTER_RULE = QuantileRule(QUARTILES)
 
 
 def frame(n: int = 4000, seed: int = 0) -> pd.DataFrame:
@@ -49,12 +49,14 @@ WIDE = {"age": (0, 1000), "cost": {"lo": 0.01, "hi": 1e8, "transform": "log"}}
 # The audit
 
 
-def together(pairs: list[Any], rule: ScaleRule, epsilon: Fraction, relation: Neighbours) -> float:
+def together(
+    pairs: list[Any], rule: QuantileRule, epsilon: Fraction, relation: Neighbours
+) -> float:
     """The largest log ratio of all columns' quantiles: a sum, as draws are independent."""
     weight = rule.weight(epsilon, relation)
     total = 0.0
     for first, second in pairs:
-        for share in rule.shares:
+        for share in rule.probs:
             logs = [log_probabilities(counts, share, weight) for counts in (first, second)]
             total += float((logs[0] - logs[1]).max())
     return total
@@ -64,7 +66,7 @@ def together(pairs: list[Any], rule: ScaleRule, epsilon: Fraction, relation: Nei
 def test_one_record_moves_every_column_and_the_guarantee_covers_it(columns: int) -> None:
     table = pd.DataFrame({f"x{j}": [0.0] for j in range(columns + 1)})
     names = [f"x{j}" for j in range(columns)]
-    planned = plan_bounds(table, (0, 1), epsilon=1, columns=names, neighbours="add-remove",
+    planned = build_bounds_request(table, (0, 1), epsilon=1, columns=names, neighbours="add-remove",
                           rule=QUARTER_RULE)  # fmt: skip
     pairs = [contrary(QUARTILES, "add-remove")] * columns
     worst = together(pairs, QUARTER_RULE, planned.share, "add-remove")
@@ -114,7 +116,7 @@ def test_bounds_hold_most_of_the_values() -> None:
 
 def test_the_price_is_known_before_and_is_that_of_the_release() -> None:
     table = frame()
-    planned = plan_bounds(table, WIDE, epsilon=Fraction(1, 3))
+    planned = build_bounds_request(table, WIDE, epsilon=Fraction(1, 3))
     released = dps.suggest_bounds(table, WIDE, epsilon=Fraction(1, 3))
     assert planned.price().epsilon == released.guarantee.epsilon == Fraction(1, 3)
     assert [part.epsilon for _, part in released.guarantee.parts] == [Fraction(1, 6)] * 2
@@ -124,7 +126,7 @@ def test_the_price_is_known_before_and_is_that_of_the_release() -> None:
     # ... unless somebody has said which.
     said: dict[str, Any]
     for said in ({"rule": QUARTER_RULE}, {"neighbours": "add-remove"}):
-        priced = plan_bounds(table, WIDE, epsilon=1, **said).price()
+        priced = build_bounds_request(table, WIDE, epsilon=1, **said).price()
         assert set(priced.costs) == set(RELATIONS)
 
 
@@ -137,9 +139,9 @@ def test_rows_of_a_unit_share_epsilon(tmp_path: Path) -> None:
 
 def test_the_rule_asks_for_more_where_more_can_be_found() -> None:
     rules = [usual_rule(Fraction(1), n) for n in (100, 799, 800, 3999, 4000, 10**6)]
-    shares = [rule.shares[0] for rule in rules]
+    shares = [rule.probs[0] for rule in rules]
     assert shares == [Fraction(1, 4)] * 2 + [Fraction(1, 10)] * 2 + [Fraction(1, 40)] * 2
-    assert usual_rule(Fraction(1), None).shares[0] == Fraction(1, 10)
+    assert usual_rule(Fraction(1), None).probs[0] == Fraction(1, 10)
 
 
 def test_under_add_remove_the_number_of_rows_decides_nothing() -> None:
@@ -243,7 +245,7 @@ def test_provenance_that_nobody_wrote_is_refused(entry: Any) -> None:
         (3, {}, "within"),
         ({"age": {"levels": ["a", "b"]}}, {}, "within must be bounds"),
         ({"age": (0, 1)}, {"columns": ["cost"]}, "says nothing"),
-        ((0, 1), {"rule": ScaleRule.median()}, "two quantiles"),
+        ((0, 1), {"rule": QuantileRule.median()}, "two quantiles"),
         ((0, 1), {"seed": "x"}, "seed"),
     ],
 )
@@ -321,6 +323,6 @@ def test_nothing_of_the_table_is_printed_but_the_bounds(tmp_path: Path) -> None:
 def test_the_grid_is_that_of_the_door() -> None:
     """A value of the grid is found again, to the last step, where there is next to no noise."""
     table = pd.DataFrame({"a": np.linspace(0, 1, 2 * STEPS + 1), "b": 0.0})
-    rule = ScaleRule((Fraction(1, 4), Fraction(3, 4)))
+    rule = QuantileRule((Fraction(1, 4), Fraction(3, 4)))
     found = dps.suggest_bounds(table, (0, 1), epsilon=10**6, columns=["a"], rule=rule)
     assert found.scales[0].quantiles == pytest.approx((0.25, 0.75), abs=1e-4)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpsubset.base.errors import ArgumentError
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN, Data, Setting, mechanism
 from dpsubset.objective.problem import Problem
@@ -29,11 +29,11 @@ EAGER = Tuning(short=1, listable=1, last_pick=0, patience=0.0, most_sown=0)
 
 
 @cache
-def digest() -> Digest:
+def digest() -> GramData:
     rng = np.random.default_rng(0)
     cells = rng.integers(-STEPS, STEPS + 1, (P + 1, 80))
     cells[-1] = np.where(cells[0] + cells[3] // 2 + cells[-1] > 0, STEPS, -STEPS)
-    return Digest.of_cells(cells.astype(np.int16), "test")
+    return GramData.of_cells(cells.astype(np.int16), "test")
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_values_with_which_a_search_would_not_end_are_refused(wrong: dict[str, A
 
 @pytest.mark.parametrize("name", ["permute-and-flip", "exponential", "top-r", "penalised"])
 def test_data_hands_it_to_the_engine_of_a_mechanism(name: str) -> None:
-    problem = Problem.state(P, K, reach=2.0)
+    problem = Problem.create(P, K, prediction_bound=2.0)
     options: dict[str, Any] = {"R": 4} if name == "top-r" else {}
     chosen, setting = mechanism(name, options), Setting.of(problem, 20)
     splits = []
@@ -70,9 +70,9 @@ def test_data_hands_it_to_the_engine_of_a_mechanism(name: str) -> None:
 @pytest.mark.parametrize("loss", ["least-squares", "logistic", "hinge", "huber"])
 @pytest.mark.parametrize("name", PLAIN)
 def test_it_decides_how_long_a_search_takes_and_not_what_it_finds(name: str, loss: str) -> None:
-    problem = Problem.state(P, K, loss=loss, reach=2.0)
+    problem = Problem.create(P, K, loss=loss, prediction_bound=2.0)
     setting = Setting.of(problem, 8)
-    unit, eta = setting.sensitivity.unit, PLAIN[name]().eta(setting)
+    unit, eta = setting.sensitivity.score_step, PLAIN[name]().eta(setting)
     scored = enumerate_supports(digest(), problem, unit)
     supports = [scored.support(i) for i in range(len(scored))]
     ranking = sorted(zip(scored.scores.tolist(), supports, strict=True))
@@ -93,8 +93,8 @@ def test_the_last_pick_is_closed_up_to_its_limits(
     loss: str, last_pick: int, last_pick_records: int
 ) -> None:
     """Up to the smaller of both where a score takes a pass over the records."""
-    problem = Problem.state(P, 1, loss=loss)
-    unit = Setting.of(problem, 1).sensitivity.unit
+    problem = Problem.create(P, 1, loss=loss)
+    unit = Setting.of(problem, 1).sensitivity.score_step
     tuning = Tuning(last_pick=last_pick, last_pick_records=last_pick_records)
     bounder = Engine(digest(), problem, unit, 1.0, tuning=tuning).bounder
     limit = last_pick if loss == "least-squares" else min(last_pick, last_pick_records)

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from dpsubset import Schema, SchemaError, TableError, price
 from dpsubset.cli import app
-from dpsubset.data.type_checks import doubts, sorts
+from dpsubset.data.type_checks import sorts, type_mismatches
 from dpsubset.schema.column import Column
 
 TABLE = pa.table(
@@ -107,7 +107,7 @@ def test_what_objects_are_is_not_looked_at() -> None:
 )
 def test_what_goes_ill_with_a_type(name: str, column: dict[str, Any], doubt: str | None) -> None:
     schema = Schema.from_bounds({name: column, "price": (0, 1)}, ("cost", 0, 1))
-    found = doubts(TABLE, schema)
+    found = type_mismatches(TABLE, schema)
     assert len(found) == (doubt is not None)
     if doubt is not None:
         assert doubt in found[0]
@@ -117,7 +117,7 @@ def test_what_goes_ill_with_a_type(name: str, column: dict[str, Any], doubt: str
 def test_labels_and_types() -> None:
     for name, labels, doubt in (("cut", ("a", "b"), 0), ("on", (0, 1), 0), ("on", ("a", "b"), 1)):
         schema = Schema((Column("age", 0, 1),), Column(name, labels=labels))
-        assert len(doubts(TABLE, schema)) == doubt
+        assert len(type_mismatches(TABLE, schema)) == doubt
 
 
 def test_price_tells_them(tmp_path: Path) -> None:

@@ -46,8 +46,8 @@ def test_a_row_loss_has_every_kernel_and_keeps_its_promises(name: str) -> None:
     loss = losses.LOSSES[name]
     if loss.rows is None:
         return
-    for reach in (Fraction(1, 10), Fraction(1), Fraction(7)):
-        value = loss.rows(reach)
+    for prediction_bound in (Fraction(1, 10), Fraction(1), Fraction(7)):
+        value = loss.rows(prediction_bound)
         wanted = kernels(loss_base)
         assert len(wanted) > 5
         for kernel in wanted:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
-from dpsubset.base.rounding import writable
+from dpsubset.base.rounding import round_up_to_writable
 from dpsubset.ledger.event import Event
 from dpsubset.mechanisms import MECHANISMS
 from dpsubset.privacy.guarantee import Cost
@@ -30,7 +30,7 @@ def asked(name: str, neighbours: str, scale: str) -> dict[str, Any]:
                else {})}  # fmt: skip
     return {
         "y": X[:, 0], "bounds": BOUNDS, "k": 2, "mechanism": name, "options": options,
-        "neighbours": neighbours, "response_scale": scale,
+        "neighbours": neighbours, "response_range": scale,
     }  # fmt: skip
 
 
@@ -74,14 +74,14 @@ def huge(bits: int) -> Fraction:
 @pytest.mark.parametrize("bits", [20_000, 200_000])
 def test_costs_are_rounded_up_to_what_can_be_written(bits: int) -> None:
     x = huge(bits)
-    found = writable(x)
+    found = round_up_to_writable(x)
     assert x < found < x + Fraction(1, 2**10_000)
-    assert writable(found) == found
+    assert round_up_to_writable(found) == found
     assert len(str(found)) < 8000
     for cost in (
         Cost(x), Cost(x, x), Cost(Fraction(1), x), Cost.concentrated(x, x / 2),
         Cost(x) + Cost.concentrated(x, Fraction(1, 1000)), Cost(x, x) + Cost(x),
-        Cost(x, ranged=True),
+        Cost(x, bounded_range=True),
     ):  # fmt: skip
         for number in (cost.epsilon, cost.delta, cost.rho or Fraction(0), cost.as_rho):
             assert len(str(number)) < 8000
@@ -91,7 +91,7 @@ def test_costs_are_rounded_up_to_what_can_be_written(bits: int) -> None:
 
 def test_what_can_be_written_stays_as_it_is() -> None:
     for x in (Fraction(0), Fraction(1, 3), Fraction(10**6), Fraction(1, 10**1300)):
-        assert writable(x) is x
+        assert round_up_to_writable(x) is x
         assert Cost(x).epsilon == x
 
 

@@ -38,11 +38,11 @@ class Constraint(Protocol):
 
     @staticmethod
     @abstractmethod
-    def radius_for(reach: float, width: int, level: Fraction) -> float:
-        """The largest float radius whose prediction bound does not exceed ``reach``."""
+    def radius_for(prediction_bound: float, width: int, level: Fraction) -> float:
+        """The largest float radius whose prediction bound does not exceed ``prediction_bound``."""
 
     @abstractmethod
-    def reach(self, width: int, level: Fraction) -> Fraction:
+    def prediction_bound(self, width: int, level: Fraction) -> Fraction:
         """The prediction bound B, rounded up: |x'b| <= B for b in C and x with entries in [-1, 1].
 
         The absolute values of x sum to at most ``width``, not counting the intercept's, which is

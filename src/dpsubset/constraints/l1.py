@@ -28,11 +28,11 @@ class L1(NamedTuple):
     radius: float
 
     @staticmethod
-    def radius_for(reach: float, width: int, level: Fraction) -> float:
+    def radius_for(prediction_bound: float, width: int, level: Fraction) -> float:
         """The prediction bound is the radius."""
-        return reach
+        return prediction_bound
 
-    def reach(self, width: int, level: Fraction) -> Fraction:
+    def prediction_bound(self, width: int, level: Fraction) -> Fraction:
         """The radius: no entry of a row exceeds 1, including the intercept's."""
         return Fraction(self.radius)
 
@@ -170,9 +170,9 @@ class L1(NamedTuple):
             for i in range(m):
                 j = index[i]
                 if solution[i] * sign[j] < 0.0:
-                    reach = b[j] / (b[j] - solution[i])
-                    if reach < step_size:
-                        step_size, leave = reach, j
+                    fraction = b[j] / (b[j] - solution[i])
+                    if fraction < step_size:
+                        step_size, leave = fraction, j
             for i in range(m):
                 b[index[i]] += step_size * (solution[i] - b[index[i]])
             on_face = leave < 0

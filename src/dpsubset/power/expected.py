@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, get_args
 
-from ..api.request import Plan
+from ..api.request import SelectionRequest
 from ..base.errors import ArgumentError
-from ..base.validation import choice
+from ..base.validation import check_choice
 from ..mechanisms.permute_and_flip import PermuteAndFlip
 from .closed import GAP_ERROR, Floats, drawn
 from .expectation import Estimate, Expectation, widened
@@ -54,9 +54,11 @@ def expected(
     )
 
 
-def by_closed_form(question: Question, planned: Plan, method: Method, effort: Effort) -> bool:
+def by_closed_form(
+    question: Question, planned: SelectionRequest, method: Method, effort: Effort
+) -> bool:
     """Whether there is a closed form, and nobody wished for draws."""
-    choice(method, get_args(Method), "method")
+    check_choice(method, get_args(Method), "method")
     reason = question.why_simulated(planned)
     if method == "closed":
         if reason is not None:
@@ -76,7 +78,7 @@ def likely(question: Question, n: int, epsilon: Any, tables: int = TABLES) -> fl
     return float(drawn(true, other, curve, flips).mean())
 
 
-def closed(question: Question, planned: Plan, n: int) -> Estimate:
+def closed(question: Question, planned: SelectionRequest, n: int) -> Estimate:
     """By the closed form, averaged over gaps."""
     true, other, curve, flips, gap = _weighed(question, planned, n)
     shares = drawn(true, other, curve, flips)
@@ -90,7 +92,7 @@ def closed(question: Question, planned: Plan, n: int) -> Estimate:
 
 
 def _weighed(
-    question: Question, planned: Plan, n: int, most: int = TABLES
+    question: Question, planned: SelectionRequest, n: int, most: int = TABLES
 ) -> tuple[Floats, Floats, Floats, bool, float]:
     """Gains of made-up tables times eta, which mechanism weighs them, and the gap."""
     population = question.population

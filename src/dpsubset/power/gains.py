@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..api.request import Plan
+from ..api.request import SelectionRequest
 from .closed import most_swaps
 from .models import Model, model_of
 from .population import Population
@@ -53,7 +53,9 @@ class Gains:
     gap: float
 
 
-def made_up_gains(planned: Plan, population: Population, n: int, tables: int, seed: int) -> Gains:
+def made_up_gains(
+    planned: SelectionRequest, population: Population, n: int, tables: int, seed: int
+) -> Gains:
     """Gains on ``tables`` made-up tables of n rows. The same seed has the same normal draws."""
     v, fourth, model = _population(planned, population, n, tables, seed)
     k, others = population.k, population.p - population.k
@@ -72,7 +74,7 @@ def made_up_gains(planned: Plan, population: Population, n: int, tables: int, se
 
 
 def _population(
-    planned: Plan, population: Population, n: int, tables: int, seed: int
+    planned: SelectionRequest, population: Population, n: int, tables: int, seed: int
 ) -> tuple[float, float, Model]:
     """E x^2, E x^4 and the best model of a clipped population, for each scale that is drawn."""
     points, masses, hermite = _gaussian()

@@ -223,4 +223,6 @@ class BallModel(Model):
 def model_of(problem: Problem, n: int, c: Floats, v: float, mean: Floats, spread: Floats) -> Model:
     """The best model of a problem on n rows of a population."""
     kind = {"box": BoxModel, "ball": BallModel}[problem.constraint]
-    return kind(c, v, problem.ridge / n, mean, spread, float(problem.layout.level), problem.radius)
+    return kind(
+        c, v, problem.ridge / n, mean, spread, float(problem.layout.intercept_value), problem.radius
+    )

@@ -10,8 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..api.request import Plan, seal
-from ..api.request import plan as plan_of
+from ..api.request import SelectionRequest, open_table_of
+from ..api.request import build_request as plan_of
 from ..schema.schema import Schema
 from .expectation import shown
 from .expected import expected
@@ -28,9 +28,21 @@ _MANY = 5_000
 WISHED = 0.9
 
 _PASSED_ON = (
-    "delta", "mechanism", "options", "allow_unproven", "loss", "threshold", "constraint", "reach",
-    "radius", "ridge", "intercept", "neighbours", "sensitivity", "response_scale",
-)  # fmt: skip
+    "delta",
+    "mechanism",
+    "options",
+    "allow_unproven",
+    "loss",
+    "threshold",
+    "constraint",
+    "prediction_bound",
+    "radius",
+    "ridge",
+    "intercept",
+    "neighbours",
+    "sensitivity",
+    "response_range",
+)
 _CLOSED = Effort()
 _ABOUT = "of made-up tables (Gaussian, independent columns, equal signals), not of this one"
 
@@ -44,14 +56,14 @@ def outlook(data: Any, schema: Schema | str | Path | None, *, k: int, epsilon: A
     """
     planned = plan_of(data, schema, k=k, epsilon=epsilon, **asked)
     if data is not None and not rows_private:
-        n = seal(planned, data, asked.get("y")).rows
+        n = open_table_of(planned, data, asked.get("y")).rows
         counted = planned.with_rows(n)
         if n is not None and "add-remove" not in counted.price().costs:
             planned = counted
     return lines(planned, {name: asked[name] for name in _PASSED_ON if name in asked})
 
 
-def lines(planned: Plan, asked: dict[str, Any]) -> list[str]:
+def lines(planned: SelectionRequest, asked: dict[str, Any]) -> list[str]:
     """For a plan, with what was said of the selection."""
     problem, schema = planned.setting.problem, planned.stated.schema
     always = len(problem.always_include)

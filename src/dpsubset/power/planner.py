@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from ..api.request import Rule, exact_epsilon
 from ..base.errors import ArgumentError
-from ..base.validation import check_progress, number, positive, seed_number, whole
+from ..base.validation import check_float, check_int, check_positive, check_progress, check_seed
 from ..constraints import Name as Constraint
 from ..mechanisms import Mechanism
 from ..objective.losses import Name as Loss
 from ..privacy.relations import Neighbours
-from ..privacy.response_range import ResponseScale
+from ..privacy.response_range import ResponseRange
 from .expectation import Expectation
 from .expected import Method, expected
 from .population import Population
@@ -47,13 +47,13 @@ def plan(
     loss: Loss | None = None,
     threshold: float | None = None,
     constraint: Constraint = "box",
-    reach: float | None = None,
+    prediction_bound: float | None = None,
     radius: float | None = None,
     ridge: float = 0.0,
     intercept: bool = True,
     neighbours: Neighbours = "replace-one",
     sensitivity: Rule = "sharp",
-    response_scale: Literal["private", "declared"] | ResponseScale | None = None,
+    response_range: Literal["private", "declared"] | ResponseRange | None = None,
     method: Method = "auto",
     tables: int | None = None,
     seconds: float = 6.0,
@@ -89,7 +89,7 @@ def plan(
     rows_per_unit : int
         As in a schema: how many rows the guarantee is for.
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge,
-    intercept, neighbours, sensitivity, response_scale
+    intercept, neighbours, sensitivity, response_range
         As for :func:`dpsubset.select`.
     method : {"auto", "closed", "simulated"}
         "auto": by the closed form for least squares in the box or the ball, independent columns,
@@ -111,7 +111,7 @@ def plan(
     check_progress(progress)
     unknown = _unknown(n, epsilon, probability)
     wished = None if probability is None else _share(probability)
-    if n is not None and not 2 <= whole(n, "n") <= LARGEST_N:
+    if n is not None and not 2 <= check_int(n, "n") <= LARGEST_N:
         raise ArgumentError(f"n must lie between 2 and {LARGEST_N}: the number of rows")
     if epsilon is not None:
         exact_epsilon(epsilon)
@@ -119,13 +119,26 @@ def plan(
         raise ArgumentError("labels must be True or False")
     population = Population(p, k, snr, rho, least, x_bound, y_bound, labels)
     effort = _effort(tables, seconds, seed)
-    question = Question.of(population, rows_per_unit, {
-        "delta": delta, "mechanism": mechanism, "options": options,
-        "allow_unproven": allow_unproven, "loss": loss, "threshold": threshold,
-        "constraint": constraint, "reach": reach, "radius": radius, "ridge": ridge,
-        "intercept": intercept, "neighbours": neighbours, "sensitivity": sensitivity,
-        "response_scale": response_scale,
-    })  # fmt: skip
+    question = Question.of(
+        population,
+        rows_per_unit,
+        {
+            "delta": delta,
+            "mechanism": mechanism,
+            "options": options,
+            "allow_unproven": allow_unproven,
+            "loss": loss,
+            "threshold": threshold,
+            "constraint": constraint,
+            "prediction_bound": prediction_bound,
+            "radius": radius,
+            "ridge": ridge,
+            "intercept": intercept,
+            "neighbours": neighbours,
+            "sensitivity": sensitivity,
+            "response_range": response_range,
+        },
+    )
     if unknown is None or wished is None:
         assert n is not None
         return expected(question, n, epsilon, method, effort, progress)
@@ -157,7 +170,7 @@ def _unknown(n: Any, epsilon: Any, probability: Any) -> Unknown | None:
 
 
 def _share(probability: Any) -> float:
-    found = number(probability, "probability")
+    found = check_float(probability, "probability")
     if not 0 < found < 1:
         raise ArgumentError("probability must lie between 0 and 1, such as 0.9")
     return found
@@ -165,11 +178,11 @@ def _share(probability: Any) -> float:
 
 def _effort(tables: Any, seconds: Any, seed: Any) -> Effort:
     if tables is not None:
-        tables = whole(tables, "tables")
+        tables = check_int(tables, "tables")
         if tables < 2:
             raise ArgumentError("tables must be at least 2, so that they can differ; 100 are many")
     if seed is not None:
-        seed = seed_number(seed)
+        seed = check_seed(seed)
         if seed < 0:
             raise ArgumentError("seed must be 0 or more")
-    return Effort(tables, positive(seconds, "seconds"), seed)
+    return Effort(tables, check_positive(seconds, "seconds"), seed)

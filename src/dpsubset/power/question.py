@@ -1,7 +1,8 @@
 """Question: a population, and what would be asked of a table from it. Public, all of it.
 
-It becomes a `api.request:Plan`, the one that `select` would make, for each n and epsilon that are
-tried: reach, scale of the response and what that leaves of epsilon are as in a release.
+It becomes a `api.request:SelectionRequest`, the one that `select` would make, for each n and
+epsilon that are tried: reach, scale of the response and what that leaves of epsilon are as in a
+release.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from ..api.request import Plan, plan
+from ..api.request import SelectionRequest, build_request
 from ..mechanisms.exponential import Exponential
 from ..mechanisms.permute_and_flip import PermuteAndFlip
 from ..objective.losses import LOSSES
@@ -58,16 +59,18 @@ class Question:
         schema = Bounds(x=made_up.x_bound, **response).schema(names)
         return replace(schema, rows_per_unit=self.rows_per_unit)
 
-    def planned(self, n: int | None, epsilon: Any) -> Plan:
+    def planned(self, n: int | None, epsilon: Any) -> SelectionRequest:
         """What `select` would do with n rows; every argument is checked on the way."""
-        found = plan(None, self.schema, k=self.population.k, epsilon=epsilon, **self.selection)
+        found = build_request(
+            None, self.schema, k=self.population.k, epsilon=epsilon, **self.selection
+        )
         return found.with_rows(n)
 
-    def weighs_scores(self, planned: Plan) -> bool:
+    def weighs_scores(self, planned: SelectionRequest) -> bool:
         """Whether the mechanism is one of the two whose closed forms are known here."""
         return type(planned.mechanism) in (Exponential, PermuteAndFlip)
 
-    def why_simulated(self, planned: Plan) -> str | None:
+    def why_simulated(self, planned: SelectionRequest) -> str | None:
         """Why there is no closed form, if there is none."""
         problem, made_up = planned.setting.problem, self.population
         if not self.weighs_scores(planned):
@@ -85,13 +88,13 @@ class Question:
     @cached_property
     def simplified(self) -> Question:
         """The nearest question that has a closed form: where to begin a search."""
-        kept = {"neighbours", "intercept", "sensitivity", "response_scale"}
+        kept = {"neighbours", "intercept", "sensitivity", "response_range"}
         selection = {name: value for name, value in self.selection.items() if name in kept}
         population = replace(self.population, rho=0.0, least=1.0)
         # Its closed form is the quicker one.
         return Question(population, {**selection, "mechanism": "exponential"}, self.rows_per_unit)
 
-    def eta(self, planned: Plan) -> Fraction:
+    def eta(self, planned: SelectionRequest) -> Fraction:
         """The weight of a score, where there is a closed form."""
         assert isinstance(planned.mechanism, (Exponential, PermuteAndFlip))
         return planned.mechanism.eta(planned.setting)

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from ..api.request import Plan
-from ..privacy.quantiles import Scale, ScaleSampler, histogram, log_probabilities
+from ..api.request import SelectionRequest
+from ..privacy.quantiles import QuantileSampler, Scale, histogram, log_probabilities
 from ..schema.layout import STEPS
 from .population import Population
 
@@ -27,15 +27,15 @@ Floats = NDArray[np.float64]
 _RESPONSES = 6
 
 
-def sampler(planned: Plan, cells: NDArray[np.int64]) -> ScaleSampler:
+def sampler(planned: SelectionRequest, cells: NDArray[np.int64]) -> QuantileSampler:
     """Draws scales of a quantised response, as a release would."""
     assert planned.scale is not None
     rule, neighbours = planned.scale.rule, planned.setting.problem.neighbours
-    return ScaleSampler(histogram(cells, STEPS), rule, planned.scale_epsilon, neighbours)
+    return QuantileSampler(histogram(cells, STEPS), rule, planned.scale_epsilon, neighbours)
 
 
 def drawn_scales(
-    planned: Plan, population: Population, n: int, count: int, rng: np.random.Generator
+    planned: SelectionRequest, population: Population, n: int, count: int, rng: np.random.Generator
 ) -> list[Scale | None]:
     """Scales of made-up responses; one None for the declared one.
 
@@ -50,7 +50,7 @@ def drawn_scales(
     for _ in range(_RESPONSES):
         counts = rng.multinomial(n, _masses(population.y_bound)).astype(np.int64)
         quantiles = []
-        for share in rule.shares:
+        for share in rule.probs:
             chances = np.exp(log_probabilities(counts, share, weight)).cumsum()
             places = np.searchsorted(chances, rng.random(each) * chances[-1])
             quantiles.append(np.minimum(places, 2 * STEPS) - STEPS)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from ..api.request import Plan
+from ..api.request import SelectionRequest
 from ..base.errors import ArgumentError, SearchLimitError
 from ..mechanisms import Data
 from ..privacy.random import Randomness, SeededSource, SystemSource
@@ -115,9 +115,13 @@ def _more(done: int, start: float, first: float, seconds: float) -> int:
 
 
 def _share(
-    planned: Plan, population: Population, n: int, rng: np.random.Generator, bits: Randomness,
+    planned: SelectionRequest,
+    population: Population,
+    n: int,
+    rng: np.random.Generator,
+    bits: Randomness,
     seconds: float,
-) -> float:  # fmt: skip
+) -> float:
     """How many of a few draws from a table name the true support."""
     digest = made_up(planned, population, n, rng, bits)
     try:

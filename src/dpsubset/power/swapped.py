@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ..api.request import Plan
+from ..api.request import SelectionRequest
 from ..mechanisms.permute_and_flip import PermuteAndFlip
 from ..objective.losses import scorer
 from ..privacy.random import Randomness
@@ -40,14 +40,16 @@ class Swapped:
         Columns that are made up one by one, and those that the last ones stand for.
     """
 
-    planned: Plan
+    planned: SelectionRequest
     population: Population
     eta: Fraction
     near: int
     far: int
 
     @classmethod
-    def of(cls, question: Question, planned: Plan, n: int, epsilon: object) -> Swapped | None:
+    def of(
+        cls, question: Question, planned: SelectionRequest, n: int, epsilon: object
+    ) -> Swapped | None:
         """For many columns; None where the whole table is made up and drawn from."""
         population = question.population
         near = near_columns(population)
@@ -70,10 +72,10 @@ class Swapped:
         setting, truth = self.planned.setting, self.population.truth
         others = [v for v in range(self.population.p) if v not in truth]
         swaps = [sorted({*truth} - {t} | {v}) for t in truth for v in others]
-        scores = scorer(digest, setting.problem, setting.sensitivity.unit).scores(
+        scores = scorer(digest, setting.problem, setting.sensitivity.score_step).scores(
             np.array([truth, *swaps], dtype=np.int64)
         )
-        odds = float(self.eta * setting.sensitivity.unit) * (scores[0] - scores[1:])
+        odds = float(self.eta * setting.sensitivity.score_step) * (scores[0] - scores[1:])
         counts = np.array([1.0 if v < self.near else self.far / _FAR for v in others])
         flips = isinstance(self.planned.mechanism, PermuteAndFlip)
         likely, low, high = (

@@ -18,8 +18,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ..api.request import Plan
-from ..data.gram import Digest
+from ..api.request import SelectionRequest
+from ..data.gram import GramData
 from ..privacy.random import Randomness
 from ..schema.layout import STEPS
 from .population import Population
@@ -35,11 +35,15 @@ _BLOCK = 2**24
 
 
 def made_up(
-    planned: Plan, population: Population, n: int, rng: np.random.Generator, bits: Randomness
-) -> Digest:
+    planned: SelectionRequest,
+    population: Population,
+    n: int,
+    rng: np.random.Generator,
+    bits: Randomness,
+) -> GramData:
     """A table of n rows, with the response in a scale that was drawn from it, if there is one."""
     if planned.records_for is not None:
-        return Digest.of_cells(_cells(planned, population, n, population.p, rng, bits), "")
+        return GramData.of_cells(_cells(planned, population, n, population.p, rng, bits), "")
     near = _near(population, n)
     cells = _cells(planned, population, n, near, rng, bits)
     inner = _products(cells)
@@ -61,7 +65,7 @@ def _near(population: Population, n: int) -> int:
 
 
 def _cells(
-    planned: Plan, population: Population, n: int, count: int,
+    planned: SelectionRequest, population: Population, n: int, count: int,
     rng: np.random.Generator, bits: Randomness,
 ) -> NDArray[np.int16]:  # fmt: skip
     """Quantised columns, a row each: ``count`` of the table's, the intercept's, the response."""
@@ -156,11 +160,11 @@ def _points() -> tuple[Floats, Floats]:
     return points, masses / masses.sum()
 
 
-def _digest(products: Floats, n: int) -> Digest:
+def _digest(products: Floats, n: int) -> GramData:
     """Of sums that include the response's, last."""
     whole = np.rint(products).astype(np.int64)
     p = len(whole) - 1
-    return Digest(
+    return GramData(
         columns=whole,
         slot=np.arange(p),
         diagonal=np.ascontiguousarray(np.diagonal(whole)[:p]),

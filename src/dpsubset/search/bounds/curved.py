@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.kernels.arrays import Array, Ints
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...objective.losses.base import SLOPES, steepest
 from ...objective.losses.beyond_kernels import half_slope, slopes
@@ -39,7 +39,7 @@ class CurvedOracle(QuadraticOracle):
     """Bounds for a loss of records that has curvature within the prediction bound."""
 
     def __init__(
-        self, digest: Digest, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning,
+        self, digest: GramData, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning,
         parabola: tuple[float, Ints],
     ) -> None:  # fmt: skip
         self._omega, self._table = parabola

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.kernels.arrays import ROUNDING, Array, Ints
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...objective.losses import Scorer
 from ...objective.problem import Problem
@@ -45,7 +45,7 @@ class QuadraticOracle(BoundOracle):
     """Bounds from a quadratic objective b'Hb - 2c'b + yy with H = X'X / scale + ridge."""
 
     def __init__(
-        self, digest: Digest, problem: Problem, scorer: Scorer, tuning: Tuning, *, c: Array,
+        self, digest: GramData, problem: Problem, scorer: Scorer, tuning: Tuning, *, c: Array,
         yy: float, scale: float, eta: float,
     ) -> None:  # fmt: skip
         # |G_ij| <= max G_ii for a Gram matrix.
@@ -184,7 +184,7 @@ class LeastSquaresOracle(QuadraticOracle):
     """Bounds for least squares, from moments."""
 
     def __init__(
-        self, digest: Digest, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning
+        self, digest: GramData, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning
     ) -> None:
         yy = digest.yy / _SCALE
         # For large eta the envelope is smoothed more than the mechanism needs: the dual ascent

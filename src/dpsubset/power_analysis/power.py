@@ -1,4 +1,4 @@
-"""plan: how likely a release names the variables that matter, before anybody touches a table."""
+"""power: how likely a release names the true variables, estimated before any table is read."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from ..mechanisms import Mechanism
 from ..objective.losses import Name as Loss
 from ..privacy.relations import Neighbours
 from ..privacy.response_range import ResponseScale
-from .expectation import Expectation
-from .expected import Method, expected
+from .expectation import Expectation, expected
+from .inverse import Unknown, smallest
 from .population import Population
-from .question import Question
-from .simulated import Effort, Progress
-from .smallest import Unknown, smallest
+from .scenario import Scenario
+from .simulation import Effort, Progress
 
-#: The largest table that is planned for.
+#: The largest number of rows.
 LARGEST_N = 2**33 - 1
 
 
-def plan(
+def power(
     *,
     p: int,
     k: int,
@@ -54,122 +53,129 @@ def plan(
     neighbours: Neighbours = "replace-one",
     sensitivity: Rule = "sharp",
     response_scale: Literal["private", "declared"] | ResponseScale | None = None,
-    method: Method = "auto",
     tables: int | None = None,
     seconds: float = 6.0,
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Expectation:
-    """The probability that a release names exactly the k variables that matter. Spends nothing.
+    """Estimate the probability that a release names exactly the k true variables.
 
-    No data are read: it is about made-up tables with Gaussian columns, of which k make up the
-    response. With ``probability``, and without one of ``n`` and ``epsilon``, the smallest value of
-    that one which reaches it.
+    No data are read and nothing is spent. Tables with Gaussian columns are simulated, k of the
+    columns make up the response, and the mechanism draws once from each table. With `probability`,
+    and without one of `n` and `epsilon`, find the smallest value of that one which reaches it.
 
     Parameters
     ----------
     p, k : int
-        Columns to choose from, and how many of them matter.
+        Number of columns to select from, and how many of them make up the response.
     n : int, optional
-        Rows.
+        Number of rows.
     epsilon : number, optional
-        The privacy budget of the whole release, a private scale of the response included.
+        The privacy budget of the whole release, including a private range of the response.
     probability : float, optional
-        What is wished for, between 0 and 1.
+        The probability to reach, between 0 and 1.
     snr : float
-        Variance of the signal over that of the noise.
+        Signal-to-noise ratio: the variance of the signal over that of the noise.
     rho : float
-        Correlation of neighbouring columns: of columns i and j it is rho^|i - j|.
+        Correlation of neighbouring columns; columns i and j have correlation rho^|i - j|.
     least : float
         The smallest of the k weights over the largest; 1 makes all signals equal.
     x_bound, y_bound : float
-        Where the declared bounds of columns and response are, in standard deviations.
+        Declared bounds of columns and response, in standard deviations.
     labels : bool
-        Whether the response is one of two labels; under "logistic" and "hinge" it is.
+        Whether the response is one of two labels; always so under "logistic" and "hinge".
     rows_per_unit : int
-        As in a schema: how many rows the guarantee is for.
+        How many rows one privacy unit has, as in a schema.
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge,
     intercept, neighbours, sensitivity, response_scale
         As for :func:`dpsubset.select`.
-    method : {"auto", "closed", "simulated"}
-        "auto": by the closed form for least squares in the box or the ball, independent columns,
-        and permute-and-flip or the exponential mechanism; by simulation otherwise, and where a
-        number of ``tables`` is asked for.
     tables : int, optional
-        How many made-up tables to simulate; by default as many as there is time for.
+        How many tables to simulate; by default as many as `seconds` allow, at most 1,000.
     seconds : float
-        Roughly how long a simulation may take.
+        Approximate time limit.
     seed : int, optional
-        Makes a simulation reproducible, together with ``tables``. The closed form always is.
+        Makes the result reproducible, together with `tables`.
     progress : callable, optional
-        Called with the fraction of a simulation that is done.
+        Called with the completed fraction of the simulation.
 
     Returns
     -------
     Expectation
+        With the estimated `probability` and its 95 % confidence `interval`.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is invalid, or no value reaches the probability.
+
+    Examples
+    --------
+    >>> import dpsubset as dps
+    >>> found = dps.power(n=3000, p=20, k=3, epsilon=5, tables=20, seed=1)
+    >>> found.probability
+    1.0
     """
     check_progress(progress)
     unknown = _unknown(n, epsilon, probability)
-    wished = None if probability is None else _share(probability)
     if n is not None and not 2 <= whole(n, "n") <= LARGEST_N:
         raise ArgumentError(f"n must lie between 2 and {LARGEST_N}: the number of rows")
     if epsilon is not None:
         exact_epsilon(epsilon)
-    if not isinstance(labels, bool):
-        raise ArgumentError("labels must be True or False")
     population = Population(p, k, snr, rho, least, x_bound, y_bound, labels)
     effort = _effort(tables, seconds, seed)
-    question = Question.of(population, rows_per_unit, {
+    scenario = Scenario.create(population, {
         "delta": delta, "mechanism": mechanism, "options": options,
         "allow_unproven": allow_unproven, "loss": loss, "threshold": threshold,
         "constraint": constraint, "reach": reach, "radius": radius, "ridge": ridge,
         "intercept": intercept, "neighbours": neighbours, "sensitivity": sensitivity,
         "response_scale": response_scale,
-    })  # fmt: skip
-    if unknown is None or wished is None:
+    }, rows_per_unit)  # fmt: skip
+    if unknown is None:
         assert n is not None
-        return expected(question, n, epsilon, method, effort, progress)
+        return expected(scenario, n, epsilon, effort, progress)
+    wished = number(probability, "probability")
+    if not 0 < wished < 1:
+        raise ArgumentError("probability must lie between 0 and 1, such as 0.9")
     known = epsilon if unknown == "n" else n
-    return smallest(question, unknown, known, wished, method, effort, progress)
+    return smallest(scenario, unknown, known, wished, effort, progress)
+
+
+#: The first name of `power`, kept as an alias.
+plan = power
 
 
 def _unknown(n: Any, epsilon: Any, probability: Any) -> Unknown | None:
-    """Which of n and epsilon is to be found."""
+    """Return which of n and epsilon is to be found; None if both are given."""
     if n is None and epsilon is None:
         raise ArgumentError(
-            "give n and epsilon; or one of them and the probability that is wished for, and the "
-            "smallest value of the other one is found"
+            "give n and epsilon; or one of them and a probability, and the smallest value of the "
+            "other one that reaches it is found"
         )
     if n is not None and epsilon is not None:
         if probability is not None:
             raise ArgumentError(
-                "give a probability with n or with epsilon, and leave the other one out: it is "
-                "what is found. Leave the probability out to find that"
+                "give a probability with n or with epsilon, and leave the other one out, which is "
+                "what is found; or leave out the probability to estimate it"
             )
         return None
     if probability is None:
         missing = "n" if n is None else "epsilon"
         raise ArgumentError(
-            f"{missing} is missing: give it, or a probability, and the smallest {missing} for that "
-            "is found"
+            f"{missing} is missing: give it; or give a probability to find the smallest {missing} "
+            "that reaches it"
         )
     return "n" if n is None else "epsilon"
-
-
-def _share(probability: Any) -> float:
-    found = number(probability, "probability")
-    if not 0 < found < 1:
-        raise ArgumentError("probability must lie between 0 and 1, such as 0.9")
-    return found
 
 
 def _effort(tables: Any, seconds: Any, seed: Any) -> Effort:
     if tables is not None:
         tables = whole(tables, "tables")
         if tables < 2:
-            raise ArgumentError("tables must be at least 2, so that they can differ; 100 are many")
-    if seed is not None:
-        seed = seed_number(seed)
-        if seed < 0:
-            raise ArgumentError("seed must be 0 or more")
-    return Effort(tables, positive(seconds, "seconds"), seed)
+            raise ArgumentError("tables must be at least 2; a few hundred give a narrow interval")
+    limit = positive(seconds, "seconds")
+    if seed is None:
+        return Effort(tables, limit)
+    seed = seed_number(seed)
+    if seed < 0:
+        raise ArgumentError("seed must be 0 or more")
+    return Effort(tables, limit, seed)

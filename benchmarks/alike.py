@@ -230,7 +230,7 @@ def b21(run: Run) -> Iterator[Row]:
         floor = bare_product(_columns(data, schema))
         for constraint, mechanism in itertools.product(("box", "ball"), MECHANISMS):
             asked = {"constraint": constraint, "mechanism": mechanism, "time_limit": LIMIT,
-                     "response_scale": "declared"}  # fmt: skip
+                     "response_range": "declared"}  # fmt: skip
             times = [
                 statistics.median(
                     _seconds(

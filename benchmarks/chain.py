@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data, Setting
 from dpsubset.mechanisms.published.metropolis import Metropolis
@@ -30,16 +30,18 @@ GOAL = 200_000
 N, P, K, RADIUS = 900, 2000, 4, 2.0
 
 
-def digest(rng: np.random.Generator) -> Digest:
+def digest(rng: np.random.Generator) -> GramData:
     """The table of Section 5 of Roy, Wang and Tewari 2024."""
     beta = 2 * math.sqrt(K * math.log(P) / N)
     x = rng.uniform(-1, 1, size=(N, P))
     y = beta * x[:, :K].sum(axis=1) + rng.uniform(-0.1, 0.1, N)
     cells = np.rint(np.column_stack([x, y / (beta * K + 0.1)]) * STEPS).astype(np.int16)
-    return Digest.of_cells(np.ascontiguousarray(cells.T), "benchmark")
+    return GramData.of_cells(np.ascontiguousarray(cells.T), "benchmark")
 
 
-def bare_scores(table: Digest, problem: Problem, unit: Fraction, rng: np.random.Generator) -> float:
+def bare_scores(
+    table: GramData, problem: Problem, unit: Fraction, rng: np.random.Generator
+) -> float:
     """Supports scored in a second, in one call, without a chain."""
     supports = np.sort([rng.choice(P, K, replace=False) for _ in range(20_000)], axis=1)
     scorer = Scorer(table, problem, unit)
@@ -52,9 +54,9 @@ def bare_scores(table: Digest, problem: Problem, unit: Fraction, rng: np.random.
 def main() -> None:
     """One row for each epsilon."""
     rng = np.random.default_rng(0)
-    problem = Problem.state(P, K, constraint="l1", radius=RADIUS, neighbours="add-remove")
+    problem = Problem.create(P, K, constraint="l1", radius=RADIUS, neighbours="add-remove")
     published = Sensitivity.of(problem, "published")
-    scores = bare_scores(digest(rng), problem, published.unit, rng)
+    scores = bare_scores(digest(rng), problem, published.score_step, rng)
     print(f"bare scores: {scores:,.0f} a second")
     for epsilon in ("0.5", "3", "10"):
         setting = Setting(problem, published, Fraction(epsilon), Fraction(1, 10**6))

@@ -24,7 +24,7 @@ SNR = 5.0
 WIDE = Bounds(x=CLIP, y=20 * CLIP)
 
 #: What the papers have in the place of defaults: no intercept, and a response whose scale is known.
-PUBLISHED: dict[str, Any] = {"intercept": False, "response_scale": "declared"}
+PUBLISHED: dict[str, Any] = {"intercept": False, "response_range": "declared"}
 
 #: What "box" and "ball" mean in the bars: reach 1 without ridge, and the papers' setting.
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -23,8 +23,8 @@ from .runs import GIGA, PRODUCT, Caught, Run, selected, short
 
 LOSSES = ("hinge", "logistic")
 CHOICES: dict[str, dict[str, Any]] = {
-    "default box": {**PUBLISHED, "constraint": "box", "reach": 2.0},
-    "box": {**PUBLISHED, "constraint": "box", "reach": 1.0},
+    "default box": {**PUBLISHED, "constraint": "box", "prediction_bound": 2.0},
+    "box": {**PUBLISHED, "constraint": "box", "prediction_bound": 1.0},
     "ball": SETTINGS["ball"],
     "papers' ball": PAPERS_BALL,
 }
@@ -52,7 +52,7 @@ TRANSITIONS: tuple[tuple[Shape, str, float | None, float], ...] = (
     (Shape(600, 100), "box", None, 0.050),
 )
 
-_STEEP: dict[str, Any] = {**PUBLISHED, "reach": 2.5, "ridge": 1.0}
+_STEEP: dict[str, Any] = {**PUBLISHED, "prediction_bound": 2.5, "ridge": 1.0}
 
 #: Every draw of these has a goal. Up to reach 1 the hinge is a line, beyond it is not.
 HARD: tuple[tuple[str, float, dict[str, Any]], ...] = (

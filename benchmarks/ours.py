@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 import dpsubset as dps
-from dpsubset.api.problem_spec import state
-from dpsubset.api.sensitive_table import SealedTable
-from dpsubset.data.gram import Digest
+from dpsubset.api.problem_spec import build_problem_spec
+from dpsubset.api.sensitive_table import SensitiveTable
+from dpsubset.data.gram import GramData
 from dpsubset.mechanisms import Data, Sampler, Setting
 from dpsubset.mechanisms.permute_and_flip import PermuteAndFlip
 from dpsubset.objective.problem import Problem
@@ -44,17 +44,17 @@ def select(
 
 
 def read(
-    x: np.ndarray, y: np.ndarray, k: int, *, response_scale: str = "declared", **setting: Any
-) -> tuple[Digest, Problem]:
+    x: np.ndarray, y: np.ndarray, k: int, *, response_range: str = "declared", **setting: Any
+) -> tuple[GramData, Problem]:
     """What select makes of its arguments, and of the table where its scale is known."""
-    assert response_scale == "declared"
-    stated = state(x, y=y, bounds=BOUNDS, k=k, **setting)
-    table = SealedTable(x, stated.schema, y, records_for=stated.records_for)
+    assert response_range == "declared"
+    stated = build_problem_spec(x, y=y, bounds=BOUNDS, k=k, **setting)
+    table = SensitiveTable(x, stated.schema, y, records_for=stated.records_for)
     return table.read(stated.problem), stated.problem
 
 
 def sampler(
-    digest: Digest, problem: Any, epsilon: float, limit: float = TIME_LIMIT
+    digest: GramData, problem: Any, epsilon: float, limit: float = TIME_LIMIT
 ) -> tuple[Engine, Sampler]:
     """The engine and the race that select and simulate use."""
     setting = Setting.of(problem, epsilon)
@@ -134,7 +134,7 @@ def _searched(
     start = time.perf_counter()
     digest, problem = read(x, y, k, **setting)
     middle = time.perf_counter()
-    unit = Sensitivity.of(problem).unit
+    unit = Sensitivity.of(problem).score_step
     engine = Engine(digest, problem, unit, _OPTIMUM, Limits(seconds=limit))
     found = search(engine)
     end = time.perf_counter()

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.objective.losses import scorer
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
@@ -72,7 +72,7 @@ def _row(
     x, y = shape.make()
     case = f"{shape}, ball, ridge {setting['ridge']:g}: after X'X"
     digest, problem = ours.read(x, y, shape.k, **setting)
-    unit, limits = Sensitivity.of(problem).unit, Limits(seconds=limit)
+    unit, limits = Sensitivity.of(problem).score_step, Limits(seconds=limit)
     search, mine = _timed(
         lambda: best_supports(Engine(digest, problem, unit, math.inf, limits), 1), 2 * repeats
     )
@@ -109,10 +109,10 @@ def _timed(task: Callable[[], list[Ranked]], repeats: int) -> tuple[float, list[
 class Published:
     """Solve the integer program, add the cut at its solution, repeat until bound meets value."""
 
-    def __init__(self, digest: Digest, problem: Problem, seconds: float) -> None:
+    def __init__(self, digest: GramData, problem: Problem, seconds: float) -> None:
         self._problem, self._seconds = problem, seconds
         self._cuts = Cuts(digest, problem, shift=False)
-        self._scorer = scorer(digest, problem, Sensitivity.of(problem).unit)
+        self._scorer = scorer(digest, problem, Sensitivity.of(problem).score_step)
         self.rounds = 0
 
     def solve(self) -> list[Ranked]:

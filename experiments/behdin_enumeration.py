@@ -11,9 +11,9 @@ import numpy as np
 from benchmarks.data import PUBLISHED, Shape
 
 import dpsubset as dps
-from dpsubset.api.problem_spec import state
-from dpsubset.api.sensitive_table import SealedTable
-from dpsubset.data.gram import Digest
+from dpsubset.api.problem_spec import build_problem_spec
+from dpsubset.api.sensitive_table import SensitiveTable
+from dpsubset.data.gram import GramData
 from dpsubset.mechanisms import Data, Setting
 from dpsubset.mechanisms.exponential import Exponential
 from dpsubset.objective.losses import scorer
@@ -61,16 +61,16 @@ def trials(quick: bool) -> list[Trial]:
     return listed
 
 
-def read(trial: Trial) -> tuple[Digest, Setting, float]:
+def read(trial: Trial) -> tuple[GramData, Setting, float]:
     """The table behind the door, what a mechanism is told, and the seconds of reading."""
     shape = Shape(trial["n"], trial["p"], trial["s"], snr=SNR, seed=trial["seed"])
     x, y = shape.make()
     start = time.perf_counter()
-    stated = state(
+    stated = build_problem_spec(
         x, y=y, bounds=dps.Bounds(x=1, y=1), k=shape.k, constraint="ball", radius=1.1,
         intercept=PUBLISHED["intercept"],
     )  # fmt: skip
-    table = SealedTable(x, stated.schema, y, records_for=stated.records_for)
+    table = SensitiveTable(x, stated.schema, y, records_for=stated.records_for)
     digest = table.read(stated.problem)
     return digest, Setting.of(stated.problem, trial["epsilon"]), time.perf_counter() - start
 
@@ -78,7 +78,7 @@ def read(trial: Trial) -> tuple[Digest, Setting, float]:
 def measure(trial: Trial) -> Line:
     """Seconds of listing, of scoring, or of one draw from scratch."""
     digest, setting, reading = read(trial)
-    problem, unit = setting.problem, setting.sensitivity.unit
+    problem, unit = setting.problem, setting.sensitivity.score_step
     rng = np.random.default_rng(trial["seed"])
     if trial["what"] == "draw":
         _draw(*read({**trial, "p": 16, "n": 100})[:2])  # compiled by now
@@ -105,7 +105,7 @@ def measure(trial: Trial) -> Line:
     return {"seconds": round(spent, 4), "supports": count, "rate": round(count / spent)}
 
 
-def _draw(digest: Digest, setting: Setting) -> tuple[float | None, int]:
+def _draw(digest: GramData, setting: Setting) -> tuple[float | None, int]:
     """Seconds, None if it did not end, and regions that were split."""
     start = time.perf_counter()
     sampler = Exponential().prepare(Data(digest, Limits(seconds=SECONDS)), setting)

@@ -135,7 +135,7 @@ def make(problem: str, n: int, d: int, seed: int, epsilon: float = EPSILON) -> T
 
 
 def private_levels(
-    data: Floats, epsilon: float, rule: dps.ScaleRule | None = None
+    data: Floats, epsilon: float, rule: dps.QuantileRule | None = None
 ) -> tuple[float, float]:
     """Two private quantiles of all entries together, within public bounds that are far too wide.
 
@@ -180,7 +180,7 @@ def our_regression(t: Table, rng: np.random.Generator) -> Floats:
 
 def fitted(t: Table, mechanism: str, least: float = 0, **more: Any) -> Floats:
     """All columns, from ``least`` to 1, so that next to nothing is left for a selection."""
-    rule = dps.FitRule(share=Fraction(999, 1000), mechanism=mechanism)
+    rule = dps.FitRule(budget_fraction=Fraction(999, 1000), mechanism=mechanism)
     columns = {f"x{j}": (least, 1) for j in range(t.d)}
     schema = dps.Schema.from_bounds(columns, ("y", t.low, t.high))
     release = dps.fit(
@@ -190,7 +190,7 @@ def fitted(t: Table, mechanism: str, least: float = 0, **more: Any) -> Floats:
         k=t.d,
         epsilon=t.epsilon,
         rule=rule,
-        response_scale="declared",
+        response_range="declared",
         ledger=False,
         **more,
     )

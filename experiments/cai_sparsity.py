@@ -189,7 +189,7 @@ def _small(trial: Trial) -> list[Line]:
             k=k,
             epsilon=EPSILON,
             mechanism=mechanism,
-            response_scale="declared",
+            response_range="declared",
             ledger=False,
         )
         assert release.model is not None

@@ -40,7 +40,7 @@ OURS = {"regression": "objective-perturbation"}
 #: Of epsilon, for private levels; the rest is for the estimate.
 SHARE = 0.2
 #: Their quantiles.
-OUTER = dps.ScaleRule((Fraction(1, 40), Fraction(39, 40)))
+OUTER = dps.QuantileRule((Fraction(1, 40), Fraction(39, 40)))
 
 NONE, ORACLE, NOISE = "none (not private)", "oracle", "oracle, sigma of the noise"
 DRIVEN, RULE = "2.5 % and 97.5 %", "our quantiles"

@@ -33,8 +33,8 @@ REPEATS, TABLES, DRAWS = 6, 3, 100
 PAF, EM = "permute-and-flip", "exponential"
 BALL: dict[str, Any] = {**PUBLISHED, "constraint": "ball", "radius": 1.1}
 #: Of a ball with that radius: 1.1 sqrt(s), set where s is known.
-WIDE: dict[str, Any] = {**PUBLISHED, "constraint": "box", "reach": None}
-LOW: dict[str, Any] = {**PUBLISHED, "constraint": "box", "reach": 0.5}
+WIDE: dict[str, Any] = {**PUBLISHED, "constraint": "box", "prediction_bound": None}
+LOW: dict[str, Any] = {**PUBLISHED, "constraint": "box", "prediction_bound": 0.5}
 
 #: What is compared: the name of the whole, how it is released, and rows to begin with.
 VARIANTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], float]] = {
@@ -42,7 +42,7 @@ VARIANTS: dict[str, tuple[str, dict[str, Any], dict[str, Any], float]] = {
     "exponential": (EM, {}, SETTINGS["box"], 1200),
     "top-r by permute-and-flip": ("top-r", {"form": PAF}, SETTINGS["box"], 1600),
     "top-r by exponential": ("top-r", {}, SETTINGS["box"], 1700),
-    "ball, reach 1": (PAF, {}, {**PUBLISHED, "constraint": "ball", "reach": 1}, 1400),
+    "ball, reach 1": (PAF, {}, {**PUBLISHED, "constraint": "ball", "prediction_bound": 1}, 1400),
     "box, reach of the ball": (PAF, {}, WIDE, 2500),
     "ball, radius 1.1": (PAF, {}, BALL, 2500),
     "ball, radius 1.1, ridge 480": (PAF, {}, SETTINGS["ball"], 3000),
@@ -93,8 +93,8 @@ def measure(trial: Trial) -> Line:
     """The smallest n of one variant in one case."""
     name, options, said, rows = VARIANTS[trial["variant"]]
     shape = Shape(1, trial["p"], trial["s"], trial["rho"], trial["seed"])
-    if said.get("reach", 1) is None:
-        said = {**said, "reach": BALL["radius"] * math.sqrt(shape.k)}
+    if said.get("prediction_bound", 1) is None:
+        said = {**said, "prediction_bound": BALL["radius"] * math.sqrt(shape.k)}
     guess = rows * (math.log(shape.p) / math.log(100)) * (shape.k / 5) ** 1.5
     guess *= trial["epsilon"] ** -0.9 * (1 + (shape.rho - 0.1))
 
@@ -163,7 +163,7 @@ def box(lines: Lines) -> Verdict:
     return Verdict(max(found) < 1, _span(found))
 
 
-def reach(lines: Lines) -> Verdict:
+def prediction_bound(lines: Lines) -> Verdict:
     """The default reach against the papers' radius, with and without the ridge."""
     found = ratios(lines, "box, reach 1", "ball, radius 1.1")
     ridge = ratios(lines, "ball, radius 1.1, ridge 480", "ball, radius 1.1")
@@ -219,7 +219,7 @@ EXPERIMENT = Experiment(
               "Top-R.", flips),
         Claim("A box needs fewer rows than a ball of the same reach, where the reach is 1.", box),
         Claim("Reach 1 needs fewer rows than the papers' radius of 1.1, and a ridge of 480 makes "
-              "them more.", reach),
+              "them more.", prediction_bound),
         Claim("The sharp range needs no more rows than the published ones, and fewer than Lemma 2 "
               "where the reach is small.", sharp),
         Claim("Add-remove neighbours need about half the rows of replace-one in the mean.", half),

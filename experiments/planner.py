@@ -92,7 +92,7 @@ def measure(trial: Trial) -> Line | list[Line]:
         "mechanism": setting.mechanism, "loss": setting.loss, "constraint": setting.constraint,
     }  # fmt: skip
     if setting.loss != "hinge":
-        asked["response_scale"] = setting.scale
+        asked["response_range"] = setting.scale
     told = {**setting._asdict(), "probability": None, "low": None, "high": None, "simulated": None}
     if trial["what"] == "direct":
         seeds = range(TABLES * trial["batch"], TABLES * (trial["batch"] + 1))

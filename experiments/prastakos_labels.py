@@ -31,7 +31,7 @@ REPEATS = 10
 
 BALL, BOX = "papers' ball", {**PUBLISHED, "constraint": "box"}
 #: Least squares, an intercept and reach 1.25: what a response with two labels gets unless told.
-OURS = {"response_scale": "declared", "reach": 1.25}
+OURS = {"response_range": "declared", "prediction_bound": 1.25}
 #: Were the published ridge meant without its half, it would be twice as large.
 DOUBLED = {**PAPERS_BALL, "ridge": 2 * PAPERS_BALL["ridge"]}
 
@@ -103,14 +103,19 @@ def cases(part: str, p: int) -> list[Case]:
         return found + ([("ridge 400", "hinge", RACE, DOUBLED)] if p == 1000 else [])
     if part == "sweep":
         return [
-            (f"ridge {ridge:g}", loss, RACE, {**BOX, "reach": reach, "ridge": ridge})
-            for loss, reach, ridge in itertools.product(LOSSES, REACHES, RIDGES)
+            (
+                f"ridge {ridge:g}",
+                loss,
+                RACE,
+                {**BOX, "prediction_bound": prediction_bound, "ridge": ridge},
+            )
+            for loss, prediction_bound, ridge in itertools.product(LOSSES, REACHES, RIDGES)
         ]
     # Half a reach and three halves are best for some; least squares finds little at reach 2.
     return [
-        (f"reach {reach:g}", loss, RACE, {**BOX, "reach": reach})
-        for loss, reach in itertools.product(LOSSES, (0.5, 1.0, 1.5, 2.0))
-        if loss != "least-squares" or reach <= 1
+        (f"reach {prediction_bound:g}", loss, RACE, {**BOX, "prediction_bound": prediction_bound})
+        for loss, prediction_bound in itertools.product(LOSSES, (0.5, 1.0, 1.5, 2.0))
+        if loss != "least-squares" or prediction_bound <= 1
     ]
 
 
@@ -126,8 +131,16 @@ def measure(trial: Trial) -> list[Line]:
             x, signs, shape.truth, name, MECHANISMS[name], 100 if p == SIZES[0] else 50,
             epsilon=1, bounds=BOUNDS, loss=loss, time_limit=LIMIT, **told,
         )  # fmt: skip
-        reach = told.get("reach")
-        lines.append({"setting": setting, "loss": loss, "method": name, "reach": reach, **line})
+        prediction_bound = told.get("prediction_bound")
+        lines.append(
+            {
+                "setting": setting,
+                "loss": loss,
+                "method": name,
+                "prediction_bound": prediction_bound,
+                **line,
+            }
+        )
     return lines
 
 
@@ -152,22 +165,24 @@ def draw(lines: Lines, figure: Figure) -> None:
         curve(panels[0, 3], found, "n", "recovery", color=SHADES[loss])
     panels[0, 3].set_title("three losses, ball, p = 1,000", fontsize=10)
     for panel, rho in zip(panels[1], SWEPT_ROWS, strict=False):
-        for loss, (reach, dash) in itertools.product(LOSSES, ((1, "-"), (2, "--"))):
-            here = where(lines, part="curves", p=1000, rho=rho, loss=loss, reach=reach)
+        for loss, (prediction_bound, dash) in itertools.product(LOSSES, ((1, "-"), (2, "--"))):
+            here = where(
+                lines, part="curves", p=1000, rho=rho, loss=loss, prediction_bound=prediction_bound
+            )
             if here:
                 curve(panel, here, "n", "recovery", color=SHADES[loss], linestyle=dash,
-                      label=f"{loss}, reach {reach}")  # fmt: skip
+                      label=f"{loss}, reach {prediction_bound}")  # fmt: skip
         panel.set_title(f"box, p = 1,000, rho {rho:g}", fontsize=10)
     for loss in LOSSES:
         here = where(lines, part="sweep", rho=0.5, loss=loss, setting="ridge 0")
-        curve(panels[1, 3], here, "reach", "recovery", color=SHADES[loss], band=False)
+        curve(panels[1, 3], here, "prediction_bound", "recovery", color=SHADES[loss], band=False)
     panels[1, 3].set_title("box, p = 100, rho 0.5, n of 700, 1,500", fontsize=10)
     for row in panels:
         finish(row, "rows n", "true support released", share=True)
         for panel in row:
             log_axis(panel, (300, 500, 700, 1000, 1500, 3000, 6000))
     log_axis(panels[1, 3], REACHES)
-    panels[1, 3].set_xlabel("reach")
+    panels[1, 3].set_xlabel("prediction_bound")
     legend(figure, (panels[0, 0], panels[1, 2]), 5)
 
 
@@ -227,14 +242,18 @@ def doubled(lines: Lines) -> Verdict:
     return Verdict(gap < 0.05, f"mean over n differs by {gap:.3f}")
 
 
-def _box(lines: Lines, loss: str, reach: float, **wanted: Any) -> float:
-    return _area(where(lines, part="curves", loss=loss, reach=reach, **wanted))
+def _box(lines: Lines, loss: str, prediction_bound: float, **wanted: Any) -> float:
+    return _area(
+        where(lines, part="curves", loss=loss, prediction_bound=prediction_bound, **wanted)
+    )
 
 
 def short_hinge(lines: Lines) -> Verdict:
     """The hinge at reach 1 where neighbours are correlated at 0.8, at the largest n."""
     found = [
-        mean(lines, "recovery", part="curves", loss="hinge", reach=1, p=p, rho=0.8, n=6000)
+        mean(
+            lines, "recovery", part="curves", loss="hinge", prediction_bound=1, p=p, rho=0.8, n=6000
+        )
         for p in (100, 1000)
     ]
     return Verdict(max(found) < 0.1, f"at n = 6,000 {found[0]:.2f} and {found[1]:.2f}")
@@ -246,19 +265,20 @@ def long_hinge(lines: Lines) -> Verdict:
     for p, rho in BOX_ROWS:
         hinge = _box(lines, "hinge", 2, p=p, rho=rho)
         others = {
-            (loss, reach): _box(lines, loss, reach, p=p, rho=rho)
-            for loss, reach in (("least-squares", 1), ("logistic", 1), ("logistic", 2))
+            (loss, prediction_bound): _box(lines, loss, prediction_bound, p=p, rho=rho)
+            for loss, prediction_bound in (("least-squares", 1), ("logistic", 1), ("logistic", 2))
         }
-        (loss, reach), best = max(others.items(), key=lambda item: item[1])
+        (loss, prediction_bound), best = max(others.items(), key=lambda item: item[1])
         if hinge - best < worst:
             worst = hinge - best
-            text = f"at p = {p:,}, rho {rho:g}: {hinge:.2f}, {loss} at reach {reach} {best:.2f}"
+            place = f"at p = {p:,}, rho {rho:g}"
+            text = f"{place}: {hinge:.2f}, {loss} at reach {prediction_bound} {best:.2f}"
     return Verdict(worst > -0.05, f"nearest {text}")
 
 
 def weak_signals(lines: Lines) -> Verdict:
     """The logistic loss against the hinge at reach 2, weak signals and strong correlation."""
-    weak = where(lines, part="weak", rho=0.8, reach=2)
+    weak = where(lines, part="weak", rho=0.8, prediction_bound=2)
     hinge, logistic = (_area(where(weak, loss=loss)) for loss in ("hinge", "logistic"))
     return Verdict(logistic > hinge, f"mean over n {logistic:.2f} against {hinge:.2f}")
 

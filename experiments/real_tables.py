@@ -46,8 +46,8 @@ PEERS = (*INSTEAD, *WITH_SCALE)
 MODELS = ("permute-and-flip", "top-r", "mistakes", "sample-aggregate", "peeling")
 PERTURBED = "all columns, objective perturbation"
 WHOLE = {
-    "all columns, noisy moments": dps.FitRule(share=Fraction(9, 10)),
-    PERTURBED: dps.FitRule(share=Fraction(9, 10), mechanism="objective-perturbation"),
+    "all columns, noisy moments": dps.FitRule(budget_fraction=Fraction(9, 10)),
+    PERTURBED: dps.FitRule(budget_fraction=Fraction(9, 10), mechanism="objective-perturbation"),
 }
 #: 312 columns, more than a fit takes.
 TOO_WIDE = ("ames",)

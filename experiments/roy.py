@@ -20,9 +20,9 @@ import numpy as np
 from benchmarks.data import PUBLISHED, Floats
 
 import dpsubset as dps
-from dpsubset.api.problem_spec import state
-from dpsubset.api.sensitive_table import SealedTable
-from dpsubset.data.gram import Digest
+from dpsubset.api.problem_spec import build_problem_spec
+from dpsubset.api.sensitive_table import SensitiveTable
+from dpsubset.data.gram import GramData
 from dpsubset.mechanisms import Data, Mechanism, Setting
 from dpsubset.mechanisms.published.metropolis import Metropolis
 from dpsubset.mechanisms.shared.chain import Chain
@@ -94,16 +94,16 @@ class Cell:
     r: float | None = None
 
     @cached_property
-    def read(self) -> tuple[Digest, Setting]:
+    def read(self) -> tuple[GramData, Setting]:
         """The table behind the door, and what a mechanism is told."""
         x, y = make(self.signal, self.seed)
         r = float(np.abs(y).max()) if self.r is None else self.r
-        stated = state(
+        stated = build_problem_spec(
             x, y=y, bounds=dps.Bounds(x=1, y=r), k=S, constraint="l1", radius=self.K / r,
             neighbours="add-remove", intercept=PUBLISHED["intercept"],
         )  # fmt: skip
         sensitivity = Sensitivity.of(stated.problem, "published")
-        table = SealedTable(x, stated.schema, y, records_for=stated.records_for)
+        table = SensitiveTable(x, stated.schema, y, records_for=stated.records_for)
         setting = Setting(stated.problem, sensitivity, Fraction(str(self.epsilon)))
         return table.read(stated.problem), setting
 
@@ -124,7 +124,7 @@ class Cell:
         digest, setting = self.read
         sensitivity = setting.sensitivity
         eta = Metropolis().eta(setting)
-        chain = Chain(digest, setting.problem, sensitivity.unit, eta, lazy=False)
+        chain = Chain(digest, setting.problem, sensitivity.score_step, eta, lazy=False)
         chain.have_columns(chains * looks[-1])
         rng = Randomness(SystemSource())
         found = []
@@ -140,7 +140,7 @@ class Cell:
     def exponents(self, supports: Sequence[Support]) -> Floats:
         """eta (L(S) - L(truth)): how many times e a support is less likely than the true one."""
         digest, setting = self.read
-        unit = setting.sensitivity.unit
+        unit = setting.sensitivity.score_step
         listed = np.array([TRUTH, *supports], dtype=np.int64)
         scores = np.asarray(Scorer(digest, setting.problem, unit).scores(listed), dtype=np.int64)
         return np.asarray((scores[1:] - scores[0]) * float(Metropolis().eta(setting) * unit))

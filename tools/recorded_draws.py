@@ -24,7 +24,7 @@ import pandas as pd
 import dpsubset as dps
 from dpsubset.data.readers import open_table
 
-RECORD = Path(__file__).resolve().parent.parent / "tests" / "conformance" / "recorded_draws.json"
+RECORD = Path(__file__).resolve().parent.parent / "tests" / "support" / "recorded_draws.json"
 
 MECHANISMS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("permute-and-flip", {}, {}),
@@ -77,7 +77,7 @@ def drawn(case: dict[str, Any], folder: Path) -> list[list[Any]]:
     elif case["table"] == "moments":
         data = dps.Moments.from_blocks(schema, open_table(frame, schema).blocks())
     # The draws were recorded before there were intercepts and scales of the response.
-    former = {"intercept": False, "response_scale": "declared"}
+    former = {"intercept": False, "response_range": "declared"}
     counts = dps.simulate(data, schema, k=k, draws=DRAWS, **asked, **former)
     return sorted([list(outcome or ()), count] for outcome, count in counts.items())
 

@@ -3,7 +3,7 @@
     python tools/sign_proofs.py            sign all proofs
     python tools/sign_proofs.py --check    only say what is out of date
 
-A proof cites code as `module:object`, in backquotes, `door:Door.enter` for instance. Its head lists
+A proof cites code as `module:object` in backquotes, as `data.quantize:Quantizer`. Its head lists
 every citation with a fingerprint of the object's syntax tree: comments, layout and docstrings do
 not count, everything else does. When cited code changes, a test fails until somebody has read the
 proof again and signed it. Signing is a statement that the proof holds for the code as it is.

@@ -89,7 +89,7 @@ def gaussian_deviation(sensitivity: float, epsilon: float, delta: float) -> floa
 
 
 def noisy_moments(
-    table: Loaded, k: int, epsilon: float | None, seed: int, scale: dps.ResponseScale | None = None
+    table: Loaded, k: int, epsilon: float | None, seed: int, scale: dps.ResponseRange | None = None
 ) -> Set:
     """Gaussian noise on all moments of all columns once, then the best set of choices on them.
 
@@ -132,21 +132,21 @@ _kept_moments = functools.lru_cache(maxsize=1)(_moments)
 
 
 def _rescaled(
-    coded: Coded, epsilon: float | None, seed: int, scale: dps.ResponseScale
+    coded: Coded, epsilon: float | None, seed: int, scale: dps.ResponseRange
 ) -> tuple[Coded, float | None]:
     """With the response in a private scale, and what is left of epsilon."""
     y = np.rint(coded.y * STEPS).astype(np.int64)
-    spent = scale.share * Fraction(10**6 if epsilon is None else str(epsilon))
+    spent = scale.budget_fraction * Fraction(10**6 if epsilon is None else str(epsilon))
     rng = Randomness(SeededSource(seed))
     found, _ = private_scale(histogram(y, STEPS), scale.rule, spent, "replace-one", rng)
     clipped = found.images(STEPS)[y + STEPS] / STEPS
-    left = None if epsilon is None else epsilon * float(1 - scale.share)
+    left = None if epsilon is None else epsilon * float(1 - scale.budget_fraction)
     return Coded(coded.x, clipped, coded.starts, coded.groups), left
 
 
 @functools.lru_cache(maxsize=256)
 def largest_coefficients(
-    table: Loaded, epsilon: float | None, seed: int, scale: dps.ResponseScale | None = None
+    table: Loaded, epsilon: float | None, seed: int, scale: dps.ResponseRange | None = None
 ) -> list[int]:
     """Choices by the size of their coefficients in a private linear model, largest first.
 

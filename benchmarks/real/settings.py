@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import dpsubset as dps
-from dpsubset.privacy.response_range import usual_scale
+from dpsubset.privacy.response_range import default_response_range
 
 from . import peers
 from .tables import Loaded
@@ -62,12 +62,12 @@ class Asked:
         """Without noise all draws are the same."""
         return 1 if self.epsilon is None else self.draws
 
-    def scale(self, table: Loaded) -> dps.ResponseScale:
+    def scale(self, table: Loaded) -> dps.ResponseRange:
         """The private scale that peers may use too."""
-        said = self.also[0].get("response_scale")
-        if isinstance(said, dps.ResponseScale):
+        said = self.also[0].get("response_range")
+        if isinstance(said, dps.ResponseRange):
             return said
-        return usual_scale(Fraction(str(self.budget)), table.n, self.k)
+        return default_response_range(Fraction(str(self.budget)), table.n, self.k)
 
 
 Setting = Callable[[Loaded, Asked], Drawn]
@@ -80,8 +80,10 @@ def defaults(table: Loaded, asked: Asked) -> Drawn:
 
 def papers(table: Loaded, asked: Asked, intercept: bool = False) -> Drawn:
     """The papers' setting: no intercept, declared bounds, and the hinge for labels."""
-    said: dict[str, Any] = {"loss": "hinge", "reach": 2} if table.labels else {"reach": 1}
-    return _simulated(table, asked, intercept=intercept, response_scale="declared", **said)
+    said: dict[str, Any] = (
+        {"loss": "hinge", "prediction_bound": 2} if table.labels else {"prediction_bound": 1}
+    )
+    return _simulated(table, asked, intercept=intercept, response_range="declared", **said)
 
 
 def papers_with_intercept(table: Loaded, asked: Asked) -> Drawn:
@@ -89,7 +91,7 @@ def papers_with_intercept(table: Loaded, asked: Asked) -> Drawn:
     return papers(table, asked, intercept=True)
 
 
-def peeling(table: Loaded, asked: Asked, scale: dps.ResponseScale | None = None) -> Drawn:
+def peeling(table: Loaded, asked: Asked, scale: dps.ResponseRange | None = None) -> Drawn:
     """Noisy largest correlations of k columns on centred data; labels count as numbers.
 
     It names columns. Several levels of one category name one choice, and then fewer than k.
@@ -100,7 +102,7 @@ def peeling(table: Loaded, asked: Asked, scale: dps.ResponseScale | None = None)
     def one(_: int) -> Set:
         counts = dps.simulate(
             x, y=y, bounds=bounds, k=asked.k, epsilon=asked.budget, draws=1, mechanism="peeling",
-            intercept=False, response_scale="declared" if scale is None else scale,
+            intercept=False, response_range="declared" if scale is None else scale,
         )  # fmt: skip
         (columns,) = counts
         return tuple(sorted({int(owners[c]) for c in columns or ()}))
@@ -113,7 +115,7 @@ def peeling_with_scale(table: Loaded, asked: Asked) -> Drawn:
     return peeling(table, asked, None if table.labels else asked.scale(table))
 
 
-def noisy_moments(table: Loaded, asked: Asked, scale: dps.ResponseScale | None = None) -> Drawn:
+def noisy_moments(table: Loaded, asked: Asked, scale: dps.ResponseRange | None = None) -> Drawn:
     """Gaussian noise on all moments, then the best set of choices."""
     return _timed(
         lambda seed: peers.noisy_moments(table, asked.k, asked.epsilon, seed, scale), asked
@@ -125,7 +127,7 @@ def moments_with_scale(table: Loaded, asked: Asked) -> Drawn:
     return noisy_moments(table, asked, None if table.labels else asked.scale(table))
 
 
-def linear_model(table: Loaded, asked: Asked, scale: dps.ResponseScale | None = None) -> Drawn:
+def linear_model(table: Loaded, asked: Asked, scale: dps.ResponseRange | None = None) -> Drawn:
     """The choices with the largest coefficients of a private linear model."""
 
     def one(seed: int) -> Set:

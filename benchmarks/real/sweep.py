@@ -55,55 +55,55 @@ class Tried:
         )
 
 
-def scaled(scale: dps.ResponseScale) -> Tried:
+def scaled(scale: dps.ResponseRange) -> Tried:
     """A scale of the response, with its reach."""
-    return Tried({"response_scale": scale})
+    return Tried({"response_range": scale})
 
 
 OUTER, QUARTILES = ("1/10", "9/10"), ("1/4", "3/4")
 
 
-def clip(widening: str, shares: tuple[str, str] = OUTER) -> dps.ScaleRule:
+def clip(widening: str, shares: tuple[str, str] = OUTER) -> dps.QuantileRule:
     """Two quantiles, and a clip at so many half-distances."""
-    return dps.ScaleRule(tuple(Fraction(share) for share in shares), Fraction(widening))
+    return dps.QuantileRule(tuple(Fraction(share) for share in shares), Fraction(widening))
 
 
 #: The middle of the rule, everywhere: the others differ from it in one thing.
-START = dps.ResponseScale(clip("1/2"))
-MEDIAN = dps.ResponseScale(dps.ScaleRule.median(least=1), Fraction(1, 20), Fraction(1))
+START = dps.ResponseRange(clip("1/2"))
+MEDIAN = dps.ResponseRange(dps.QuantileRule.median(least=1), Fraction(1, 20), Fraction(1))
 
 NUMBERS: dict[str, Tried] = {
     "defaults: by epsilon n": Tried(),
     "defaults, level k / 18": Tried(level=lambda k: Fraction(k, 18)),
     "defaults, level 2 k / 9": Tried(level=lambda k: Fraction(2 * k, 9)),
     "defaults, no intercept": Tried({"intercept": False}),
-    "declared bounds, reach 1": Tried({"response_scale": "declared", "reach": 1}),
+    "declared bounds, reach 1": Tried({"response_range": "declared", "prediction_bound": 1}),
     "start": scaled(START),
     "median, 5 %, reach 1": scaled(MEDIAN),
-    "median, 5 %, reach 1.25": scaled(replace(MEDIAN, reach=Fraction(5, 4))),
+    "median, 5 %, reach 1.25": scaled(replace(MEDIAN, prediction_bound=Fraction(5, 4))),
     "quartiles": scaled(replace(START, rule=clip("1/2", QUARTILES))),
     "quartiles, clip 1": scaled(replace(START, rule=clip("1", QUARTILES))),
     "clip 0.25": scaled(replace(START, rule=clip("1/4"))),
     "clip 0.75": scaled(replace(START, rule=clip("3/4"))),
     "clip 1": scaled(replace(START, rule=clip("1"))),
-    "share 5 %": scaled(replace(START, share=Fraction(1, 20))),
-    "share 20 %": scaled(replace(START, share=Fraction(1, 5))),
-    "reach 1": scaled(replace(START, reach=Fraction(1))),
-    "reach 1.5": scaled(replace(START, reach=Fraction(3, 2))),
+    "share 5 %": scaled(replace(START, budget_fraction=Fraction(1, 20))),
+    "share 20 %": scaled(replace(START, budget_fraction=Fraction(1, 5))),
+    "reach 1": scaled(replace(START, prediction_bound=Fraction(1))),
+    "reach 1.5": scaled(replace(START, prediction_bound=Fraction(3, 2))),
 }
 
 LABELS: dict[str, Tried] = {
     "defaults": Tried(),
-    "reach 1": Tried({"reach": 1}),
-    "reach 1.5": Tried({"reach": 1.5}),
-    "reach 2": Tried({"reach": 2}),
-    "reach 3": Tried({"reach": 3}),
+    "reach 1": Tried({"prediction_bound": 1}),
+    "reach 1.5": Tried({"prediction_bound": 1.5}),
+    "reach 2": Tried({"prediction_bound": 2}),
+    "reach 3": Tried({"prediction_bound": 3}),
     "level 0.5": Tried(level=lambda k: Fraction(1, 2)),
     "no intercept": Tried({"intercept": False}),
-    "hinge, reach 1": Tried({"loss": "hinge", "reach": 1}),
-    "hinge, reach 2": Tried({"loss": "hinge", "reach": 2}),
-    "logistic, reach 2": Tried({"loss": "logistic", "reach": 2}),
-    "logistic, reach 3.5": Tried({"loss": "logistic", "reach": 3.5}),
+    "hinge, reach 1": Tried({"loss": "hinge", "prediction_bound": 1}),
+    "hinge, reach 2": Tried({"loss": "hinge", "prediction_bound": 2}),
+    "logistic, reach 2": Tried({"loss": "logistic", "prediction_bound": 2}),
+    "logistic, reach 3.5": Tried({"loss": "logistic", "prediction_bound": 3.5}),
 }
 
 #: Whether a part is of labels, and its settings by name.

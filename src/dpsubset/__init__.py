@@ -18,7 +18,16 @@ with open(f"{__file__.removesuffix('c')}i", encoding="utf-8") as _listed:
 __all__ = sorted(_MODULE_OF)
 
 
+#: Former names, which still work with a warning.
+_FORMER = {"ResponseScale": "ResponseRange", "ScaleRule": "QuantileRule"}
+
+
 def __getattr__(name: str) -> Any:
+    if name in _FORMER:
+        import warnings
+
+        warnings.warn(f"dpsubset.{name} is called {_FORMER[name]} now", FutureWarning, stacklevel=2)
+        name = _FORMER[name]
     if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULE_OF[name], __name__), name)

@@ -40,8 +40,8 @@ from .power_analysis.population import Population as Population
 from .power_analysis.power import plan as plan
 from .power_analysis.power import power as power
 from .privacy.guarantee import Guarantee as Guarantee
-from .privacy.quantiles import ScaleRule as ScaleRule
-from .privacy.response_range import ResponseScale as ResponseScale
+from .privacy.quantiles import QuantileRule as QuantileRule
+from .privacy.response_range import ResponseRange as ResponseRange
 from .release.about import About as About
 from .release.bounds import SuggestedBounds as SuggestedBounds
 from .release.estimate import Estimate as Estimate

@@ -9,16 +9,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe
 from dpsubset.audit.exact import moments_of_records
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.mechanisms import Data, Mechanism, Outcome, Setting
 from dpsubset.mechanisms.penalised import Penalised
 from dpsubset.mechanisms.published.mistakes import Mistakes
 from dpsubset.mechanisms.published.top_r import TopR
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
-from statistical.gtest import LEVEL, g_test, miss
+from support.gtest import LEVEL, g_test, miss
+from support.recipes import CONSTRAINTS, DESIGNS, Recipe
 
 pytestmark = pytest.mark.statistical
 
@@ -51,7 +51,7 @@ def test_top_r_on_two_hundred_problems() -> None:
     for i, kind in zip(range(200), kinds, strict=False):
         recipe = Recipe(*kind, seed=900 + i)
         mechanism = TopR(R=1 + i % 15)
-        data = Data(Digest.from_moments(recipe.moments))
+        data = Data(GramData.from_moments(recipe.moments))
         setting = Setting.of(recipe.problem, Fraction(1 + i % 20), n=recipe.moments.n)
         outcomes, right = closed_form(mechanism, data, setting)
         least = min(least, g_test(drawn(mechanism, data, setting, 2000), outcomes, right))
@@ -67,8 +67,8 @@ def test_draws_agree_with_the_closed_form_and_no_other(
     cells = rng.integers(-32767, 32768, size=(60, 8))
     graded = cells[:, :7] @ np.array([0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0])
     cells[:, 7] = np.clip(graded + cells[:, 7] // 12, -32767, 32767)
-    problem = Problem.state(7, 3, constraint=constraint, reach=1.0)
-    data = Data(Digest.from_moments(moments_of_records(cells)))
+    problem = Problem.create(7, 3, constraint=constraint, prediction_bound=1.0)
+    data = Data(GramData.from_moments(moments_of_records(cells)))
     setting = Setting.of(problem, Fraction(10), n=60)
     outcomes, right = closed_form(mechanism, data, setting)
     counts = drawn(mechanism, data, setting, 20_000)

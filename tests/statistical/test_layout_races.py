@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.mechanisms import PLAIN, Data, Setting
 from dpsubset.mechanisms.published.metropolis import Metropolis
 from dpsubset.objective.problem import Problem
@@ -16,8 +16,8 @@ from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.schema.layout import STEPS, Layout
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports
-from statistical.gtest import LEVEL, g_test, miss
-from statistical.races import SEARCHING
+from support.gtest import LEVEL, g_test, miss
+from support.races import SEARCHING
 
 pytestmark = pytest.mark.statistical
 
@@ -28,7 +28,7 @@ DRAWS = 12_000
 LAYOUT = Layout.of([1, 3, 2, 1, 4, 1, 1, 4], [1, 1, 1, 1, 4, 1, 1, 2])
 
 
-def records(problem: Problem, seed: int) -> Digest:
+def records(problem: Problem, seed: int) -> GramData:
     rng, n = np.random.default_rng(seed), 160
     x = rng.uniform(-1, 1, (n, 12))
     x[:, 4] = -x[:, 3]  # ties
@@ -45,16 +45,16 @@ def records(problem: Problem, seed: int) -> Digest:
         (x[:, 0] + x[:, 7]) / 2,
         x[:, 8],
         *(np.where(other == i, 1.0, 0.0) for i in range(3)),
-        np.full(n, float(problem.layout.level)),
+        np.full(n, float(problem.layout.intercept_value)),
     ]
     y = 0.5 * x[:, 0] + 0.8 * (level == 1) + 0.4 * x[:, 3] + 0.5 * rng.normal(size=n)
     y = np.where(y > -0.2, 1.0, -1.0)
     cells = np.rint(np.column_stack([*columns, y]).T * STEPS)
-    return Digest.of_cells(np.asarray(cells, dtype=np.int16, order="C"), "test")
+    return GramData.of_cells(np.asarray(cells, dtype=np.int16, order="C"), "test")
 
 
 def state(loss: str, constraint: str) -> Problem:
-    return Problem.state(8, 3, loss=loss, constraint=constraint, ridge=float(constraint == "ball"),
+    return Problem.create(8, 3, loss=loss, constraint=constraint, ridge=float(constraint == "ball"),
                          intercept=True, layout=LAYOUT,
                          always_include=[6] if constraint == "ball" else [])  # fmt: skip
 
@@ -74,7 +74,7 @@ def test_the_race_agrees_with_the_closed_form(
 ) -> None:
     problem = state(loss, constraint)
     mechanism, setting = PLAIN[name](), Setting.of(problem, epsilon)
-    digest, unit = records(problem, len(loss)), setting.sensitivity.unit
+    digest, unit = records(problem, len(loss)), setting.sensitivity.score_step
     eta = mechanism.eta(setting)
     scored = enumerate_supports(digest, problem, unit)
     supports = [scored.support(i) for i in range(len(scored))]

@@ -8,49 +8,56 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN, Setting
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports
-from statistical.gtest import LEVEL, g_test, miss
-from statistical.races import SEARCHING
+from support.gtest import LEVEL, g_test, miss
+from support.races import SEARCHING
 
 pytestmark = pytest.mark.statistical
 
 DRAWS = 12_000
 
 
-def records(seed: int) -> Digest:
+def records(seed: int) -> GramData:
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, (160, 8))
     x[:, 4] = -x[:, 1]  # ties
     x[:, 5] = (x[:, 0] + x[:, 2]) / 2
     y = np.where(x[:, 0] + 0.6 * x[:, 1] + 0.5 * rng.normal(size=160) > 0, 1.0, -1.0)
     cells = np.rint(np.column_stack([x, y]).T * STEPS)
-    return Digest.of_cells(np.asarray(cells, dtype=np.int16, order="C"), "test")
+    return GramData.of_cells(np.asarray(cells, dtype=np.int16, order="C"), "test")
 
 
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "huber"])
 @pytest.mark.parametrize(
-    ("constraint", "reach", "ridge", "epsilon"),
+    ("constraint", "prediction_bound", "ridge", "epsilon"),
     [("box", 2.0, 0.0, "3"), ("ball", 3.0, 2.0, "3"), ("l1", 1.5, 0.0, "0.4")],
 )
 def test_the_race_agrees_with_the_closed_form(
     name: str,
     loss: str,
     constraint: str,
-    reach: float,
+    prediction_bound: float,
     ridge: float,
     epsilon: str,
 ) -> None:
-    problem = Problem.state(8, 3, loss=loss, constraint=constraint, reach=reach, ridge=ridge,
-                            always_include=[6] if constraint == "ball" else [])  # fmt: skip
+    problem = Problem.create(
+        8,
+        3,
+        loss=loss,
+        constraint=constraint,
+        prediction_bound=prediction_bound,
+        ridge=ridge,
+        always_include=[6] if constraint == "ball" else [],
+    )
     mechanism, setting = PLAIN[name](), Setting.of(problem, epsilon)
-    digest, unit = records(len(loss)), setting.sensitivity.unit
+    digest, unit = records(len(loss)), setting.sensitivity.score_step
     eta = mechanism.eta(setting)
     scored = enumerate_supports(digest, problem, unit)
     supports = [scored.support(i) for i in range(len(scored))]

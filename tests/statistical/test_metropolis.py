@@ -8,13 +8,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.mechanisms import PLAIN, Data, Setting
 from dpsubset.mechanisms.published.metropolis import Metropolis
 from dpsubset.mechanisms.shared.chain import after
 from dpsubset.privacy.random import Randomness, SystemSource
-from statistical.cases import CASES, UNIFORM, Case
-from statistical.gtest import LEVEL, g_test, miss
+from support.cases import CASES, UNIFORM, Case
+from support.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
 
@@ -40,7 +40,7 @@ class Heavier(Metropolis):
 
 def ends(case: Case, mechanism: Metropolis, start_bits: int = 64) -> Counter[tuple[int, ...]]:
     setting = Setting.of(case.problem, case.epsilon, DELTA)
-    sampler = mechanism.prepare(Data(Digest.from_moments(case.moments)), setting)
+    sampler = mechanism.prepare(Data(GramData.from_moments(case.moments)), setting)
     rng = Randomness(SystemSource(), start_bits)
     return Counter(sampler.draw(rng) for _ in range(DRAWS))  # type: ignore[misc]
 

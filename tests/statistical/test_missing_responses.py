@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
-from dpsubset.api.sensitive_table import SealedTable
+from dpsubset.api.sensitive_table import SensitiveTable
 from dpsubset.data.quantize import STEPS
 from dpsubset.models.entries import Entries
 from dpsubset.models.noisy_moments import NoisyMoments
@@ -42,7 +42,7 @@ def rates(share: float, epsilon: str, neighbours: Any, rule: str = "drop") -> np
         y[rng.random(N) < share] = np.nan
         there = ~np.isnan(y)
         own = np.linalg.lstsq(np.column_stack([x, np.ones(N)])[there], y[there], rcond=None)[0]
-        moments = SealedTable(x, declared, y).read_support(declared, STEPS)
+        moments = SensitiveTable(x, declared, y).read_support(declared, STEPS)
         n = N if neighbours == "replace-one" else None
         released = noise.draw(entries.values(moments.products), bits)
         found = solve(entries, released, n, noise.deviation(entries.d))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dpsubset.audit.exact import moments_of_records
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.mechanisms import Data, Mechanism, Setting
 from dpsubset.mechanisms.published.frank_wolfe import FrankWolfe
 from dpsubset.mechanisms.published.hard_thresholding import HardThresholding
@@ -23,8 +23,8 @@ from dpsubset.mechanisms.shared.rounds import Rounds
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy import noise
 from dpsubset.privacy.random import Randomness, SystemSource
-from statistical.cases import data
-from statistical.gtest import LEVEL, g_test, miss
+from support.cases import data
+from support.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
 
@@ -89,11 +89,11 @@ def test_integer_noise_has_its_distribution_and_no_other(kind: str, scale: Fract
     draws, shift = 50_000, 10**15
     draw = noise.discrete_laplace if kind == "laplace" else noise.discrete_gaussian
     counts = Counter((value - shift,) for value in draw([shift] * draws, scale))
-    reach = math.ceil(60 * scale) + 60
-    cells = [(z,) for z in range(-reach, reach + 1)]
+    prediction_bound = math.ceil(60 * scale) + 60
+    cells = [(z,) for z in range(-prediction_bound, prediction_bound + 1)]
 
     def chances(s: float) -> np.ndarray:
-        z = np.abs(np.arange(-reach, reach + 1)) / s
+        z = np.abs(np.arange(-prediction_bound, prediction_bound + 1)) / s
         weights = np.exp(-z if kind == "laplace" else -(z**2) / 2)
         return np.asarray(weights / weights.sum())
 
@@ -127,9 +127,9 @@ def test_mechanisms_draw_from_their_closed_form(
     chosen: Mechanism, p: int, k: int, epsilon: Fraction, delta: Fraction, neighbours: str
 ) -> None:
     draws = 3000
-    problem = Problem.state(p, k, reach=0.5, neighbours=neighbours)
+    problem = Problem.create(p, k, prediction_bound=0.5, neighbours=neighbours)
     records = data(p, 40, p, "plain", 0.8)
-    table = Data(Digest.from_moments(moments_of_records(records)))
+    table = Data(GramData.from_moments(moments_of_records(records)))
     setting = Setting.of(problem, epsilon, delta)
     supports, logs = chosen.outcomes(table, setting)
     assert np.exp(logs).sum() == pytest.approx(1, abs=1e-9)

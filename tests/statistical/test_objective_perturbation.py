@@ -18,9 +18,9 @@ from dpsubset.data.quantize import STEPS
 from dpsubset.models.objective_perturbation import ObjectivePerturbation
 from dpsubset.models.smooth import HINGE, LEAST_SQUARES
 from dpsubset.privacy.random import Randomness, SystemSource
-from statistical.gtest import LEVEL, g_test, miss
+from models.test_objective_perturbation import COARSE, OUTCOMES, law
 from statistical.test_fit_audit import lower_bound
-from unit.test_objective_perturbation import COARSE, OUTCOMES, law
+from support.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
 
@@ -93,8 +93,8 @@ def released(y: float, draws: int = 2000) -> np.ndarray:
     for _ in range(draws):
         release = dps.fit(
             x, y=np.array([0.9, 0.8, y]), bounds=dps.Bounds(x=1, y=1), k=1, epsilon=EPSILON,
-            rule=dps.FitRule(share=0.8, mechanism="objective-perturbation"),
-            response_scale="declared",
+            rule=dps.FitRule(budget_fraction=0.8, mechanism="objective-perturbation"),
+            response_range="declared",
         )  # fmt: skip
         found.append(float(release.fit.released[-1]) if release.support == (0,) else -np.inf)
     return np.array(found)

@@ -23,9 +23,9 @@ from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.search import race as race_module
 from dpsubset.search.bounds.base import Bounded, Bounder
 from dpsubset.search.tuning import Tuning
-from statistical.cases import CASES, UNIFORM, Case
-from statistical.gtest import LEVEL, g_test, miss
-from statistical.races import SEARCHING, loosen, race, split_at_random
+from support.cases import CASES, UNIFORM, Case
+from support.gtest import LEVEL, g_test, miss
+from support.races import SEARCHING, loosen, race, split_at_random
 
 pytestmark = pytest.mark.statistical
 
@@ -44,7 +44,7 @@ def suspect() -> Case:
     x[:, 1], x[:, 2] = x[:, 0], 1.0
     y = np.clip(0.5 * x[:, 0] + 0.4 * x[:, 4] + rng.uniform(-0.4, 0.4, 40), -1, 1)
     records = np.rint(np.column_stack([x, y]) * STEPS).astype(np.int64)
-    problem = Problem.state(9, 3, constraint="ball", ridge=5.0, always_include=(5,))
+    problem = Problem.create(9, 3, constraint="ball", ridge=5.0, always_include=(5,))
     return Case("suspect", moments_of_records(records), problem, Fraction(20), None)
 
 

@@ -12,18 +12,18 @@ import numpy as np
 import pytest
 
 from dpsubset.privacy.quantiles import (
-    ScaleRule,
+    QuantileRule,
     _Shells,
     histogram,
     log_probabilities,
     private_scale,
     quantile,
+    rank_error_range,
     rank_errors,
-    spread,
 )
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.privacy.relations import RELATIONS, Neighbours
-from statistical.gtest import LEVEL, g_test, miss
+from support.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
 
@@ -49,7 +49,7 @@ def test_draws_agree_with_the_closed_form_and_no_other(
     steps = len(counts) // 2
     rng = Randomness(SystemSource(), start_bits)
     drawn = Counter((quantile(counts, share, epsilon, neighbours, rng),) for _ in range(DRAWS))
-    weight = epsilon / spread((share,), neighbours)
+    weight = epsilon / rank_error_range((share,), neighbours)
     values = [(v,) for v in range(-steps, steps + 1)]
     right = np.exp(log_probabilities(counts, share, weight))
     assert g_test(drawn, values, right) >= LEVEL
@@ -68,7 +68,7 @@ def test_the_whole_grid_agrees_with_the_closed_form() -> None:
     counts = histogram(np.rint(np.clip(y, -1, 1) * steps), steps)
     share, epsilon = Fraction(1, 4), Fraction(1, 5)
     rng = Randomness(SystemSource())
-    weight = epsilon / spread((share,), "add-remove")
+    weight = epsilon / rank_error_range((share,), "add-remove")
     # As `quantile` does, but with the shells made once.
     shells = _Shells(rank_errors(counts, share), weight / share.denominator)
     drawn = Counter((shells.draw(rng) // 1024,) for _ in range(DRAWS))
@@ -83,10 +83,10 @@ def test_the_whole_grid_agrees_with_the_closed_form() -> None:
 
 @each_relation
 def test_two_quartiles_are_drawn_independently(neighbours: Neighbours) -> None:
-    counts, rule = TABLES["many"], ScaleRule.quartiles(least=Fraction(1, 2))
+    counts, rule = TABLES["many"], QuantileRule.quartiles(least=Fraction(1, 2))
     steps = len(counts) // 2
     weight = rule.weight(Fraction(2), neighbours)
-    first, second = (np.exp(log_probabilities(counts, s, weight)) for s in rule.shares)
+    first, second = (np.exp(log_probabilities(counts, s, weight)) for s in rule.probs)
     drawn: Counter[tuple[int, ...]] = Counter()
     probabilities: dict[tuple[int, ...], float] = {}
     for i, p in enumerate(first):

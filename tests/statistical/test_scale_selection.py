@@ -15,18 +15,18 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
-from dpsubset.api.request import Plan, plan
+from api.test_response_range_audit import drawn, joint
+from dpsubset.api.request import SelectionRequest, build_request
 from dpsubset.data.quantize import STEPS
 from dpsubset.privacy.relations import RELATIONS, Neighbours
-from statistical.gtest import LEVEL, g_test, miss
-from unit.test_scale_audit import drawn, joint
+from support.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
 
 RELEASES = 3000
 DRAWS = 20_000
 SUPPORTS = [(0,), (1,), (2,)]
-SCALE = dps.ResponseScale(dps.ScaleRule.median(), Fraction(1, 2))
+SCALE = dps.ResponseRange(dps.QuantileRule.median(), Fraction(1, 2))
 each_relation = pytest.mark.parametrize("neighbours", RELATIONS)
 
 #: The first variable is the side of the lower gap, the second that of the upper one.
@@ -43,11 +43,11 @@ TABLE = np.column_stack([TABLE, RESPONSES])
 
 def asked(neighbours: Neighbours) -> dict[str, object]:
     return {"bounds": dps.Bounds(x=1, y=1), "y": TABLE[:, -1] / STEPS, "k": 1, "epsilon": 2,
-            "neighbours": neighbours, "response_scale": SCALE}  # fmt: skip
+            "neighbours": neighbours, "response_range": SCALE}  # fmt: skip
 
 
-def planned(neighbours: Neighbours) -> Plan:
-    return plan(TABLE[:, :-1] / STEPS, **asked(neighbours))
+def planned(neighbours: Neighbours) -> SelectionRequest:
+    return build_request(TABLE[:, :-1] / STEPS, **asked(neighbours))
 
 
 def place(medians: np.ndarray) -> np.ndarray:

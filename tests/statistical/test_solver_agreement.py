@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from conformance.layouts import LayoutRecipe, layout_recipes
 from dpsubset.base.errors import SearchLimitError
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.search.best import best_supports
 from dpsubset.search.engine import Engine, Limits
 from dpsubset.search.solvers import SOLVERS, SolverError, certify, solve
+from support.layouts import LayoutRecipe, layout_recipes
 
 COUNT = 20
 LOSSES = ("least-squares", "logistic", "hinge", "huber")
@@ -38,11 +38,11 @@ class Instance:
     @property
     def problem(self) -> Problem:
         p = 20 + 40 * self.seed // 49
-        return Problem.state(p, 2 + self.seed % 2, constraint="ball", radius=1.1,
+        return Problem.create(p, 2 + self.seed % 2, constraint="ball", radius=1.1,
                              ridge=(5.0, 50.0, 500.0)[self.seed % 3], loss=self.loss)  # fmt: skip
 
     @property
-    def digest(self) -> Digest:
+    def digest(self) -> GramData:
         p, rng = self.problem.p, np.random.default_rng(self.seed)
         n, rho = 300 + 20 * p, (0.1, 0.5)[self.seed // 2 % 2]
         x = rng.normal(size=(n, p))
@@ -50,14 +50,14 @@ class Instance:
             x[:, j] = rho * x[:, j - 1] + math.sqrt(1 - rho**2) * x[:, j]
         y = x[:, ::2][:, : self.problem.k].sum(axis=1) + rng.normal(size=n)
         cells = np.rint(np.clip(np.column_stack([x, y]) / 2, -1, 1) * STEPS).astype(np.int16)
-        digest = Digest.of_cells(np.ascontiguousarray(cells.T), "made up")
+        digest = GramData.of_cells(np.ascontiguousarray(cells.T), "made up")
         digest.fetch(range(p))
         return digest
 
 
 def agree(solver: str, instance: Instance) -> None:
     digest, problem = instance.digest, instance.problem
-    unit = Sensitivity.of(problem).unit
+    unit = Sensitivity.of(problem).score_step
     ours = best_supports(Engine(digest, problem, unit, math.inf), COUNT)
     theirs = solve(solver, digest, problem, unit, COUNT, Limits())
     assert theirs == ours, f"{solver} disagrees on {instance}: {theirs} instead of {ours}"
@@ -116,7 +116,7 @@ def answers_of_its_own(
     for recipe in recipes:
         digest, problem, ranking = recipe.digest, recipe.problem, recipe.ranking
         count, limits = 1 + recipe.seed % 3, Limits(seconds=15.0)
-        search = certify.Certified(digest, problem, recipe.sensitivity.unit, count, limits)
+        search = certify.Certified(digest, problem, recipe.sensitivity.score_step, count, limits)
         search._offer([support for _, support in ranking[-count:]])
         search._guess = ranking[-1][1]
         try:

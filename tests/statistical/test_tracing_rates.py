@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from dpsubset.audit.exact import moments_of_records
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import MECHANISMS, Data, Setting
 from dpsubset.objective.problem import Problem
@@ -89,11 +89,11 @@ LARGEST_Y = 2.5
 def through_the_door(table: Table) -> Data:
     assert table.y is not None
     cells = np.column_stack([table.x, np.clip(table.y / LARGEST_Y, -1, 1)])
-    return Data(Digest.from_moments(moments_of_records(np.rint(cells * STEPS))))
+    return Data(GramData.from_moments(moments_of_records(np.rint(cells * STEPS))))
 
 
 def setting(d: int, s: int) -> Setting:
-    return Setting.of(Problem.state(d, s, radius=1 / LARGEST_Y), EPSILON)
+    return Setting.of(Problem.create(d, s, radius=1 / LARGEST_Y), EPSILON)
 
 
 def best_support(d: int, s: int) -> Estimator:

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsubset.data.gram import Digest
+from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data, Setting
 from dpsubset.mechanisms.published.sample_aggregate import SampleAggregate
@@ -17,7 +17,7 @@ from dpsubset.mechanisms.published.stability import Stability
 from dpsubset.mechanisms.shared.lasso_votes import LassoVotes, Vote
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
-from statistical.gtest import LEVEL, g_test, miss
+from support.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
 
@@ -51,7 +51,7 @@ def test_the_choice_from_given_votes(
     votes: Sequence[Vote], shape: tuple[int, int], epsilon: Fraction, delta: Fraction
 ) -> None:
     mechanism = Stability() if delta else SampleAggregate(blocks=1)
-    setting = Setting.of(Problem.state(*shape), epsilon, delta)
+    setting = Setting.of(Problem.create(*shape), epsilon, delta)
     outcomes = mechanism.listed(setting)
     right = np.exp(mechanism.log_probabilities(votes, setting))
     assert right.sum() == pytest.approx(1, abs=1e-9)
@@ -73,12 +73,12 @@ def records(n: int, p: int, seed: int) -> np.ndarray:
 
 
 CASES = [
-    (SampleAggregate(blocks=3), Problem.state(4, 2), Fraction(6), Fraction(0), 7),
-    (SampleAggregate(), Problem.state(5, 1), Fraction(3), Fraction(0), 9),
-    (SampleAggregate(blocks=3), Problem.state(5, 3, neighbours="add-remove", always_include=[4]),
+    (SampleAggregate(blocks=3), Problem.create(4, 2), Fraction(6), Fraction(0), 7),
+    (SampleAggregate(), Problem.create(5, 1), Fraction(3), Fraction(0), 9),
+    (SampleAggregate(blocks=3), Problem.create(5, 3, neighbours="add-remove", always_include=[4]),
      Fraction(5), Fraction(0), 7),
-    (Stability(blocks=3), Problem.state(3, 1), Fraction(1), Fraction(1, 3), 7),
-    (Stability(blocks=4), Problem.state(4, 2, neighbours="add-remove", always_include=[0]),
+    (Stability(blocks=3), Problem.create(3, 1), Fraction(1), Fraction(1, 3), 7),
+    (Stability(blocks=4), Problem.create(4, 2, neighbours="add-remove", always_include=[0]),
      Fraction(1), Fraction(1, 3), 6),
 ]  # fmt: skip
 
@@ -88,7 +88,7 @@ def test_draws_agree_with_the_mean_over_all_assignments(
     mechanism: LassoVotes, problem: Problem, epsilon: Fraction, delta: Fraction, n: int
 ) -> None:
     cells = np.asarray(records(n, problem.p, n + problem.p).T, dtype=np.int16, order="C")
-    data = Data(Digest.of_cells(cells, "test"))
+    data = Data(GramData.of_cells(cells, "test"))
     public = n if problem.neighbours == "replace-one" else None
     setting = Setting.of(problem, epsilon, delta, n=public)
     found = mechanism.outcomes(data, setting)

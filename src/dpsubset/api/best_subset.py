@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from ..base.errors import ArgumentError
-from ..base.validation import check_progress, whole
+from ..base.validation import check_int, check_progress
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
 from ..objective.sensitivity import Sensitivity
@@ -23,8 +23,8 @@ from ..search.best import Ranked, best_supports
 from ..search.best import best_in_bucket as search_bucket
 from ..search.engine import Engine
 from ..search.solvers import check, solve
-from .problem_spec import ProblemArguments, state, takes
-from .sensitive_table import SealedTable
+from .problem_spec import ProblemOptions, build_problem_spec, with_keywords_of
+from .sensitive_table import SensitiveTable
 
 
 @dataclass(frozen=True)
@@ -47,18 +47,18 @@ class _Search:
         data: Any,
         schema: Schema | str | Path | None,
         k: int,
-        asked: ProblemArguments,
+        asked: ProblemOptions,
         progress: Progress | None,
         solver: str = "engine",
     ) -> None:
         check_progress(progress)
-        stated = state(data, schema, k=k, **asked)
+        stated = build_problem_spec(data, schema, k=k, **asked)
         self.problem, self._limits, self._solver = stated.problem, stated.limits, solver
         self._design = stated.design
-        self._unit = Sensitivity.of(self.problem).unit
+        self._unit = Sensitivity.of(self.problem).score_step
         if solver != "engine":
             check(solver, self.problem)
-        table = SealedTable(data, stated.schema, asked.get("y"), records_for=stated.records_for)
+        table = SensitiveTable(data, stated.schema, asked.get("y"), records_for=stated.records_for)
         self._digest = table.read(self.problem, Passes(progress, self.problem.n_is_public))
 
     @cached_property
@@ -77,7 +77,7 @@ class _Search:
         return ScoredSupport(support, tuple(self._design.names(support)), float(score * self._unit))
 
 
-@takes(state)
+@with_keywords_of(build_problem_spec)
 def top_supports(
     data: Any,
     schema: Schema | str | Path | None = None,
@@ -86,24 +86,24 @@ def top_supports(
     count: int,
     progress: Progress | None = None,
     solver: str = "engine",
-    **asked: Unpack[ProblemArguments],
+    **asked: Unpack[ProblemOptions],
 ) -> list[ScoredSupport]:
     """The ``count`` best supports in order, certified: nothing better was missed. NOT PRIVATE.
 
     Takes the arguments of :func:`dpsubset.select` that state the problem (``constraint``,
-    ``reach``, ``radius``, ``ridge``, ``loss``, ``threshold``). Equal scores are ordered
+    ``prediction_bound``, ``radius``, ``ridge``, ``loss``, ``threshold``). Equal scores are ordered
     lexicographically.
 
     ``solver`` is "engine", or one of :mod:`dpsubset.search.solvers` to check it with: "highs",
     "scip", "gurobi" or "gurobi-cones" give the same answer, later, or raise `SolverError`.
     """
-    if whole(count, "count") < 1:
+    if check_int(count, "count") < 1:
         raise ArgumentError("count must be at least 1")
     search = _Search(data, schema, k, asked, progress, solver)
     return [search.named(ranked) for ranked in search.best(count)]
 
 
-@takes(state)
+@with_keywords_of(build_problem_spec)
 def best_subset(
     data: Any,
     schema: Schema | str | Path | None = None,
@@ -111,14 +111,14 @@ def best_subset(
     k: int,
     progress: Progress | None = None,
     solver: str = "engine",
-    **asked: Unpack[ProblemArguments],
+    **asked: Unpack[ProblemOptions],
 ) -> ScoredSupport:
     """The best support, certified. NOT PRIVATE. Takes the arguments of :func:`top_supports`."""
     search = _Search(data, schema, k, asked, progress, solver)
     return search.named(search.best(1)[0])
 
 
-@takes(state)
+@with_keywords_of(build_problem_spec)
 def best_in_bucket(
     data: Any,
     schema: Schema | str | Path | None = None,
@@ -127,16 +127,16 @@ def best_in_bucket(
     anchor: Sequence[int],
     mistakes: int,
     progress: Progress | None = None,
-    **asked: Unpack[ProblemArguments],
+    **asked: Unpack[ProblemOptions],
 ) -> ScoredSupport | None:
     """The best support that shares all but ``mistakes`` variables with an anchor. NOT PRIVATE.
 
     None if no support has that many mistakes.
     """
-    anchor = tuple(sorted({whole(j, "anchor") for j in anchor}))
-    if len(anchor) != whole(k, "k"):
+    anchor = tuple(sorted({check_int(j, "anchor") for j in anchor}))
+    if len(anchor) != check_int(k, "k"):
         raise ArgumentError("anchor must list k different positions of variables")
-    if not 0 <= whole(mistakes, "mistakes") <= k:
+    if not 0 <= check_int(mistakes, "mistakes") <= k:
         raise ArgumentError("mistakes must lie between 0 and k")
     search = _Search(data, schema, k, asked, progress)
     if anchor[0] < 0 or anchor[-1] >= search.problem.p:

@@ -20,7 +20,7 @@ from ..data.moments import Moments
 from ..data.quantize import STEPS
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
-from ..data.type_checks import doubts, warn_of
+from ..data.type_checks import type_mismatches, warn_of
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited
 from ..mechanisms import mechanism as find_mechanism
@@ -34,7 +34,7 @@ from ..models.solve import Solution, of_coefficients, solve
 from ..objective.problem import Problem
 from ..privacy.guarantee import Guarantee
 from ..privacy.missing_counts import share_of
-from ..privacy.quantiles import Scale, ScaleRule
+from ..privacy.quantiles import QuantileRule, Scale
 from ..privacy.random import Randomness
 from ..privacy.relations import PUBLIC_N, Neighbours
 from ..release.fitted import ReleasedFit, check_units, model_of, units_of
@@ -42,8 +42,15 @@ from ..release.model import Model
 from ..release.release import Release
 from ..schema.encoding import Design
 from ..schema.schema import Column, Schema
-from .problem_spec import state, takes
-from .request import Plan, SelectionArguments, exact_delta, exact_epsilon, plan, seal
+from .problem_spec import build_problem_spec, with_keywords_of
+from .request import (
+    SelectionOptions,
+    SelectionRequest,
+    build_request,
+    exact_delta,
+    exact_epsilon,
+    open_table_of,
+)
 from .select import (
     Price,
     draw_check,
@@ -54,7 +61,7 @@ from .select import (
     priced,
     warn_of_counts,
 )
-from .sensitive_table import SealedTable
+from .sensitive_table import SensitiveTable
 
 __all__ = ["fit", "price_fit"]
 
@@ -77,7 +84,7 @@ class OnSupport:
         Of the table, with all of its columns.
     n : int, optional
         The number of rows, where it is public.
-    scale_rule : ScaleRule, optional
+    scale_rule : QuantileRule, optional
         Which quantiles of the response were released.
     """
 
@@ -85,21 +92,21 @@ class OnSupport:
     design: Design
     neighbours: Neighbours
     n: int | None
-    scale_rule: ScaleRule | None
+    scale_rule: QuantileRule | None
     rule: FitRule
     noise: Noise
     share: Fraction
 
 
 @dataclass(frozen=True)
-class FitPlan:
+class FitRequest:
     """A release with a model, ready for a table. Public."""
 
-    selection: Plan
+    selection: SelectionRequest
     rule: FitRule
     noise: Noise
 
-    def with_selection(self, selection: Plan) -> FitPlan:
+    def with_selection(self, selection: SelectionRequest) -> FitRequest:
         """The same with another plan of the selection, which knows more of the table."""
         return replace(self, selection=selection)
 
@@ -112,10 +119,10 @@ class FitPlan:
         n = setting.n if setting.problem.n_is_public else None
         return OnSupport(
             stated.schema, stated.design, setting.problem.neighbours, n, scale_rule,
-            self.rule, self.noise, self.rule.share,
+            self.rule, self.noise, self.rule.budget_fraction,
         )  # fmt: skip
 
-    def price_of(self, selection: Plan) -> Guarantee:
+    def price_of(self, selection: SelectionRequest) -> Guarantee:
         """The price with another plan of the selection."""
         return self.with_selection(selection).price()
 
@@ -123,19 +130,19 @@ class FitPlan:
         """What a release costs a unit: all three steps."""
         selection = self.selection
         last = self.noise.guarantee(seeded=selection.seed is not None)
-        found = Guarantee.of_parts({**selection.parts(), FIT: last})
-        return found.of_rows(selection.stated.schema.rows_per_unit)
+        found = Guarantee.compose({**selection.parts(), FIT: last})
+        return found.group_privacy(selection.stated.schema.rows_per_unit)
 
 
-def plan_fit(
+def build_fit_request(
     data: Any,
     schema: Schema | str | Path | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
     rule: FitRule | None = None,
-    **asked: Unpack[SelectionArguments],
-) -> FitPlan:
+    **asked: Unpack[SelectionOptions],
+) -> FitRequest:
     """Check everything that can be checked without opening the table."""
     rule = FitRule() if rule is None else rule
     if not isinstance(rule, FitRule):
@@ -159,11 +166,11 @@ def plan_fit(
     counted = budget * share_of(asked.get("check_readable"))
     budget -= counted
     asked["check_readable"] = None
-    planned = plan(data, schema, k=k, epsilon=budget * (1 - rule.share), **asked)
+    planned = build_request(data, schema, k=k, epsilon=budget * (1 - rule.budget_fraction), **asked)
     planned = planned.with_check(counted / planned.stated.schema.rows_per_unit, data)
     check_units(planned.stated.schema)
     if planned.asked == "private":
-        planned = planned.with_scale(rule.usual_scale())
+        planned = planned.with_scale(rule.default_response_range())
     problem, rows = planned.setting.problem, planned.stated.schema.rows_per_unit
     if rows > 1 and of_fit:
         raise ArgumentError("rows_per_unit is above 1: leave delta at 0")
@@ -173,7 +180,7 @@ def plan_fit(
             f"more than the {LARGEST_FIT} that can be fitted: take a smaller k"
         )
     noise = choose_noise(
-        rule, problem, planned.stated.schema.response, budget * rule.share / rows, of_fit,
+        rule, problem, planned.stated.schema.response, budget * rule.budget_fraction / rows, of_fit,
         problem.most_columns - 1, summed=isinstance(data, Moments), seeded=planned.seed is not None,
     )  # fmt: skip
     if isinstance(noise, GaussianOls) and asked.get("allow_unproven") is not True:
@@ -182,7 +189,7 @@ def plan_fit(
             "checks. To run it all the same, on data that are not sensitive, pass "
             "allow_unproven=True"
         )
-    return FitPlan(planned, rule, noise)
+    return FitRequest(planned, rule, noise)
 
 
 def choose_noise(
@@ -224,7 +231,7 @@ def choose_noise(
     return noise
 
 
-@takes(plan, state)
+@with_keywords_of(build_request, build_problem_spec)
 def fit(
     data: Any,
     schema: Schema | str | Path | None = None,
@@ -234,7 +241,7 @@ def fit(
     rule: FitRule | None = None,
     progress: Progress | None = None,
     ledger: LedgerLike = None,
-    **asked: Unpack[SelectionArguments],
+    **asked: Unpack[SelectionOptions],
 ) -> Release:
     """Select k variables and fit a linear model on them, under differential privacy.
 
@@ -266,17 +273,17 @@ def fit(
         Its ``model`` is None only if the mechanism released no support.
     """
     check_progress(progress)
-    planned = plan_fit(data, schema, k=k, epsilon=epsilon, rule=rule, **asked)
-    table = seal(planned.selection, data, asked.get("y"))
+    planned = build_fit_request(data, schema, k=k, epsilon=epsilon, rule=rule, **asked)
+    table = open_table_of(planned.selection, data, asked.get("y"))
     planned = planned.with_selection(planned.selection.with_rows(table.rows))
     if planned.selection.priced:
         planned.price()  # whatever it refuses is refused before a value is read
-    told = doubts(data, planned.selection.stated.schema, asked.get("y"))
+    told = type_mismatches(data, planned.selection.stated.schema, asked.get("y"))
     warn_of(told)
     rng = planned.selection.randomness
     with debited(ledger, lambda: event_of("fit", planned.selection, planned.price_of)) as debit:
 
-        def checked(known: FitPlan) -> Guarantee:
+        def checked(known: FitRequest) -> Guarantee:
             return debit.checked(known.price())
 
         passes = passes_of(planned.selection, progress, more=1)
@@ -290,11 +297,11 @@ def fit(
 
 
 def make_fit(
-    planned: FitPlan,
-    table: SealedTable,
+    planned: FitRequest,
+    table: SensitiveTable,
     rng: Randomness,
     passes: Passes,
-    price: Callable[[FitPlan], Guarantee],
+    price: Callable[[FitRequest], Guarantee],
     scale: Scale | None = None,
 ) -> Release:
     """Draw a scale, a support and a fit, and make the release of them.
@@ -316,7 +323,7 @@ def make_fit(
     return replace(release, model=model, fit=fitted)
 
 
-@takes(plan, state)
+@with_keywords_of(build_request, build_problem_spec)
 def event_of_fit(
     data: Any,
     schema: Schema | str | Path | None = None,
@@ -324,19 +331,19 @@ def event_of_fit(
     k: int,
     epsilon: float | Fraction | Decimal,
     rule: FitRule | None = None,
-    **asked: Unpack[SelectionArguments],
+    **asked: Unpack[SelectionOptions],
 ) -> Event:
     """What a ledger would note of :func:`fit` with these arguments. Reads no value."""
-    planned = plan_fit(data, schema, k=k, epsilon=epsilon, rule=rule, **asked)
+    planned = build_fit_request(data, schema, k=k, epsilon=epsilon, rule=rule, **asked)
     counted = planned.selection
     if data is not None:
-        counted = counted.with_rows(seal(counted, data, asked.get("y")).rows)
+        counted = counted.with_rows(open_table_of(counted, data, asked.get("y")).rows)
     return event_of("fit", counted, planned.price_of)
 
 
 def fit_support(
     planned: OnSupport,
-    table: SealedTable,
+    table: SensitiveTable,
     rng: Randomness,
     support: tuple[int, ...],
     scale: Scale | None,
@@ -391,7 +398,7 @@ def model_on(planned: OnSupport, fitted: ReleasedFit, guarantee: str) -> Model:
     return model_of(fitted, solution_of(fitted), tuple(positions), len(whole), guarantee)
 
 
-@takes(plan, state)
+@with_keywords_of(build_request, build_problem_spec)
 def price_fit(
     data: Any = None,
     schema: Schema | str | Path | None = None,
@@ -399,13 +406,13 @@ def price_fit(
     k: int,
     epsilon: float | Fraction | Decimal,
     rule: FitRule | None = None,
-    **asked: Unpack[SelectionArguments],
+    **asked: Unpack[SelectionOptions],
 ) -> Price:
     """What :func:`fit` with these arguments would cost. Costs nothing: no value is read."""
-    planned = plan_fit(data, schema, k=k, epsilon=epsilon, rule=rule, **asked)
+    planned = build_fit_request(data, schema, k=k, epsilon=epsilon, rule=rule, **asked)
     selection = planned.selection
     if data is not None:
-        selection = selection.with_rows(seal(selection, data, asked.get("y")).rows)
+        selection = selection.with_rows(open_table_of(selection, data, asked.get("y")).rows)
     guarantee = planned.price_of(selection) if selection.priced else None
     found = priced(selection, data, guarantee, asked.get("y"))
     return replace(found, mechanism=f"{found.mechanism}, fitted by {planned.noise.name}")

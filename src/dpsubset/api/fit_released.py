@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import ArgumentError
-from ..base.validation import check_progress, seed_number
+from ..base.validation import check_progress, check_seed
 from ..data.moments import Moments
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
-from ..data.type_checks import doubts, warn_of
+from ..data.type_checks import type_mismatches, warn_of
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited
 from ..models.entries import Entries, of_support
@@ -34,16 +34,16 @@ from ..schema.dates import today
 from ..schema.encoding import Design
 from ..schema.schema import Bounds, Schema
 from .fit import FIT, LARGEST_FIT, Noise, OnSupport, choose_noise, fit_support, model_on
-from .problem_spec import settle_schema, takes
+from .problem_spec import settle_schema, with_keywords_of
 from .request import SELECTION, exact_delta, exact_epsilon
 from .select import Price, warn_of_counts
-from .sensitive_table import SealedTable
+from .sensitive_table import SensitiveTable
 
 __all__ = ["fit_released", "price_released"]
 
 
 @dataclass(frozen=True)
-class RefitPlan:
+class FitReleasedRequest:
     """A fit on an earlier release, ready for a table. Public."""
 
     release: Release
@@ -70,13 +70,13 @@ class RefitPlan:
     def own_price(self) -> Guarantee:
         """What the fit costs a unit."""
         last = self.noise.guarantee(seeded=self.seed is not None)
-        return last.of_rows(self.schema.rows_per_unit)
+        return last.group_privacy(self.schema.rows_per_unit)
 
     def price(self) -> Guarantee:
         """What the earlier release and this one cost a unit together."""
         earlier = self.release.guarantee
         parts = dict(earlier.parts) or {SELECTION: earlier}
-        return Guarantee.of_parts({**parts, FIT: self.own_price()})
+        return Guarantee.compose({**parts, FIT: self.own_price()})
 
     def event(self) -> Event:
         """What a ledger notes: the earlier release has an entry of its own."""
@@ -94,7 +94,7 @@ class RefitPlan:
         )
 
 
-def plan_released(
+def build_released_request(
     release: Release | str | Path,
     data: Any,
     schema: Schema | str | Path | None = None,
@@ -105,13 +105,13 @@ def plan_released(
     bounds: Bounds | None = None,
     rule: FitRule | None = None,
     seed: int | None = None,
-) -> RefitPlan:
+) -> FitReleasedRequest:
     """Check everything that can be checked without opening the table."""
     budget, chance = exact_epsilon(epsilon), exact_delta(delta)
     rule = FitRule() if rule is None else rule
     if not isinstance(rule, FitRule):
         raise ArgumentError("rule must be a dpsubset.FitRule")
-    seed = None if seed is None else seed_number(seed)
+    seed = None if seed is None else check_seed(seed)
     if schema is None and bounds is None and isinstance(release, Release):
         schema = release.schema
     declared = settle_schema(data, y, schema, bounds)
@@ -138,7 +138,7 @@ def plan_released(
         rule, release.problem, declared.response, budget / rows, chance, columns,
         summed=isinstance(data, Moments), seeded=seed is not None,
     )  # fmt: skip
-    return RefitPlan(release, declared, support, rule, noise, seed)
+    return FitReleasedRequest(release, declared, support, rule, noise, seed)
 
 
 def _fit_for_a_model(release: Any, schema: Schema) -> tuple[int, ...]:
@@ -158,7 +158,7 @@ def _fit_for_a_model(release: Any, schema: Schema) -> tuple[int, ...]:
     return release.support
 
 
-@takes(plan_released)
+@with_keywords_of(build_released_request)
 def fit_released(
     release: Release | str | Path,
     data: Any,
@@ -201,10 +201,10 @@ def fit_released(
         the digest of that release.
     """
     check_progress(progress)
-    planned = plan_released(release, data, schema, **asked)
+    planned = build_released_request(release, data, schema, **asked)
     guarantee, earlier = planned.price(), planned.release
-    table = SealedTable(data, planned.schema, asked.get("y"))
-    told = doubts(data, planned.part, asked.get("y"))
+    table = SensitiveTable(data, planned.schema, asked.get("y"))
+    told = type_mismatches(data, planned.part, asked.get("y"))
     warn_of(told)
     # Moments have no response that could be scaled anew.
     scale = None if earlier.scale is None or isinstance(data, Moments) else earlier.scale.exact
@@ -237,7 +237,7 @@ def fit_released(
     return made
 
 
-@takes(plan_released)
+@with_keywords_of(build_released_request)
 def event_of_released(
     release: Release | str | Path,
     data: Any,
@@ -245,10 +245,10 @@ def event_of_released(
     **asked: Any,
 ) -> Event:
     """What a ledger would note of :func:`fit_released` with these arguments. Reads no value."""
-    return plan_released(release, data, schema, **asked).event()
+    return build_released_request(release, data, schema, **asked).event()
 
 
-@takes(plan_released)
+@with_keywords_of(build_released_request)
 def price_released(
     release: Release | str | Path,
     data: Any = None,
@@ -256,11 +256,11 @@ def price_released(
     **asked: Any,
 ) -> Price:
     """What :func:`fit_released` with these arguments would cost, the earlier release included."""
-    planned = plan_released(release, data, schema, **asked)
+    planned = build_released_request(release, data, schema, **asked)
     declared = planned.schema
     if data is not None:
-        SealedTable(data, declared, asked.get("y"))
-    told = () if data is None else doubts(data, planned.part, asked.get("y"))
+        SensitiveTable(data, declared, asked.get("y"))
+    told = () if data is None else type_mismatches(data, planned.part, asked.get("y"))
     names = planned.part.feature_names
     return Price(
         planned.price(), planned.noise.name, (*names, declared.response.name), declared.protected,

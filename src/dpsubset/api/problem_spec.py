@@ -1,6 +1,6 @@
-"""Stated: a problem on a described table. Public, and settled before a value is read.
+"""ProblemSpec: a problem on a described table. Public, and settled before a value is read.
 
-One list of arguments for all that ask something of a table, private or not: `ProblemArguments` for
+One list of arguments for all that ask something of a table, private or not: `ProblemOptions` for
 editors and type checkers, `state` with the defaults. `takes` shows the list in the signatures of
 the functions that pass it on.
 """
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypedDict, TypeVar
 
 from ..base.errors import ArgumentError, TableError
+from ..base.renamed import SELECTION, current_names
 from ..constraints import Name as Constraint
 from ..data.moments import Moments
 from ..data.readers import read_schema
@@ -32,7 +33,7 @@ NO_WIDTH = (
 )
 
 
-class ProblemArguments(TypedDict, total=False):
+class ProblemOptions(TypedDict, total=False):
     """What may be said of a problem beside k; see :func:`dpsubset.select`."""
 
     y: Any
@@ -40,7 +41,7 @@ class ProblemArguments(TypedDict, total=False):
     loss: Loss | None
     threshold: float | None
     constraint: Constraint
-    reach: float | None
+    prediction_bound: float | None
     radius: float | None
     ridge: float
     intercept: bool
@@ -51,7 +52,7 @@ class ProblemArguments(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Stated:
+class ProblemSpec:
     """A problem, the description of the table it is about, and how long a search may take."""
 
     schema: Schema
@@ -68,7 +69,7 @@ class Stated:
         return f"the {loss} loss" if LOSSES[loss].needs_records else None
 
 
-def state(
+def build_problem_spec(
     data: Any,
     schema: Schema | str | Path | None = None,
     *,
@@ -78,7 +79,7 @@ def state(
     loss: Loss | None = None,
     threshold: float | None = None,
     constraint: Constraint = "box",
-    reach: float | None = None,
+    prediction_bound: float | None = None,
     radius: float | None = None,
     ridge: float = 0.0,
     intercept: bool = True,
@@ -86,7 +87,7 @@ def state(
     always_include: Iterable[int | str] = (),
     node_limit: int | None = None,
     time_limit: float | None = None,
-) -> Stated:
+) -> ProblemSpec:
     """Check the arguments of a problem and its schema. Of the data only form and names are seen."""
     limits = Limits.of(node_limit, time_limit)
     if isinstance(always_include, str):
@@ -98,13 +99,14 @@ def state(
     always = {*design.always, *(design.position(j, "always_include") for j in always_include)}
     labels = settled.response.labels is not None
     usual = CLASSIFICATION if labels else REGRESSION
-    problem = Problem.state(
+    problem = Problem.create(
         len(design.choices), k, always_include=always, loss=usual if loss is None else loss,
         threshold=threshold, intercept=intercept, labels=labels, layout=design.layout,
-        constraint=constraint, reach=reach, radius=radius, ridge=ridge, neighbours=neighbours,
+        constraint=constraint, prediction_bound=prediction_bound, radius=radius, ridge=ridge,
+        neighbours=neighbours,
     )  # fmt: skip
-    sized = reach is not None or radius is not None
-    return Stated(settled, design, problem, limits, sized)
+    sized = prediction_bound is not None or radius is not None
+    return ProblemSpec(settled, design, problem, limits, sized)
 
 
 def declared_columns(schema: Any, bounds: Any) -> int | None:
@@ -120,7 +122,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def takes(*listed: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def with_keywords_of(*listed: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Show the keyword arguments of ``listed`` in place of the ``**`` of a function.
 
     Calls are compared with the whole list, so that errors name the function that was called.
@@ -140,6 +142,7 @@ def takes(*listed: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P,
 
         @functools.wraps(function)
         def called(*args: P.args, **kwargs: P.kwargs) -> R:
+            kwargs = current_names(kwargs, SELECTION, function.__name__)  # type: ignore[assignment]
             try:
                 signature.bind(*args, **kwargs)
             except TypeError as error:

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
-from ..base.text import visible
-from ..data.quantize import Door
+from ..base.text import escape_for_terminal
+from ..data.quantize import Quantizer
 from ..data.readers import open_table, read_schema, sample_cells
 from ..release.scale import value_of
 from ..schema.dates import written
@@ -98,7 +98,7 @@ class Sample:
         for name in self.columns:
             unreadable = f", {lost[name]} UNREADABLE" * bool(lost[name])
             lines.append(f"  {name}: {read[name]} of {row} cells hold a value{unreadable}")
-        return "\n".join(map(visible, lines))
+        return "\n".join(map(escape_for_terminal, lines))
 
 
 def read_sample(data: Any, schema: Schema | str | Path, rows: int = 20) -> Sample:
@@ -157,7 +157,7 @@ def _images(schema: Schema, values: NDArray[np.float64]) -> NDArray[np.float64]:
             out = np.empty(len(values), dtype=np.int16)
             # A schema needs a feature; it is not read here.
             beside = Column("\n", 0, 1)
-            Door(Schema((beside,), alone)).response(np.ascontiguousarray(values[:, j]), out)
+            Quantizer(Schema((beside,), alone)).response(np.ascontiguousarray(values[:, j]), out)
             found[:, j] = out
     return found
 

@@ -1,7 +1,7 @@
-"""Plan: everything about a selection that is public, checked once, before a value is read.
+"""Everything about a selection that is public, checked once, before a value is read.
 
-arguments -> Plan          schema, problem, scale, mechanism, budget, limits
-Plan, n   -> Guarantee     the price, known before anything is drawn
+arguments           -> SelectionRequest   schema, problem, scale, mechanism, budget, limits
+SelectionRequest, n -> Guarantee          the price, known before anything is drawn
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, Unpack
 
 from ..base.errors import ArgumentError
-from ..base.validation import seed_number, shortest
+from ..base.validation import as_decimal_fraction, check_seed
 from ..data.moments import Moments
 from ..mechanisms import Mechanism, Setting
 from ..mechanisms import mechanism as find_mechanism
@@ -24,11 +24,16 @@ from ..privacy.guarantee import Guarantee
 from ..privacy.missing_counts import ReadableCheck, share_of
 from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..privacy.relations import PUBLIC_N
-from ..privacy.response_range import Asked, ResponseScale, settle, usual_scale
+from ..privacy.response_range import (
+    Asked,
+    ResponseRange,
+    check_response_range,
+    default_response_range,
+)
 from ..schema.dates import today
 from ..schema.schema import Schema
-from .problem_spec import ProblemArguments, Stated, state
-from .sensitive_table import SealedTable
+from .problem_spec import ProblemOptions, ProblemSpec, build_problem_spec
+from .sensitive_table import SensitiveTable
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
 
@@ -41,7 +46,7 @@ CHECK = "the count of unreadable cells"
 Rule = Literal["sharp", "published", "lemma-2"]
 
 
-class SelectionArguments(ProblemArguments, total=False):
+class SelectionOptions(ProblemOptions, total=False):
     """What may be said of a selection beside k and epsilon; see :func:`dpsubset.select`."""
 
     delta: float | Fraction | Decimal
@@ -49,13 +54,13 @@ class SelectionArguments(ProblemArguments, total=False):
     options: Mapping[str, Any] | None
     allow_unproven: bool
     sensitivity: Rule
-    response_scale: Literal["private", "declared"] | ResponseScale | None
+    response_range: Literal["private", "declared"] | ResponseRange | None
     check_readable: bool | float | Fraction | Decimal | None
     seed: int | None
 
 
 @dataclass(frozen=True)
-class Plan:
+class SelectionRequest:
     """A selection, ready for a table. Public.
 
     Attributes
@@ -64,7 +69,7 @@ class Plan:
         What the mechanism is told. Its epsilon is what is left for the selection, of one row.
     epsilon : Fraction
         Of scale and selection, for one row: a unit of so many rows has as many times that.
-    asked : ResponseScale, "private" or None
+    asked : ResponseRange, "private" or None
         Which scale of the response is released first.
     by_rows : bool
         Whether the number of rows decides on that scale: then nothing is promised to tables that
@@ -78,7 +83,7 @@ class Plan:
         says how long anything took.
     """
 
-    stated: Stated
+    stated: ProblemSpec
     mechanism: Mechanism
     setting: Setting
     seed: int | None
@@ -99,32 +104,32 @@ class Plan:
         """Who needs the records themselves; None if moments are enough."""
         return self.mechanism.name if self.mechanism.needs_records else self.stated.records_for
 
-    def with_rows(self, n: int | None) -> Plan:
+    def with_rows(self, n: int | None) -> SelectionRequest:
         """The same for a table of n rows, where their number is public."""
         if not self.setting.problem.n_is_public:
             return self
         return replace(self, setting=replace(self.setting, n=n))._divide()
 
     @property
-    def scale(self) -> ResponseScale | None:
+    def scale(self) -> ResponseRange | None:
         """What is released of the response before the selection."""
         if self.asked != "private":
             return self.asked
-        return usual_scale(self.epsilon, self.setting.n, self.setting.problem.k)
+        return default_response_range(self.epsilon, self.setting.n, self.setting.problem.k)
 
-    def with_scale_settled(self) -> Plan:
+    def with_scale_settled(self) -> SelectionRequest:
         """The same for good: rows counted once more must not change what has been drawn."""
         return replace(self, asked=self.scale)
 
-    def with_scale(self, scale: ResponseScale) -> Plan:
+    def with_scale(self, scale: ResponseRange) -> SelectionRequest:
         """The same with this scale in place of the usual one."""
         return replace(self, asked=scale)._divide()
 
-    def with_scale_given(self) -> Plan:
+    def with_scale_given(self) -> SelectionRequest:
         """The same for a scale that a step before it releases, and pays for."""
         return replace(self, given=True)._divide()
 
-    def with_check(self, epsilon: Fraction, data: Any) -> Plan:
+    def with_check(self, epsilon: Fraction, data: Any) -> SelectionRequest:
         """The same with counts of cells without a value, which cost one row so much besides."""
         if not epsilon:
             return self
@@ -133,7 +138,7 @@ class Plan:
         neighbours = self.setting.problem.neighbours
         return replace(self, check=ReadableCheck.of(self.stated.schema, epsilon, neighbours))
 
-    def _divide(self) -> Plan:
+    def _divide(self) -> SelectionRequest:
         """With what the scale leaves of epsilon for the selection, and the reach that it asks for,
         unless somebody has said how large predictions may be.
         """
@@ -141,10 +146,10 @@ class Plan:
         if scale is None:
             return replace(self, setting=replace(setting, epsilon=self.epsilon))
         if not self.stated.sized:
-            problem = self.stated.problem.with_reach(scale.reach)
+            problem = self.stated.problem.with_prediction_bound(scale.prediction_bound)
             sensitivity = Sensitivity.of(problem, setting.sensitivity.rule)
             setting = replace(setting, problem=problem, sensitivity=sensitivity)
-        share = 0 if self.given else scale.share
+        share = 0 if self.given else scale.budget_fraction
         return replace(self, setting=replace(setting, epsilon=self.epsilon * (1 - share)))
 
     @property
@@ -161,8 +166,8 @@ class Plan:
     def price(self) -> Guarantee:
         """What a release costs a unit, computed from the constants that its draws use."""
         parts = self.parts()
-        found = Guarantee.of_parts(parts) if len(parts) > 1 else parts[SELECTION]
-        return found.of_rows(self.stated.schema.rows_per_unit)
+        found = Guarantee.compose(parts) if len(parts) > 1 else parts[SELECTION]
+        return found.group_privacy(self.stated.schema.rows_per_unit)
 
     def parts(self) -> dict[str, Guarantee]:
         """What each step costs one row: scale and check, if asked for, and the selection."""
@@ -184,7 +189,7 @@ class Plan:
         return self.epsilon - self.setting.epsilon
 
 
-def plan(
+def build_request(
     data: Any,
     schema: Schema | str | Path | None = None,
     *,
@@ -195,16 +200,16 @@ def plan(
     options: Mapping[str, Any] | None = None,
     allow_unproven: bool = False,
     sensitivity: Rule = "sharp",
-    response_scale: Literal["private", "declared"] | ResponseScale | None = None,
+    response_range: Literal["private", "declared"] | ResponseRange | None = None,
     check_readable: bool | float | Fraction | Decimal | None = None,
     seed: int | None = None,
-    **stated: Unpack[ProblemArguments],
-) -> Plan:
+    **stated: Unpack[ProblemOptions],
+) -> SelectionRequest:
     """Check everything that can be checked without opening the table."""
     budget, chance = exact_epsilon(epsilon), exact_delta(delta)
     chosen = find_mechanism(mechanism, options)
     if seed is not None:
-        seed = seed_number(seed)
+        seed = check_seed(seed)
         if not chosen.seedable:
             raise ArgumentError(f"{chosen.name} takes noise from OpenDP, which has no seeds")
     if not chosen.proven and allow_unproven is not True:
@@ -212,28 +217,28 @@ def plan(
             f"{chosen.name} with these options has no privacy guarantee. To run it all the same, "
             "on data that are not sensitive, pass allow_unproven=True"
         )
-    settled = state(data, schema, k=k, **stated)
+    settled = build_problem_spec(data, schema, k=k, **stated)
     problem = settled.problem
     chosen = chosen.named(settled.design.position)
     budget = _of_one_row(budget, chance, settled.schema.rows_per_unit)
     share = share_of(check_readable)
     counted, budget = budget * share, budget * (1 - share)
-    asked = settle(
-        response_scale,
+    asked = check_response_range(
+        response_range,
         labels=settled.schema.response.labels is not None or loss_of(problem).labels,
         moments=isinstance(data, Moments),
     )
     setting = Setting(problem, Sensitivity.of(problem, sensitivity), budget, chance)
     by_rows = asked == "private" and problem.n_is_public
-    planned = Plan(settled, chosen, setting, seed, budget, asked, by_rows)._divide()
+    planned = SelectionRequest(settled, chosen, setting, seed, budget, asked, by_rows)._divide()
     planned = planned.with_check(counted, data)
     chosen.check(planned.setting)
     return planned
 
 
-def seal(plan: Plan, data: Any, y: Any = None) -> SealedTable:
+def open_table_of(plan: SelectionRequest, data: Any, y: Any = None) -> SensitiveTable:
     """The table of a plan: names and types of its columns have been looked at."""
-    return SealedTable(data, plan.stated.schema, y, records_for=plan.records_for)
+    return SensitiveTable(data, plan.stated.schema, y, records_for=plan.records_for)
 
 
 def _of_one_row(epsilon: Fraction, delta: Fraction, rows: int) -> Fraction:
@@ -251,7 +256,7 @@ def _of_one_row(epsilon: Fraction, delta: Fraction, rows: int) -> Fraction:
 
 def exact_epsilon(value: Any) -> Fraction:
     """Epsilon as the exact rational that was written; a float stands for its shortest decimal."""
-    epsilon = shortest(value)
+    epsilon = as_decimal_fraction(value)
     if epsilon is None:  # also what is too long or too far from 1 to be written out
         raise ArgumentError("epsilon must be a finite number. It must lie between 1e-9 and 1e6")
     if epsilon <= 0:
@@ -264,7 +269,7 @@ def exact_epsilon(value: Any) -> Fraction:
 
 def exact_delta(value: Any) -> Fraction:
     """Delta, likewise; 0 for pure privacy."""
-    delta = shortest(value)
+    delta = as_decimal_fraction(value)
     if delta is None or not 0 <= delta < 1:
         raise ArgumentError("delta must be a number from 0 to below 1: much below 1/n, or 0")
     if 0 < delta < Fraction(1, 10**100):

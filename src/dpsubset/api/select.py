@@ -25,30 +25,30 @@ from numpy.typing import NDArray
 
 from ..base.callers import in_search
 from ..base.errors import ArgumentError, ColumnTypeWarning, LedgerError, SearchLimitError
-from ..base.text import visible
-from ..base.validation import check_progress, whole
+from ..base.text import escape_for_terminal
+from ..base.validation import check_int, check_progress
 from ..data.quantize import STEPS
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
-from ..data.type_checks import doubts, warn_of
+from ..data.type_checks import type_mismatches, warn_of
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited, whole_cost
 from ..mechanisms import Data, Outcome, Sampler
 from ..privacy.guarantee import Guarantee, shown_cost
-from ..privacy.quantiles import Scale, ScaleSampler
+from ..privacy.quantiles import QuantileSampler, Scale
 from ..privacy.random import Randomness
 from ..release.readable import ReleasedReadable
 from ..release.release import Release
-from ..release.scale import ReleasedScale
+from ..release.scale import ReleasedRange
 from ..schema.schema import Schema
-from .problem_spec import state, takes
-from .request import Plan, SelectionArguments, plan, seal
-from .sensitive_table import SealedTable
+from .problem_spec import build_problem_spec, with_keywords_of
+from .request import SelectionOptions, SelectionRequest, build_request, open_table_of
+from .sensitive_table import SensitiveTable
 
 __all__ = ["Price", "price", "select", "simulate"]
 
 
-@takes(plan, state)
+@with_keywords_of(build_request, build_problem_spec)
 def select(
     data: Any,
     schema: Schema | str | Path | None = None,
@@ -58,7 +58,7 @@ def select(
     diagnostics: str | None = None,
     progress: Progress | None = None,
     ledger: LedgerLike = None,
-    **asked: Unpack[SelectionArguments],
+    **asked: Unpack[SelectionOptions],
 ) -> Release:
     """Select k of p variables under differential privacy; pure epsilon by default.
 
@@ -94,10 +94,10 @@ def select(
         their size, not by their square. From 0.01 to 1; 1/4 by default.
     constraint : {"box", "ball", "l1"}
         Which coefficients are allowed.
-    reach, radius : float, optional
+    prediction_bound, radius : float, optional
         Size of the coefficient set: the largest prediction, in units of the response's half-range,
         or the set's own radius. By default 1.25 half-widths of a private scale, 1 of a median's;
-        otherwise reach 1, for labels 1.25, and 2 under "logistic" and "hinge".
+        otherwise a prediction bound of 1, for labels 1.25, and 2 under "logistic" and "hinge".
     ridge : float
         Weight of the squared coefficients, in scaled units.
     intercept : bool
@@ -109,7 +109,7 @@ def select(
     sensitivity : {"sharp", "published", "lemma-2"}
         How far one row moves the scores; all but "sharp" are looser and reproduce published
         figures.
-    response_scale : {"private", "declared"} or ResponseScale, optional
+    response_range : {"private", "declared"} or ResponseRange, optional
         What the response is scaled by. "private", the default: quantiles of its own are released
         first, with a part of epsilon, and it is centred and clipped by them; the released numbers
         are part of the release. "declared": its bounds, which is as good where values fill them.
@@ -145,16 +145,16 @@ def select(
     if diagnostics not in (None, "not-private"):
         raise ArgumentError("diagnostics must be None or 'not-private', which says what they are")
     check_progress(progress)
-    planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
-    table = seal(planned, data, asked.get("y"))
+    planned = build_request(data, schema, k=k, epsilon=epsilon, **asked)
+    table = open_table_of(planned, data, asked.get("y"))
     planned = planned.with_rows(table.rows)
     if planned.priced:
         planned.price()  # whatever it refuses is refused before a value is read
-    told = doubts(data, planned.stated.schema, asked.get("y"))
+    told = type_mismatches(data, planned.stated.schema, asked.get("y"))
     warn_of(told)
-    with debited(ledger, lambda: event_of("select", planned, Plan.price)) as debit:
+    with debited(ledger, lambda: event_of("select", planned, SelectionRequest.price)) as debit:
 
-        def price(planned: Plan) -> Guarantee:
+        def price(planned: SelectionRequest) -> Guarantee:
             return debit.checked(planned.price())
 
         rng = planned.randomness
@@ -175,26 +175,28 @@ def warn_of_counts(release: Release) -> None:
     """
     for line in release.warnings_of_counts:
         with suppress(ColumnTypeWarning):
-            warnings.warn(visible(line), ColumnTypeWarning, stacklevel=4)
+            warnings.warn(escape_for_terminal(line), ColumnTypeWarning, stacklevel=4)
 
 
-@takes(plan, state)
+@with_keywords_of(build_request, build_problem_spec)
 def event_of_select(
     data: Any,
     schema: Schema | str | Path | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
-    **asked: Unpack[SelectionArguments],
+    **asked: Unpack[SelectionOptions],
 ) -> Event:
     """What a ledger would note of :func:`select` with these arguments. Reads no value."""
-    planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
+    planned = build_request(data, schema, k=k, epsilon=epsilon, **asked)
     if data is not None:
-        planned = planned.with_rows(seal(planned, data, asked.get("y")).rows)
-    return event_of("select", planned, Plan.price)
+        planned = planned.with_rows(open_table_of(planned, data, asked.get("y")).rows)
+    return event_of("select", planned, SelectionRequest.price)
 
 
-def event_of(what: str, planned: Plan, price: Callable[[Plan], Guarantee]) -> Event:
+def event_of(
+    what: str, planned: SelectionRequest, price: Callable[[SelectionRequest], Guarantee]
+) -> Event:
     """What a ledger notes of a release, before it is made."""
     if not planned.priced:
         raise LedgerError(
@@ -221,19 +223,19 @@ def event_of(what: str, planned: Plan, price: Callable[[Plan], Guarantee]) -> Ev
 class Drawn:
     """A scale and a support, as they were drawn; the sampler is private."""
 
-    planned: Plan
+    planned: SelectionRequest
     outcome: Outcome
     scale: Scale | None
     sampler: Sampler = field(repr=False)
 
 
 def draw_check(
-    planned: Plan,
-    table: SealedTable,
+    planned: SelectionRequest,
+    table: SensitiveTable,
     rng: Randomness,
     passes: Passes,
-    price: Callable[[Plan], Guarantee],
-) -> tuple[Plan, ReleasedReadable | None]:
+    price: Callable[[SelectionRequest], Guarantee],
+) -> tuple[SelectionRequest, ReleasedReadable | None]:
     """Count the cells without a value, with noise, if that was asked for."""
     check = planned.check
     if check is None:
@@ -248,11 +250,11 @@ def draw_check(
 
 
 def draw_support(
-    planned: Plan,
-    table: SealedTable,
+    planned: SelectionRequest,
+    table: SensitiveTable,
     rng: Randomness,
     passes: Passes,
-    price: Callable[[Plan], Guarantee],
+    price: Callable[[SelectionRequest], Guarantee],
     scale: Scale | None = None,
 ) -> Drawn:
     """Draw a scale of the response, if there is one, and a support.
@@ -276,7 +278,7 @@ def draw_support(
     return Drawn(planned, outcome, scale, sampler)
 
 
-@takes(plan, state)
+@with_keywords_of(build_request, build_problem_spec)
 def simulate(
     data: Any,
     schema: Schema | str | Path | None = None,
@@ -285,19 +287,19 @@ def simulate(
     epsilon: float | Fraction | Decimal,
     draws: int = 1000,
     progress: Progress | None = None,
-    **asked: Unpack[SelectionArguments],
+    **asked: Unpack[SelectionOptions],
 ) -> Counter[Outcome]:
     """How often each support would be released. NOT PRIVATE: each draw costs epsilon.
 
     None stands for a draw that released nothing. For synthetic data, planning and tests. Takes the
     arguments of :func:`select`, and how many ``draws`` to make.
     """
-    draws = whole(draws, "draws")
+    draws = check_int(draws, "draws")
     if draws < 1:
         raise ArgumentError("draws must be at least 1")
     check_progress(progress)
-    planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
-    table, rng = seal(planned, data, asked.get("y")), planned.randomness
+    planned = build_request(data, schema, k=k, epsilon=epsilon, **asked)
+    table, rng = open_table_of(planned, data, asked.get("y")), planned.randomness
     alike: dict[bytes, list[Scale | None]] = {b"": [None] * draws}
     # One pass, and draws: how many more passes these take depends on what is drawn.
     passes, behind = Passes(progress, planned.setting.problem.n_is_public, 2), None
@@ -357,34 +359,36 @@ class Price:
         *features, response = self.columns
         shown = ", ".join(features[:10]) + (f", ... ({len(features)} in all)" * bool(features[10:]))
         read = f"Would read: {shown}; to explain {response}"
-        doubts = [f"Warning: {warning}" for warning in self.warnings]
-        return "\n".join([cost, f"Mechanism: {self.mechanism}", read, *doubts])
+        type_mismatches = [f"Warning: {warning}" for warning in self.warnings]
+        return "\n".join([cost, f"Mechanism: {self.mechanism}", read, *type_mismatches])
 
 
-@takes(plan, state)
+@with_keywords_of(build_request, build_problem_spec)
 def price(
     data: Any = None,
     schema: Schema | str | Path | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
-    **asked: Unpack[SelectionArguments],
+    **asked: Unpack[SelectionOptions],
 ) -> Price:
     """What :func:`select` with these arguments would cost. Costs nothing: no value is read.
 
     Without ``data`` the arguments are checked and priced alone; with it, names and types of its
     columns are compared with the schema too.
     """
-    planned = plan(data, schema, k=k, epsilon=epsilon, **asked)
+    planned = build_request(data, schema, k=k, epsilon=epsilon, **asked)
     if data is not None:
-        planned = planned.with_rows(seal(planned, data, asked.get("y")).rows)
+        planned = planned.with_rows(open_table_of(planned, data, asked.get("y")).rows)
     return priced(planned, data, planned.price() if planned.priced else None, asked.get("y"))
 
 
-def priced(planned: Plan, data: Any, guarantee: Guarantee | None, y: Any = None) -> Price:
+def priced(
+    planned: SelectionRequest, data: Any, guarantee: Guarantee | None, y: Any = None
+) -> Price:
     """A price, with what would be read and what is doubtful about that."""
     declared = planned.stated.schema
-    told = () if data is None else doubts(data, declared, y)
+    told = () if data is None else type_mismatches(data, declared, y)
     if guarantee is not None and guarantee.proven and not planned.divided:
         # The total under the neighbours that were asked for is known, its parts are not.
         cost = guarantee.costs[guarantee.neighbours]
@@ -399,8 +403,8 @@ def priced(planned: Plan, data: Any, guarantee: Guarantee | None, y: Any = None)
 
 
 def _scales(
-    planned: Plan, table: SealedTable, passes: Passes
-) -> tuple[Plan, ScaleSampler, NDArray[np.bool_], int]:
+    planned: SelectionRequest, table: SensitiveTable, passes: Passes
+) -> tuple[SelectionRequest, QuantileSampler, NDArray[np.bool_], int]:
     """Read the response alone, for draws of its scale; the plan then knows the number of rows, if
     it is public. Also which values the response has, and the number of rows: both are private.
     """
@@ -408,19 +412,19 @@ def _scales(
     planned = planned.with_rows(n).with_scale_settled()
     assert planned.scale is not None
     epsilon, neighbours = planned.scale_epsilon, planned.setting.problem.neighbours
-    return planned, ScaleSampler(counts, planned.scale.rule, epsilon, neighbours), counts > 0, n
+    return planned, QuantileSampler(counts, planned.scale.rule, epsilon, neighbours), counts > 0, n
 
 
 def _read(
-    planned: Plan, table: SealedTable, passes: Passes | None, scale: Scale | None
-) -> tuple[Plan, Data]:
+    planned: SelectionRequest, table: SensitiveTable, passes: Passes | None, scale: Scale | None
+) -> tuple[SelectionRequest, Data]:
     """Send all values through the door; the plan then knows the number of rows, if it is public."""
     images = None if scale is None else scale.images(STEPS)
     digest = table.read(planned.setting.problem, passes, images)
     return planned.with_rows(digest.n), Data(digest, planned.stated.limits)
 
 
-def passes_of(planned: Plan, progress: Progress | None, more: int = 0) -> Passes:
+def passes_of(planned: SelectionRequest, progress: Progress | None, more: int = 0) -> Passes:
     """The passes of a selection over its table, and ``more`` after it."""
     count = 1 + (planned.check is not None) + (planned.scale is not None) + more
     return Passes(progress, planned.setting.problem.n_is_public, count)
@@ -439,7 +443,7 @@ def _telling_cost(guarantee: Guarantee) -> Iterator[None]:
 
 
 def make_release(
-    planned: Plan,
+    planned: SelectionRequest,
     guarantee: Guarantee,
     outcome: Outcome,
     scale: Scale | None,
@@ -449,7 +453,7 @@ def make_release(
     schema, chosen = planned.stated.schema, planned.mechanism
     released = None
     if scale is not None and planned.scale is not None:
-        released = ReleasedScale(planned.scale.rule, scale, schema.response)
+        released = ReleasedRange(planned.scale.rule, scale, schema.response)
     return Release(
         support=outcome,
         features=planned.stated.design.names(outcome),

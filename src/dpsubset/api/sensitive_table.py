@@ -1,4 +1,4 @@
-"""SealedTable: a table whose names and types have been looked at, and whose values go to the door.
+"""The sensitive table: names and types of its columns are checked, values go to the quantizer.
 
 The one object between a user's data and what a search or a mechanism gets. It shows nothing, is
 not pickled, and only methods that read and count touch values: none of them fails because of one.
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError, TableError
-from ..data.gram import Digest, with_constant
+from ..data.gram import GramData, with_constant
 from ..data.moments import Block, Moments, check_n
 from ..data.readers import Table, open_table
 from ..data.readers.passes import Passes, over
@@ -30,7 +30,7 @@ _RECORD_BYTES = 2**32
 _KEPT_BYTES = 2**28
 
 
-class SealedTable:
+class SensitiveTable:
     """A table of a schema, private as a whole.
 
     Parameters
@@ -63,7 +63,7 @@ class SealedTable:
             self._table = open_table(data, schema, y)
 
     def __repr__(self) -> str:
-        return "SealedTable(private values hidden)"
+        return "SensitiveTable(private values hidden)"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a sealed table is private and is not written to files")
@@ -108,7 +108,7 @@ class SealedTable:
         problem: Problem,
         passes: Passes | None = None,
         images: NDArray[np.int16] | None = None,
-    ) -> Digest:
+    ) -> GramData:
         """Send the values through the door. Records are kept for who needs them, or if there are
         many columns and the number of records is known beforehand.
 
@@ -119,15 +119,15 @@ class SealedTable:
             assert self._moments is not None
             if passes is not None:
                 passes.skip(self._moments.n)
-            return Digest.from_moments(self._moments, constant)
+            return GramData.from_moments(self._moments, constant)
         rows, p, schema = self._table.rows, problem.columns, self._schema
         blocks = self._blocks(passes)
         if images is not None:
             blocks, schema = rescaled(schema, blocks, images), rescaled_schema(schema)
         wide = p > _MANY_VARIABLES and rows is not None and 2 * rows * (p + 1) <= _RECORD_BYTES
         if self._records or wide:
-            return Digest.from_records(schema, blocks, constant)
-        return Digest.from_moments(Moments.from_blocks(schema, blocks, constant), constant)
+            return GramData.from_records(schema, blocks, constant)
+        return GramData.from_moments(Moments.from_blocks(schema, blocks, constant), constant)
 
     def read_support(
         self,
@@ -153,7 +153,7 @@ class SealedTable:
         images: NDArray[np.int16] | None = None,
     ) -> NDArray[np.int16]:
         """The same columns record by record, a row each; the constant and the response last."""
-        digest = Digest.from_records(*self._support(part, passes, images), constant)
+        digest = GramData.from_records(*self._support(part, passes, images), constant)
         return np.concatenate([digest.records, digest.response[None]])
 
     def _blocks(self, passes: Passes | None) -> Iterator[Block]:

@@ -17,54 +17,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
-from ..base.validation import check_progress, choice, seed_number
-from ..data.column_selection import Listing, list_columns
+from ..base.validation import check_choice, check_progress, check_seed
+from ..data.column_selection import ColumnSelection, select_columns
 from ..data.histograms import count_columns
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
-from ..data.type_checks import doubts_of, warn_of
+from ..data.type_checks import type_mismatches_of, warn_of
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited
 from ..privacy.bound_quantiles import narrowed, readable, usual_rule
 from ..privacy.guarantee import Guarantee
-from ..privacy.quantiles import ScaleRule, ScaleSampler
+from ..privacy.quantiles import QuantileRule, QuantileSampler
 from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..privacy.relations import PUBLIC_N, RELATIONS, Neighbours
 from ..release.bounds import SuggestedBounds
-from ..release.scale import ReleasedScale
+from ..release.scale import ReleasedRange
 from ..schema.bounds_file import blank
 from ..schema.entries import entry as entry_of
 from ..schema.provenance import KEY, PaidBounds
 from ..schema.schema import Column
 from .request import exact_epsilon
 
-__all__ = ["BoundsPlan", "plan_bounds", "suggest_bounds"]
+__all__ = ["BoundsRequest", "build_bounds_request", "suggest_bounds"]
 
 #: A histogram takes half a megabyte, and so many columns leave each next to nothing of epsilon.
 _MOST_COLUMNS = 1000
 
 
 @dataclass(frozen=True)
-class BoundsPlan:
+class BoundsRequest:
     """Which bounds will be released, and at what price. Public; no value has been read.
 
     Attributes
     ----------
-    listing : Listing
+    listing : ColumnSelection
         The columns, with the wide bounds that were declared.
     epsilon : Fraction
         Of all of them together, for one row.
-    rule : ScaleRule, optional
+    rule : QuantileRule, optional
         Which quantiles; None until the number of rows is known, if that is public.
     by_rows : bool
         Whether that number decides on the rule: then nothing is promised to tables that differ in
         it.
     """
 
-    listing: Listing
+    listing: ColumnSelection
     epsilon: Fraction
     neighbours: Neighbours
-    rule: ScaleRule | None
+    rule: QuantileRule | None
     by_rows: bool
     seed: int | None
 
@@ -73,7 +73,7 @@ class BoundsPlan:
         """Of one column, for one row."""
         return self.epsilon / len(self.listing.columns)
 
-    def with_rows(self, n: int | None) -> BoundsPlan:
+    def with_rows(self, n: int | None) -> BoundsRequest:
         """The same for a table of n rows, where their number is public."""
         if self.rule is not None or n is None:
             return self
@@ -86,34 +86,34 @@ class BoundsPlan:
         if self.by_rows:
             of_column = of_column.limited_to(PUBLIC_N)
         parts = {f"bounds of {column.name}": of_column for column in self.listing.columns}
-        return Guarantee.of_parts(parts).of_rows(self.listing.rows_per_unit)
+        return Guarantee.compose(parts).group_privacy(self.listing.rows_per_unit)
 
 
-def plan_bounds(
+def build_bounds_request(
     data: Any,
     within: Any,
     *,
     epsilon: float | Fraction | Decimal,
     columns: Iterable[str] | None = None,
     neighbours: Neighbours = "replace-one",
-    rule: ScaleRule | None = None,
+    rule: QuantileRule | None = None,
     seed: int | None = None,
     separator: str | None = None,
-) -> BoundsPlan:
+) -> BoundsRequest:
     """Check the arguments of :func:`suggest_bounds`. Of the table, names and types are read."""
     budget = exact_epsilon(epsilon)
-    choice(neighbours, RELATIONS, "neighbours")
-    if rule is not None and (not isinstance(rule, ScaleRule) or len(rule.shares) != 2):
-        raise ArgumentError("rule must be a ScaleRule of two quantiles")
-    seed = None if seed is None else seed_number(seed)
-    listing = list_columns(data, within, columns, separator)
+    check_choice(neighbours, RELATIONS, "neighbours")
+    if rule is not None and (not isinstance(rule, QuantileRule) or len(rule.probs) != 2):
+        raise ArgumentError("rule must be a QuantileRule of two quantiles")
+    seed = None if seed is None else check_seed(seed)
+    listing = select_columns(data, within, columns, separator)
     if len(listing.columns) > _MOST_COLUMNS:
         raise ArgumentError(f"bounds are suggested for at most {_MOST_COLUMNS} columns at a time")
     of_row = budget / listing.rows_per_unit
     by_rows = rule is None and neighbours in PUBLIC_N
     if rule is None and not by_rows:
         rule = usual_rule(of_row / len(listing.columns), None)
-    return BoundsPlan(listing, of_row, neighbours, rule, by_rows, seed)
+    return BoundsRequest(listing, of_row, neighbours, rule, by_rows, seed)
 
 
 def suggest_bounds(
@@ -123,7 +123,7 @@ def suggest_bounds(
     epsilon: float | Fraction | Decimal,
     columns: Iterable[str] | None = None,
     neighbours: Neighbours = "replace-one",
-    rule: ScaleRule | None = None,
+    rule: QuantileRule | None = None,
     seed: int | None = None,
     progress: Progress | None = None,
     ledger: LedgerLike = None,
@@ -147,7 +147,7 @@ def suggest_bounds(
         have bounds, or all columns whose type is a number.
     neighbours : {"replace-one", "add-remove"}
         Whose data the guarantee protects against.
-    rule : ScaleRule, optional
+    rule : QuantileRule, optional
         Which two quantiles, and how much wider than they are the bounds; by default a public rule
         of epsilon, the number of columns and, under replace-one, that of rows.
     seed : int, optional
@@ -164,7 +164,7 @@ def suggest_bounds(
     -------
     SuggestedBounds
     """
-    planned = plan_bounds(
+    planned = build_bounds_request(
         data, within, epsilon=epsilon, columns=columns, neighbours=neighbours, rule=rule, seed=seed,
         separator=separator,
     )  # fmt: skip
@@ -172,13 +172,13 @@ def suggest_bounds(
 
 
 def release_bounds(
-    planned: BoundsPlan, data: Any, progress: Progress | None = None, ledger: LedgerLike = None
+    planned: BoundsRequest, data: Any, progress: Progress | None = None, ledger: LedgerLike = None
 ) -> SuggestedBounds:
     """Debit what a plan costs, read its columns, and draw."""
     check_progress(progress)
     listing = planned.listing
     table = listing.open(data)
-    told = doubts_of(listing.columns, listing.kinds)
+    told = type_mismatches_of(listing.columns, listing.kinds)
     warn_of(told)
     with debited(ledger, lambda: event_of_bounds(planned)) as debit:
         passes = Passes(progress, planned.neighbours in PUBLIC_N)
@@ -188,7 +188,7 @@ def release_bounds(
         return debit.signed(replace(released, column_warnings=told))
 
 
-def event_of_bounds(planned: BoundsPlan) -> Event:
+def event_of_bounds(planned: BoundsRequest) -> Event:
     """What a ledger notes of a plan, before a value is read."""
     listing, names = planned.listing, [column.name for column in planned.listing.columns]
     return Event.of(
@@ -203,7 +203,7 @@ def event_of_bounds(planned: BoundsPlan) -> Event:
 
 
 def _drawn(
-    planned: BoundsPlan, counts: Iterable[NDArray[np.int64]], guarantee: Guarantee
+    planned: BoundsRequest, counts: Iterable[NDArray[np.int64]], guarantee: Guarantee
 ) -> SuggestedBounds:
     """From here on nothing fails because of a value."""
     wide = planned.listing.columns
@@ -211,8 +211,8 @@ def _drawn(
     rng = Randomness(SystemSource() if planned.seed is None else SeededSource(planned.seed))
     scales, found = [], []
     for column, of_column in zip(wide, counts, strict=True):
-        sampler = ScaleSampler(of_column, planned.rule, planned.share, planned.neighbours)
-        scale = ReleasedScale(planned.rule, sampler.draw(rng), column)
+        sampler = QuantileSampler(of_column, planned.rule, planned.share, planned.neighbours)
+        scale = ReleasedRange(planned.rule, sampler.draw(rng), column)
         low, high = readable(*scale.clipped, column)
         scales.append(scale)
         found.append(narrowed(column, low, high))
@@ -220,7 +220,7 @@ def _drawn(
     return SuggestedBounds(tuple(found), tuple(scales), guarantee, planned.listing.unit, facts)
 
 
-def _facts(planned: BoundsPlan, found: list[Column], guarantee: Guarantee) -> dict[str, Any]:
+def _facts(planned: BoundsRequest, found: list[Column], guarantee: Guarantee) -> dict[str, Any]:
     assert guarantee.epsilon is not None
     names = tuple(column.name for column in found)
     paid = PaidBounds(names, guarantee.epsilon, planned.neighbours, guarantee.seeded)

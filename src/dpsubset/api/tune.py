@@ -20,38 +20,48 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from ..base.errors import ArgumentError, LedgerError
-from ..base.validation import shortest
+from ..base.renamed import SELECTION, current_names
+from ..base.validation import as_decimal_fraction
 from ..data.moments import Moments
-from ..data.type_checks import doubts, warn_of
+from ..data.type_checks import type_mismatches, warn_of
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited
 from ..models.rule import SCALE_SHARE, FitRule
 from ..models.run_score import RunScore, Window, total_loss
 from ..privacy.guarantee import Guarantee
 from ..privacy.missing_counts import share_of
-from ..privacy.quantiles import ScaleSampler
+from ..privacy.quantiles import QuantileSampler
 from ..privacy.random import Randomness
 from ..privacy.random_stopping import NAME, Stopping, covered
 from ..privacy.relations import Neighbours
-from ..privacy.response_range import ResponseScale
+from ..privacy.response_range import ResponseRange
 from ..release.release import Release
 from ..release.tuned import Tuned, Value, shown
 from ..schema.layout import STEPS
 from ..schema.schema import Schema
-from .fit import FitPlan, make_fit, plan_fit, solution_of
-from .problem_spec import settle_schema, state, takes
-from .request import SCALE, Plan, SelectionArguments, exact_epsilon, plan, seal
+from .fit import FitRequest, build_fit_request, make_fit, solution_of
+from .problem_spec import build_problem_spec, settle_schema, with_keywords_of
+from .request import (
+    SCALE,
+    SelectionOptions,
+    SelectionRequest,
+    build_request,
+    exact_epsilon,
+    open_table_of,
+)
 from .select import Price, passes_of, priced, warn_of_counts
-from .sensitive_table import SealedTable
+from .sensitive_table import SensitiveTable
 
 __all__ = ["price_tune", "tune"]
 
 #: Arguments of a selection that a grid may vary.
 _OF_SELECTION = (
-    "k", "mechanism", "loss", "threshold", "constraint", "reach", "radius", "ridge",
+    "k", "mechanism", "loss", "threshold", "constraint", "prediction_bound", "radius", "ridge",
 )  # fmt: skip
 #: What a grid may vary of a FitRule, and how that calls it.
-_OF_RULE = {"fit": "mechanism", "share": "share", "width": "width"}
+_OF_RULE = {"fit": "mechanism", "budget_fraction": "budget_fraction", "width": "width"}
+#: Former names of these.
+_FORMER = {**SELECTION, "share": "budget_fraction"}
 VARIED = (*_OF_SELECTION, *_OF_RULE)
 
 #: Most settings of a grid.
@@ -70,39 +80,39 @@ Grid = Mapping[str, Iterable[Value]] | Sequence[Mapping[str, Iterable[Value]]]
 
 
 @dataclass(frozen=True)
-class TunePlan:
+class TuneRequest:
     """A private search, ready for a table. Public.
 
     Attributes
     ----------
     grid : tuple of dict
         The settings.
-    candidates : tuple of FitPlan
+    candidates : tuple of FitRequest
         What a run with each of them does before it is scored.
     score : RunScore
         How a run is scored.
     stopping : Stopping
         How many runs there are.
-    scale : ResponseScale, optional
+    scale : ResponseRange, optional
         What is released of the response once, before all runs.
     scale_epsilon : Fraction
         What that may cost one row.
     """
 
     grid: tuple[dict[str, Value], ...]
-    candidates: tuple[FitPlan, ...]
+    candidates: tuple[FitRequest, ...]
     score: RunScore
     stopping: Stopping
-    scale: ResponseScale | None
+    scale: ResponseRange | None
     scale_epsilon: Fraction
 
-    def with_rows(self, n: int | None) -> TunePlan:
+    def with_rows(self, n: int | None) -> TuneRequest:
         """The same for a table of n rows, where their number is public."""
         known = (each.with_selection(each.selection.with_rows(n)) for each in self.candidates)
         return replace(self, candidates=tuple(known))
 
     @property
-    def first(self) -> Plan:
+    def first(self) -> SelectionRequest:
         """Of the first setting: schema, neighbours and seed are those of all."""
         return self.candidates[0].selection
 
@@ -116,12 +126,12 @@ class TunePlan:
         """Whether all is known that the price depends on."""
         return all(each.selection.priced for each in self.candidates)
 
-    def run(self, candidate: FitPlan) -> Guarantee:
+    def run(self, candidate: FitRequest) -> Guarantee:
         """What one run with a setting costs a unit: selection, fit and score."""
         seeded, rows = self.first.seed is not None, self.first.stated.schema.rows_per_unit
-        score = self.score.guarantee(seeded=seeded).of_rows(rows)
+        score = self.score.guarantee(seeded=seeded).group_privacy(rows)
         steps = dict(candidate.price().parts)
-        return Guarantee.of_parts({**steps, SCORE_STEP: score})
+        return Guarantee.compose({**steps, SCORE_STEP: score})
 
     def price(self) -> Guarantee:
         """What the whole search costs a unit."""
@@ -129,7 +139,7 @@ class TunePlan:
         if self.scale is not None:
             seeded, rows = self.first.seed is not None, self.first.stated.schema.rows_per_unit
             first = self.scale.rule.guarantee(self.scale_epsilon, self.neighbours, seeded=seeded)
-            found = Guarantee.of_parts({SCALE: first.of_rows(rows), SEARCH: found})
+            found = Guarantee.compose({SCALE: first.group_privacy(rows), SEARCH: found})
         return covered(found)
 
     def event(self) -> Event:
@@ -167,6 +177,7 @@ def settings(grid: Any) -> tuple[dict[str, Value], ...]:
     for part in parts:
         if not isinstance(part, Mapping):
             raise ArgumentError("a grid is a mapping from names to lists of values, or several")
+        part = current_names(part, _FORMER, "grid")
         for name, values in part.items():
             if name not in VARIED:
                 raise ArgumentError(
@@ -187,7 +198,7 @@ def _value(name: str, value: Any) -> Value:
     if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
         value = value.item()  # NumPy's numbers
     if isinstance(value, Decimal):
-        exactly = shortest(value)
+        exactly = as_decimal_fraction(value)
         whole = exactly is not None and exactly.denominator == 1
         value = int(value) if whole else exactly
     if isinstance(value, bool) or not (value is None or isinstance(value, (int, float, Fraction,
@@ -203,7 +214,7 @@ def rule_of(rule: FitRule | None, setting: Mapping[str, Value]) -> FitRule:
     return replace(FitRule() if rule is None else rule, **varied)
 
 
-def plan_tune(
+def build_tune_request(
     data: Any,
     schema: Schema | str | Path | None = None,
     *,
@@ -213,8 +224,8 @@ def plan_tune(
     rule: FitRule | None = None,
     runs: float | None = None,
     eta: float | Fraction = ETA,
-    **asked: Unpack[SelectionArguments],
-) -> TunePlan:
+    **asked: Unpack[SelectionOptions],
+) -> TuneRequest:
     """Check everything that can be checked without opening the table, for every setting."""
     listed = settings(grid)
     if rule is not None and not isinstance(rule, FitRule):
@@ -231,13 +242,13 @@ def plan_tune(
     settled = settle_schema(data, asked.get("y"), schema, asked.get("bounds"))
     asked = {**asked, "bounds": None}
 
-    def planned(epsilon: Fraction) -> list[FitPlan]:
+    def planned(epsilon: Fraction) -> list[FitRequest]:
         found = []
         for setting in listed:
             if setting.get("k", k) is None:
                 raise ArgumentError("every setting needs k: give it in the grid, or as k=")
             part: Any = {"k": k, **{n: v for n, v in setting.items() if n in _OF_SELECTION}}
-            one = plan_fit(
+            one = build_fit_request(
                 data, settled, epsilon=epsilon, rule=rule_of(rule, setting), **{**asked, **part}
             )
             found.append(one.with_selection(one.selection.with_scale_given()))
@@ -246,13 +257,13 @@ def plan_tune(
     # Whether there is a scale is known once all settings are planned; its share is of the total.
     scales = [each.selection.scale for each in planned(budget)]
     scale = next((each for each in scales if each is not None), None)
-    share = Fraction(0) if scale is None else scale.share
-    if asked.get("response_scale") in (None, "private"):
+    share = Fraction(0) if scale is None else scale.budget_fraction
+    if asked.get("response_range") in (None, "private"):
         share = min(share, SCALE_SHARE)
     one = budget * (1 - share) / stopping.factor
     candidates = planned(one * (1 - SCORE_SHARE))
     problem, rows = candidates[0].selection.setting.problem, settled.rows_per_unit
-    found = TunePlan(
+    found = TuneRequest(
         listed, tuple(candidates), RunScore(one * SCORE_SHARE / rows, problem.neighbours), stopping,
         scale, budget * share / rows,
     )  # fmt: skip
@@ -261,7 +272,7 @@ def plan_tune(
     return found
 
 
-@takes(plan, state)
+@with_keywords_of(build_request, build_problem_spec)
 def tune(
     data: Any,
     schema: Schema | str | Path | None = None,
@@ -273,7 +284,7 @@ def tune(
     runs: float | None = None,
     eta: float | Fraction = ETA,
     ledger: LedgerLike = None,
-    **asked: Unpack[SelectionArguments],
+    **asked: Unpack[SelectionOptions],
 ) -> Release:
     """Choose a setting of a public grid and release the model made with it, privately.
 
@@ -295,9 +306,10 @@ def tune(
         The table's public description.
     grid : mapping from names to lists of values, or a list of such mappings
         The settings: all combinations of the values of each mapping. It may vary k, mechanism,
-        loss, threshold, constraint, reach, radius and ridge, which are arguments of
-        :func:`dpsubset.select`, and fit, share and width, which are mechanism, share and width of a
-        :class:`FitRule`. The grid is public and must not come from the data.
+        loss, threshold, constraint, prediction_bound, radius and ridge, which are arguments of
+        :func:`dpsubset.select`, and fit, budget_fraction and width, which are mechanism,
+        budget_fraction and width of a :class:`FitRule`. The grid is public and must not come
+        from the data.
     epsilon : number
         The privacy budget of the whole search; taken exactly as given.
     k : int, optional
@@ -318,11 +330,11 @@ def tune(
     Release
         That of the best run, with the guarantee of the whole search.
     """
-    planned = plan_tune(
+    planned = build_tune_request(
         data, schema, grid=grid, epsilon=epsilon, k=k, rule=rule, runs=runs, eta=eta, **asked
     )
     tables = _sealed(planned, data, asked.get("y"))
-    told = doubts(data, planned.first.stated.schema, asked.get("y"))
+    told = type_mismatches(data, planned.first.stated.schema, asked.get("y"))
     warn_of(told)
     some = next(iter(tables.values()))
     planned, rng = planned.with_rows(some.rows), planned.first.randomness
@@ -330,7 +342,7 @@ def tune(
 
     with debited(ledger, planned.event) as debit:
 
-        def paid(known: FitPlan) -> Guarantee:
+        def paid(known: FitRequest) -> Guarantee:
             return debit.checked(price(known.selection.setting.n))
 
         counts, n = some.count_response()
@@ -341,11 +353,11 @@ def tune(
         scale = None
         if planned.scale is not None:
             rule_of_scale = planned.scale.rule
-            scale = ScaleSampler(
+            scale = QuantileSampler(
                 counts, rule_of_scale, planned.scale_epsilon, planned.neighbours
             ).draw(rng)
         window = Window.of(
-            scale, Fraction(1) if planned.scale is None else planned.scale.rule.least
+            scale, Fraction(1) if planned.scale is None else planned.scale.rule.min_half_width
         )
 
         def run() -> tuple[int, Release, float]:
@@ -365,14 +377,14 @@ def tune(
     return release
 
 
-def _sealed(planned: TunePlan, data: Any, y: Any) -> dict[bool, SealedTable]:
+def _sealed(planned: TuneRequest, data: Any, y: Any) -> dict[bool, SensitiveTable]:
     """The table, for settings that need the records and for those that sums are enough for."""
     kinds = {each.selection.records_for is None: each.selection for each in planned.candidates}
-    return {sums: seal(selection, data, y) for sums, selection in kinds.items()}
+    return {sums: open_table_of(selection, data, y) for sums, selection in kinds.items()}
 
 
 def _score(
-    score: RunScore, release: Release, table: SealedTable, window: Window, rng: Randomness
+    score: RunScore, release: Release, table: SensitiveTable, window: Window, rng: Randomness
 ) -> float:
     """Of a run, with noise; the lowest there is where no model was released."""
     fit = release.fit
@@ -384,7 +396,7 @@ def _score(
     return score.draw(total_loss(fit.entries, cells, weights, window.cap, odds), window.cap, rng)
 
 
-@takes(plan, state)
+@with_keywords_of(build_request, build_problem_spec)
 def event_of_tune(
     data: Any,
     schema: Schema | str | Path | None = None,
@@ -395,10 +407,10 @@ def event_of_tune(
     rule: FitRule | None = None,
     runs: float | None = None,
     eta: float | Fraction = ETA,
-    **asked: Unpack[SelectionArguments],
+    **asked: Unpack[SelectionOptions],
 ) -> Event:
     """What a ledger would note of :func:`tune` with these arguments. Reads no value."""
-    planned = plan_tune(
+    planned = build_tune_request(
         data, schema, grid=grid, epsilon=epsilon, k=k, rule=rule, runs=runs, eta=eta, **asked
     )
     if data is not None:
@@ -407,7 +419,7 @@ def event_of_tune(
     return planned.event()
 
 
-@takes(plan, state)
+@with_keywords_of(build_request, build_problem_spec)
 def price_tune(
     data: Any = None,
     schema: Schema | str | Path | None = None,
@@ -418,10 +430,10 @@ def price_tune(
     rule: FitRule | None = None,
     runs: float | None = None,
     eta: float | Fraction = ETA,
-    **asked: Unpack[SelectionArguments],
+    **asked: Unpack[SelectionOptions],
 ) -> Price:
     """What :func:`tune` with these arguments would cost. Costs nothing: no value is read."""
-    planned = plan_tune(
+    planned = build_tune_request(
         data, schema, grid=grid, epsilon=epsilon, k=k, rule=rule, runs=runs, eta=eta, **asked
     )
     if data is not None:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ArgumentError
-from ..base.validation import check_progress, choice
+from ..base.validation import check_choice, check_progress
 from ..mechanisms import Mechanism, Setting, mechanism
 from ..objective.losses import LOSSES
 from ..objective.problem import Problem
@@ -62,7 +62,7 @@ class Laid:
     sizes: tuple[int, ...]
     widths: tuple[int, ...]
     intercept: str | None
-    reach: float
+    prediction_bound: float
 
 
 #: Numbers and groups of them with an intercept; levels, with one and without.
@@ -359,23 +359,37 @@ def audit(
 def _losses(asked: str | Sequence[str] | None) -> list[str]:
     if asked is None:
         return [*LOSSES]
-    return [choice(name, LOSSES, "loss") for name in ([asked] if isinstance(asked, str) else asked)]
+    return [
+        check_choice(name, LOSSES, "loss")
+        for name in ([asked] if isinstance(asked, str) else asked)
+    ]
 
 
 def _problems(recipe: Recipe, losses: Iterable[str]) -> Iterator[Problem]:
     losses = list(losses)
-    for loss, (p, k, reach), relation in itertools.product(losses, recipe.shapes, RELATIONS):
-        yield Problem.state(
-            p, k, loss=loss, reach=reach * LOSSES[loss].reach, constraint=recipe.constraint,
+    for loss, (p, k, prediction_bound), relation in itertools.product(
+        losses, recipe.shapes, RELATIONS
+    ):
+        yield Problem.create(
+            p,
+            k,
+            loss=loss,
+            prediction_bound=prediction_bound * LOSSES[loss].prediction_bound,
+            constraint=recipe.constraint,
             neighbours=relation,
-        )  # fmt: skip
+        )
     for loss, laid, relation in itertools.product(losses, recipe.layouts, RELATIONS):
-        yield Problem.state(
-            len(laid.sizes), 1, loss=loss, reach=laid.reach * LOSSES[loss].reach,
-            constraint=recipe.constraint, neighbours=relation,
-            intercept=laid.intercept is not None, labels=laid.intercept == "labels",
+        yield Problem.create(
+            len(laid.sizes),
+            1,
+            loss=loss,
+            prediction_bound=laid.prediction_bound * LOSSES[loss].prediction_bound,
+            constraint=recipe.constraint,
+            neighbours=relation,
+            intercept=laid.intercept is not None,
+            labels=laid.intercept == "labels",
             layout=Layout.of(laid.sizes, laid.widths),
-        )  # fmt: skip
+        )
 
 
 def _refusal(chosen: Mechanism, setting: Setting) -> str | None:

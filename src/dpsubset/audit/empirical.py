@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from ..base.errors import ArgumentError
-from ..base.validation import whole
+from ..base.validation import check_int
 from ..mechanisms import Mechanism, Outcome, Sampler, Setting
 from ..objective.problem import Problem
 from ..objective.sensitivity import Sensitivity
@@ -138,7 +138,7 @@ def audit_empirical(
     rng : Randomness, optional
         Fresh bits of the operating system by default.
     """
-    if whole(runs, "runs") < 4:
+    if check_int(runs, "runs") < 4:
         raise ArgumentError("runs must be at least 4")
     if not 0 < level < 1:
         raise ArgumentError("level must lie between 0 and 1")

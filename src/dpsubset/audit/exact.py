@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
-from ..data.gram import Digest
+from ..data.gram import GramData
 from ..data.moments import Moments
 from ..data.quantize import STEPS
 from ..mechanisms import Data, Mechanism, Outcome, Setting
@@ -66,11 +66,11 @@ class Pair:
         """Both as a mechanism wants them, or the problem's loss."""
         by_loss = problem is not None and LOSSES[problem.loss].needs_records
         if not mechanism.needs_records and not by_loss:
-            return Data(Digest.from_moments(self.first)), Data(Digest.from_moments(self.second))
+            return Data(GramData.from_moments(self.first)), Data(GramData.from_moments(self.second))
         if self.records is None:
             raise ArgumentError("records are needed here, and this pair has moments only")
         first, second = (np.asarray(r.T, dtype=np.int16, order="C") for r in self.records)
-        return Data(Digest.of_cells(first, "audit")), Data(Digest.of_cells(second, "audit"))
+        return Data(GramData.of_cells(first, "audit")), Data(GramData.of_cells(second, "audit"))
 
 
 @dataclass(frozen=True)
@@ -282,8 +282,8 @@ def shade(problem: Problem) -> int:
 
     At x = 1 it predicts B, which may be more than that.
     """
-    reach, best = float(problem.reach), loss_of(problem).best
-    return STEPS if reach <= best else round(STEPS * best / reach)
+    prediction_bound, best = float(problem.prediction_bound), loss_of(problem).best
+    return STEPS if prediction_bound <= best else round(STEPS * best / prediction_bound)
 
 
 def _ended(problem: Problem, record: Records) -> str:

@@ -21,7 +21,7 @@ from ..models.noisy_moments import NoisyMoments
 from ..privacy import sup_norm
 from ..privacy.budget import Budget
 from ..privacy.noisy_counts import NoisyCounts
-from ..privacy.quantiles import ScaleRule, ScaleSampler, log_probabilities
+from ..privacy.quantiles import QuantileRule, QuantileSampler, log_probabilities
 from ..privacy.random import Randomness
 from ..privacy.random_stopping import Stopping
 from ..privacy.relations import Neighbours
@@ -91,7 +91,7 @@ class Laplace(Law):
 class Quantiles(Law):
     """Quantiles of several histograms: one draw each."""
 
-    rule: ScaleRule
+    rule: QuantileRule
     epsilon: Fraction
     neighbours: Neighbours
     counts: tuple[NDArray[np.int64], ...]
@@ -102,12 +102,12 @@ class Quantiles(Law):
         return [
             log_probabilities(counts, share, weight)
             for counts in self.counts
-            for share in self.rule.shares
+            for share in self.rule.probs
         ]
 
     @cached_property
-    def _samplers(self) -> list[ScaleSampler]:
-        return [ScaleSampler(c, self.rule, self.epsilon, self.neighbours) for c in self.counts]
+    def _samplers(self) -> list[QuantileSampler]:
+        return [QuantileSampler(c, self.rule, self.epsilon, self.neighbours) for c in self.counts]
 
     def draw(self, rng: Randomness) -> Sequence[int]:
         """Of all columns, in order."""

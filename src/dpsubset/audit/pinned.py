@@ -65,12 +65,12 @@ def pinned(problem: Problem) -> Pinned | None:
         [_model(problem, j, intercept, second) for j in range(problem.p)]
         for intercept, second in shares
     ]
-    reach = float(problem.reach)
+    prediction_bound = float(problem.prediction_bound)
     reached = [min(abs(float(kinds.ahead(j) @ b)) for j, b in enumerate(each)) for each in models]
     for i in sorted(range(len(models)), key=lambda i: -reached[i]):
         found = kinds.solve(models[i])
         if found is not None:
-            return Pinned(kinds.records, found, reached[i] / reach)
+            return Pinned(kinds.records, found, reached[i] / prediction_bound)
     return None
 
 
@@ -103,7 +103,9 @@ def _model(problem: Problem, j: int, intercept: float, second: float) -> Floats:
     if levels:
         b += [1.0, -second, *[0.0] * (levels - 2)] if levels > 1 else [1.0]
     if layout.has_intercept:
-        b.append(intercept if problem.constraint == "box" else intercept * float(layout.level))
+        b.append(
+            intercept if problem.constraint == "box" else intercept * float(layout.intercept_value)
+        )
     direction = np.array(b)
     norms = {
         "box": np.abs(direction).max(),
@@ -119,7 +121,7 @@ class _Kinds:
 
     def __init__(self, problem: Problem) -> None:
         self._problem, self._loss = problem, loss_of(problem)
-        self._rows = None if self._loss.rows is None else self._loss.rows(problem.reach)
+        self._rows = None if self._loss.rows is None else self._loss.rows(problem.prediction_bound)
         steps = [-STEPS, 0, STEPS]
         numbers = [-STEPS, -STEPS // 2, 0, STEPS // 2, STEPS]
         own, other = (

@@ -17,11 +17,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..api.sensitive_table import SealedTable
-from ..api.suggest_bounds import plan_bounds
+from ..api.sensitive_table import SensitiveTable
+from ..api.suggest_bounds import build_bounds_request
 from ..base.errors import ArgumentError
 from ..base.validation import check_progress
-from ..data.column_selection import list_columns
+from ..data.column_selection import select_columns
 from ..data.histograms import count_columns
 from ..data.quantize import STEPS
 from ..data.sums import Sums
@@ -31,7 +31,7 @@ from ..models.run_score import RunScore
 from ..privacy.budget import RECORDS, Budget
 from ..privacy.guarantee import Cost, Guarantee, shown_cost
 from ..privacy.missing_counts import MOST_COUNTED, ReadableCheck
-from ..privacy.quantiles import ScaleRule
+from ..privacy.quantiles import QuantileRule
 from ..privacy.random import Randomness, SystemSource
 from ..privacy.random_stopping import NAME, Stopping, covered
 from ..privacy.relations import PUBLIC_N, RELATIONS, Neighbours
@@ -104,7 +104,7 @@ class FitSums(Step):
         part = of_support(schema, design, (0, 1))
         counted = neighbours not in PUBLIC_N or part.response.drops_rows
         entries = Entries.of(Design.of(part), counted)
-        moments = SealedTable(table[:, :-1], schema, table[:, -1]).read_support(part, STEPS)
+        moments = SensitiveTable(table[:, :-1], schema, table[:, -1]).read_support(part, STEPS)
         values = tuple(entries.values(moments.products))
         return SupNorm(self.noise(epsilon, neighbours), values)
 
@@ -126,7 +126,7 @@ class Means(Step):
 
     def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
         """By the way of a mean."""
-        sums = Sums.read(list_columns(table, (-1, 1)), table)
+        sums = Sums.read(select_columns(table, (-1, 1)), table)
         rows = () if neighbours in PUBLIC_N else (sums.n * STEPS,)
         change = RECORDS[neighbours] * STEPS
         return Laplace(self.budget(epsilon, neighbours), (*sums.totals, *rows), change)
@@ -140,12 +140,12 @@ class SuggestedBounds(Step):
     def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
         """As `suggest_bounds` has it."""
         made_up = np.zeros((1, self.columns))
-        planned = plan_bounds(made_up, (-1, 1), epsilon=epsilon, neighbours=neighbours)
+        planned = build_bounds_request(made_up, (-1, 1), epsilon=epsilon, neighbours=neighbours)
         return planned.with_rows(n).price()
 
     def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
         """By the way of bounds."""
-        planned = plan_bounds(table, (-1, 1), epsilon=epsilon, neighbours=neighbours)
+        planned = build_bounds_request(table, (-1, 1), epsilon=epsilon, neighbours=neighbours)
         listing = planned.listing
         counts, n = count_columns(listing.open(table), listing.columns)
         rule = planned.with_rows(n).rule
@@ -163,13 +163,13 @@ class SuggestedBounds(Step):
         yield "contrary", one_table, other_table
 
 
-class ResponseScale(SuggestedBounds):
+class ResponseRange(SuggestedBounds):
     """scale: the deciles of a response, as a fit has them."""
 
     name = "scale"
     columns = 1
 
-    rule = ScaleRule((Fraction(1, 10), Fraction(9, 10)), Fraction(1, 2))
+    rule = QuantileRule((Fraction(1, 10), Fraction(9, 10)), Fraction(1, 2))
 
     def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
         """Of the deciles alone."""
@@ -178,7 +178,7 @@ class ResponseScale(SuggestedBounds):
     def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
         """By the way of a selection."""
         schema = Bounds(x=1, y=1).schema(["a"])
-        counts, _ = SealedTable(table, schema, table[:, -1]).count_response()
+        counts, _ = SensitiveTable(table, schema, table[:, -1]).count_response()
         return Quantiles(self.rule, epsilon, neighbours, (counts,))
 
 
@@ -202,7 +202,7 @@ class Readable(Step):
 
     def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
         """By the way of a selection."""
-        bad, n = SealedTable(table[:, :-1], self.schema, table[:, -1]).count_bad()
+        bad, n = SensitiveTable(table[:, :-1], self.schema, table[:, -1]).count_bad()
         check = self.check(epsilon, neighbours)
         return SupNorm(check.noise, tuple(check.values(bad, n)))
 
@@ -254,7 +254,7 @@ def contrary(relation: Neighbours) -> tuple[Table, float | None, float]:
 STEPS_OF_RELEASES: dict[str, Step] = {
     step.name: step
     for step in (
-        ResponseScale(),
+        ResponseRange(),
         FitSums(),
         Means(),
         SuggestedBounds(),

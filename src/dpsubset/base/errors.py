@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from .text import visible
+from .text import escape_for_terminal
 
 
 class DpsubsetError(Exception):
@@ -19,7 +19,7 @@ class DpsubsetError(Exception):
 
     def __init__(self, message: str) -> None:
         # It may hold names of columns, and is shown on terminals.
-        super().__init__(visible(message))
+        super().__init__(escape_for_terminal(message))
 
 
 class ArgumentError(DpsubsetError, ValueError):

@@ -24,7 +24,7 @@ _FINEST = 2**22
 
 
 @contextmanager
-def working(bits: int) -> Iterator[None]:
+def working_precision(bits: int) -> Iterator[None]:
     """So many bits of working precision, for what is inside."""
     saved = flint.ctx.prec
     flint.ctx.prec = bits
@@ -59,7 +59,7 @@ def upper(x: flint.arb) -> Fraction:
     return _grid(x.upper(), up=True)
 
 
-def writable(x: Fraction) -> Fraction:
+def round_up_to_writable(x: Fraction) -> Fraction:
     """The smallest number not below x >= 0 that can be written down and read back, digit by digit.
 
     x itself unless it takes many thousands of digits; then a multiple of 2**-_WRITABLE.

@@ -10,21 +10,21 @@ import re
 import unicodedata
 
 
-def visible(text: str) -> str:
+def escape_for_terminal(text: str) -> str:
     r"""Control characters, and all that show as nothing, written out: ``\x1b``, ``\n``."""
     return text if text.isprintable() else "".join(map(_written_out, text))
 
 
 def markdown(text: str) -> str:
     """As ordinary words of Markdown, within a line or a table."""
-    escaped = re.sub(r"([\\`*|<>&~\[\]])", r"\\\1", visible(text))
+    escaped = re.sub(r"([\\`*|<>&~\[\]])", r"\\\1", escape_for_terminal(text))
     # Within a word an underscore is only that, and names are full of them.
     return re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", escaped)
 
 
 def code(text: str) -> str:
     """As inline code of Markdown, outside of tables."""
-    text = visible(text)
+    text = escape_for_terminal(text)
     fence = "`"
     while fence in text:
         fence += "`"

@@ -24,7 +24,7 @@ _MOST_BITS = 4096
 _MOST_DIGITS = 1300
 
 
-def exact(value: Any) -> Fraction | None:
+def as_fraction(value: Any) -> Fraction | None:
     """A finite number as the rational that it is; None for anything else."""
     if isinstance(value, (bool, np.bool_)):
         return None
@@ -55,12 +55,12 @@ def exact(value: Any) -> Fraction | None:
     return found if bits <= _MOST_BITS else None
 
 
-def shortest(value: Any) -> Fraction | None:
+def as_decimal_fraction(value: Any) -> Fraction | None:
     """The same, but a float is the shortest decimal that stands for it: 0.1 is one tenth.
 
     So that Python, JSON and the command line mean the same number by the same digits.
     """
-    found = exact(value)
+    found = as_fraction(value)
     if found is None or not isinstance(value, (float, np.floating)):
         return found
     # np.float64 is a float; the others have digits of their own.
@@ -68,16 +68,16 @@ def shortest(value: Any) -> Fraction | None:
     return Fraction(text)
 
 
-def approximate(value: Any) -> float | None:
+def as_float(value: Any) -> float | None:
     """The float nearest to a finite number; None for anything else."""
-    found = exact(value)
+    found = as_fraction(value)
     try:
         return None if found is None else float(found)
     except OverflowError:
         return None
 
 
-def whole(value: Any, what: str) -> int:
+def check_int(value: Any, what: str) -> int:
     """An integer argument, or a clear error."""
     typed = isinstance(value, np.integer) and value.dtype.kind in "iu"
     if typed or not (isinstance(value, bool) or hasattr(value, "dtype")):
@@ -88,39 +88,39 @@ def whole(value: Any, what: str) -> int:
     raise ArgumentError(f"{what} must be a whole number, not {type(value).__name__}")
 
 
-def rational(value: Any, what: str) -> Fraction:
+def check_fraction(value: Any, what: str) -> Fraction:
     """A finite number as the exact rational it was given as, or a clear error."""
-    found = exact(value)
+    found = as_fraction(value)
     if found is None:
         raise ArgumentError(f"{what} must be a finite number, of at most {_MOST_BITS} bits")
     return found
 
 
-def number(value: Any, what: str) -> float:
+def check_float(value: Any, what: str) -> float:
     """A finite float argument, or a clear error."""
-    found = approximate(value)
+    found = as_float(value)
     if found is None or not math.isfinite(found):
         raise ArgumentError(f"{what} must be a finite number")
     return found
 
 
-def positive(value: Any, what: str) -> float:
+def check_positive(value: Any, what: str) -> float:
     """A finite float argument above 0, or a clear error."""
-    result = number(value, what)
+    result = check_float(value, what)
     if result <= 0:
         raise ArgumentError(f"{what} must be greater than 0")
     return result
 
 
-def seed_number(value: Any) -> int:
+def check_seed(value: Any) -> int:
     """A seed, of a size that can be written out."""
-    seed = whole(value, "seed")
+    seed = check_int(value, "seed")
     if seed.bit_length() > _MOST_BITS:
         raise ArgumentError(f"seed must be a whole number of at most {_MOST_BITS} bits")
     return seed
 
 
-def choice(value: Any, allowed: Any, what: str) -> str:
+def check_choice(value: Any, allowed: Any, what: str) -> str:
     """One of a few words, or a clear error."""
     if not isinstance(value, str) or value not in allowed:
         raise ArgumentError(f"{what} must be one of {', '.join(allowed)}")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..base.text import visible
+from ..base.text import escape_for_terminal
 from . import signals
 from .options import (
     File,
@@ -92,7 +92,7 @@ def bounds_suggest(
         check_apart(file, schema, out)
         book = ledger_of(ledger, no_ledger, purpose)
 
-        from ..api.suggest_bounds import event_of_bounds, plan_bounds, release_bounds
+        from ..api.suggest_bounds import build_bounds_request, event_of_bounds, release_bounds
         from ..base.errors import ArgumentError
         from ..release.bounds import told
         from .outputs import Output
@@ -102,19 +102,19 @@ def bounds_suggest(
         wide: Any = schema if within is None else tuple(map(_end, within))
         names = None if columns is None else [name.strip() for name in columns.split(",")]
         relation: Any = neighbours
-        planned = plan_bounds(
+        planned = build_bounds_request(
             file, wide, epsilon=budget, columns=names, neighbours=relation, seed=seed,
             separator=separator_sign(separator),
         )  # fmt: skip
         if dry_run:
-            typer.echo(visible(told(planned.price(), "Would spend")))
+            typer.echo(escape_for_terminal(told(planned.price(), "Would spend")))
             show_room(book, lambda: event_of_bounds(planned))
             typer.echo("Nothing was read but the header, and nothing is spent.")
             return
         if book:
             book.check([event_of_bounds(planned)])  # before it is said to be spent
         with Output(out, replace=force) as output:
-            typer.echo(visible(told(planned.price(), "Spending")))
+            typer.echo(escape_for_terminal(told(planned.price(), "Spending")))
             released = release_bounds(planned, file, ledger=book)
             # From here on the budget is spent: the file comes first.
             lost = []
@@ -126,7 +126,7 @@ def bounds_suggest(
                     lost.append(f"{out}: {error.strerror}")
         if seed is not None:
             trouble(sys.stderr, red("NOT PRIVATE: this draw was made with a fixed seed.\n"))
-        written = "" if lost else f"Wrote {visible(str(out))}\n"
+        written = "" if lost else f"Wrote {escape_for_terminal(str(out))}\n"
         unprinted = trouble(sys.stdout, f"{released}\n{written}")
         if unprinted:
             lost.append(f"standard output: {unprinted}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..base.errors import ArgumentError
-from ..base.text import visible
+from ..base.text import escape_for_terminal
 from .options import (
     AboutFile,
     Asked,
@@ -69,9 +69,14 @@ def fit_command(
             show_default=False,
         ),
     ] = None,
-    share: Annotated[
+    budget_fraction: Annotated[
         str | None,
-        typer.Option(help="Of epsilon, for the fit; 0.6 if not given.", metavar="NUMBER"),
+        typer.Option(
+            "--budget-fraction",
+            "--share",
+            help="Fraction of epsilon for the fit; 0.6 if not given.",
+            metavar="NUMBER",
+        ),
     ] = None,
     how: Annotated[
         str | None,
@@ -112,10 +117,10 @@ def fit_command(
     with guarded(), ExitStack() as stack:
         arguments: dict[str, Any] = asked.arguments()
         arguments["epsilon"] = number(epsilon, "epsilon")
-        part = {"share": share, "width": width}
+        part = {"budget_fraction": budget_fraction, "width": width}
         chosen = {name: number(text, name) for name, text in part.items() if text is not None}
         check_apart(file, schema, on, about, out, model, statement)
-        _check_what_goes_together(on, k, asked, share)
+        _check_what_goes_together(on, k, asked, budget_fraction)
         book = ledger_of(ledger, no_ledger, purpose)
         files = Files.reserve(stack, force, about, out, statement, model)
 
@@ -142,14 +147,14 @@ def fit_command(
 
 
 def _check_what_goes_together(
-    on: Path | None, k: int | None, asked: Asked, share: str | None
+    on: Path | None, k: int | None, asked: Asked, budget_fraction: str | None
 ) -> None:
     if on is None and k is None:
         raise ArgumentError("give --k, how many variables to select, or --on a release that has")
     if on is None:
         return
     beside = asked.beyond("delta", "seed")
-    beside += ["--k"] * (k is not None) + ["--share"] * (share is not None)
+    beside += ["--k"] * (k is not None) + ["--budget-fraction"] * (budget_fraction is not None)
     if beside:
         raise ArgumentError(
             f"{beside[0]} is a matter of the selection, which --on has behind it: leave it out"
@@ -198,7 +203,7 @@ def predict_command(
         if sign is not None:
             fitted = replace(fitted, schema=replace(fitted.schema, separator=sign))
         text = _predictions(fitted, file, of)
-        typer.echo(f"Predictions are of {visible(fitted.predicts(of))}.", err=True)  # type: ignore[arg-type]
+        typer.echo(f"Predictions are of {escape_for_terminal(fitted.predicts(of))}.", err=True)  # type: ignore[arg-type]
         if output is None:
             if problem := trouble(sys.stdout, text):
                 fail(f"standard output: {problem}", 1)

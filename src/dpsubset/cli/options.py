@@ -132,17 +132,21 @@ def selection(
     constraint: Annotated[
         str, typer.Option(help="Set of allowed coefficients: box, ball or l1.")
     ] = "box",
-    reach: Annotated[
+    prediction_bound: Annotated[
         float | None,
         typer.Option(
+            "--prediction-bound",
+            "--reach",
             help="Largest prediction, in half-ranges of the response. If not given: 1.25 in a "
             "private scale (1 if that is a median); in the declared one 1, for labels 1.25, and 2 "
-            "under logistic and hinge."
+            "under logistic and hinge.",
         ),
     ] = None,
     radius: Annotated[
         float | None,
-        typer.Option(help="Radius of the constraint, in scaled units; instead of --reach."),
+        typer.Option(
+            help="Radius of the constraint, in scaled units; instead of --prediction-bound."
+        ),
     ] = None,
     ridge: Annotated[
         float, typer.Option(help="Weight of the squared coefficients, in scaled units.")
@@ -151,9 +155,11 @@ def selection(
     sensitivity: Annotated[
         str, typer.Option(help="sharp, or the name of a published, looser rule.")
     ] = "sharp",
-    response_scale: Annotated[
+    response_range: Annotated[
         str | None,
         typer.Option(
+            "--response-range",
+            "--response-scale",
             help="What the response is scaled by: private (quantiles, released first with a part "
             "of epsilon) or declared (its bounds). If not given: private, for labels declared.",
         ),
@@ -197,12 +203,12 @@ def selection(
         "loss": loss,
         "threshold": threshold,
         "constraint": constraint,
-        "reach": reach,
+        "prediction_bound": prediction_bound,
         "radius": radius,
         "ridge": ridge,
         "neighbours": neighbours,
         "sensitivity": sensitivity,
-        "response_scale": response_scale,
+        "response_range": response_range,
         "check_readable": _share(check_readable),
         "always_include": always_include or (),
         "seed": seed,

@@ -25,11 +25,9 @@ _REFUSED = {"always_include": "--always-include", "node_limit": "--node-limit",
 @asks
 def power_command(
     *,
-    p: Annotated[
-        int, typer.Option("--p", help="Number of variables to select from.", show_default=False)
-    ],
+    p: Annotated[int, typer.Option("--p", help="Variables to select from.", show_default=False)],
     k: Annotated[
-        int, typer.Option("--k", help="How many of them make up the response.", show_default=False)
+        int, typer.Option("--k", help="How many make up the response.", show_default=False)
     ],
     n: Annotated[
         int | None, typer.Option("--n", help="Number of rows. Leave out to find it.")
@@ -43,16 +41,14 @@ def power_command(
     ] = None,
     probability: Annotated[
         float | None,
-        typer.Option(
-            help="Find the smallest epsilon (give --n) or n (give --epsilon) that reaches this."
-        ),
+        typer.Option(help="Find the smallest epsilon (give --n) or n (give --epsilon) for this."),
     ] = None,
     snr: Annotated[
         float, typer.Option(help="Signal-to-noise ratio, as a quotient of variances.")
     ] = 1.0,
     rho: Annotated[
         float,
-        typer.Option(help="Correlation of neighbouring columns; columns at distance d have rho^d."),
+        typer.Option(help="Correlation of neighbouring columns; rho^d at distance d."),
     ] = 0.0,
     least: Annotated[
         float, typer.Option(help="The smallest weight in the response over the largest.")

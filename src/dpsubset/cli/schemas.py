@@ -71,10 +71,10 @@ def schema_check(
         )
         if file is not None:
             from ..data.readers.files import first_line, open_file
-            from ..data.type_checks import doubts, sorts
+            from ..data.type_checks import sorts, type_mismatches
 
             # First, since a source refuses some types without a word on what to declare.
-            for doubt in doubts(file, declared):
+            for doubt in type_mismatches(file, declared):
                 say(f"{file}: {doubt}")
             open_file(file, declared)
             say(f"{file}: has every declared column")

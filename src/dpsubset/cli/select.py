@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from ..base.text import visible
+from ..base.text import escape_for_terminal
 from ..release.files import written
 from . import signals
 from .options import (
@@ -116,7 +116,7 @@ def tell(
     hint: Iterable[str] = (),
 ) -> None:
     """Print what something would cost, whether there is room for it, and what to expect of it."""
-    typer.echo("\n".join(map(visible, [*str(price).splitlines(), *hint])))
+    typer.echo("\n".join(map(escape_for_terminal, [*str(price).splitlines(), *hint])))
     show_room(ledger, event)
     typer.echo("Nothing was read but the header, and nothing is spent.")
 
@@ -200,11 +200,13 @@ def show(release: Release, files: Files, quiet: bool) -> str | None:
     if release.guarantee.seeded:
         trouble(sys.stderr, red("NOT PRIVATE: this draw was made with a fixed seed.\n"))
     if quiet:
-        return trouble(sys.stdout, "\n".join(map(visible, release.features)) + "\n")
+        return trouble(sys.stdout, "\n".join(map(escape_for_terminal, release.features)) + "\n")
     lines = [
         str(release),
-        *([visible(f"Release: {files.release.path}")] if files.release else []),
-        visible(f"Privacy statement: {files.statement.path if files.statement else 'below'}"),
+        *([escape_for_terminal(f"Release: {files.release.path}")] if files.release else []),
+        escape_for_terminal(
+            f"Privacy statement: {files.statement.path if files.statement else 'below'}"
+        ),
         *([] if files.statement else ["", release.statement(files.about).rstrip("\n")]),
     ]
     return trouble(sys.stdout, "\n".join(lines) + "\n")

@@ -24,7 +24,7 @@ from ..base.errors import (
     LedgerError,
     SearchLimitError,
 )
-from ..base.text import visible
+from ..base.text import escape_for_terminal
 from . import signals
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def trouble(stream: TextIO | None, text: str) -> str | None:
 
 def say(text: str) -> None:
     """Print a line."""
-    typer.echo(visible(text))
+    typer.echo(escape_for_terminal(text))
 
 
 def say_proviso(spent: Totals) -> None:
@@ -177,7 +177,7 @@ def _telling_of_columns() -> Iterator[None]:
 
         def show(message: Any, category: Any, *where: Any, **more: Any) -> None:
             if issubclass(category, ColumnTypeWarning):
-                trouble(sys.stderr, red(f"Warning: {visible(str(message))}") + "\n")
+                trouble(sys.stderr, red(f"Warning: {escape_for_terminal(str(message))}") + "\n")
             else:
                 usual(message, category, *where, **more)
 
@@ -187,5 +187,5 @@ def _telling_of_columns() -> Iterator[None]:
 
 def fail(message: str, code: int) -> NoReturn:
     """Say why, in one line, and end."""
-    trouble(sys.stderr, red("Error: " + visible(message)) + "\n")
+    trouble(sys.stderr, red("Error: " + escape_for_terminal(message)) + "\n")
     raise typer.Exit(code) from None

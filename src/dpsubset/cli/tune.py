@@ -49,9 +49,10 @@ def tune_command(
         list[str],
         typer.Option(
             "--grid",
-            help="A name and its values, such as k=1,2,3,5 or share=0.5,0.7; may be repeated, and "
-            "all combinations are settings. Names: k, mechanism, loss, threshold, constraint, "
-            "reach, radius, ridge, and fit, share, width as for 'dpsubset fit'.",
+            help="A name and its values, such as k=1,2,3,5 or budget_fraction=0.5,0.7; may be "
+            "repeated, and all combinations are settings. Names: k, mechanism, loss, threshold, "
+            "constraint, prediction_bound, radius, ridge, and fit, budget_fraction, width as for "
+            "'dpsubset fit'.",
             metavar="NAME=VALUES",
             show_default=False,
         ),

@@ -78,13 +78,15 @@ def warmup_command(
         import numpy as np
 
         from ..api.select import select
-        from ..base.validation import choice
+        from ..base.validation import check_choice
         from ..constraints import CONSTRAINTS
         from ..objective.losses import LOSSES
         from ..schema.schema import Bounds
 
-        losses = [choice(name, LOSSES, "loss") for name in loss or LOSSES]
-        forms = [choice(name, CONSTRAINTS, "constraint") for name in constraint or CONSTRAINTS]
+        losses = [check_choice(name, LOSSES, "loss") for name in loss or LOSSES]
+        forms = [
+            check_choice(name, CONSTRAINTS, "constraint") for name in constraint or CONSTRAINTS
+        ]
 
         rng = np.random.default_rng(0)
         x = rng.uniform(-1, 1, (200, 40))

@@ -29,15 +29,15 @@ class Ball(NamedTuple):
     radius: float
 
     @staticmethod
-    def radius_for(reach: float, width: int, level: Fraction) -> float:
+    def radius_for(prediction_bound: float, width: int, level: Fraction) -> float:
         """Rounded down."""
-        bound, square = Fraction(reach), width + level**2
+        bound, square = Fraction(prediction_bound), width + level**2
         radius = math.sqrt(bound**2 / square)
         while Fraction(radius) ** 2 * square > bound**2:
             radius = math.nextafter(radius, 0.0)
         return radius
 
-    def reach(self, width: int, level: Fraction) -> Fraction:
+    def prediction_bound(self, width: int, level: Fraction) -> Fraction:
         """The radius times the longest row, rounded up: no entry passes 1, so that a row's squares
         sum up to no more than its sizes do.
         """

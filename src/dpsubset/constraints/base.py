@@ -37,11 +37,11 @@ class Constraint(Protocol):
 
     @staticmethod
     @abstractmethod
-    def radius_for(reach: float, width: int, level: Fraction) -> float:
+    def radius_for(prediction_bound: float, width: int, level: Fraction) -> float:
         """The largest float radius whose reach does not pass the one given."""
 
     @abstractmethod
-    def reach(self, width: int, level: Fraction) -> Fraction:
+    def prediction_bound(self, width: int, level: Fraction) -> Fraction:
         """B, rounded up: no b in C has |x'b| > B, for an x with entries in [-1, 1].
 
         But for the intercept's, which is ``level``, their sizes sum up to ``width`` at most.

@@ -24,14 +24,14 @@ class Box(NamedTuple):
     radius: float
 
     @staticmethod
-    def radius_for(reach: float, width: int, level: Fraction) -> float:
+    def radius_for(prediction_bound: float, width: int, level: Fraction) -> float:
         """Rounded down."""
-        bound = Fraction(reach)
+        bound = Fraction(prediction_bound)
         radius = float(bound / (width + level))
         good = Fraction(radius) * (width + level) <= bound
         return radius if good else math.nextafter(radius, 0.0)
 
-    def reach(self, width: int, level: Fraction) -> Fraction:
+    def prediction_bound(self, width: int, level: Fraction) -> Fraction:
         """Every coefficient at its end."""
         return Fraction(self.radius) * (width + level)
 

@@ -28,11 +28,11 @@ class L1(NamedTuple):
     radius: float
 
     @staticmethod
-    def radius_for(reach: float, width: int, level: Fraction) -> float:
+    def radius_for(prediction_bound: float, width: int, level: Fraction) -> float:
         """The same number."""
-        return reach
+        return prediction_bound
 
-    def reach(self, width: int, level: Fraction) -> Fraction:
+    def prediction_bound(self, width: int, level: Fraction) -> Fraction:
         """The radius: no entry of a row passes 1, the intercept's neither."""
         return Fraction(self.radius)
 

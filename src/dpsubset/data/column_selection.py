@@ -1,4 +1,4 @@
-"""Listing: some columns of a table by themselves, with public bounds; no response, no model.
+"""Some columns of a table with public bounds, without a response or a model.
 
 For what is released of columns alone, quantiles or means. Names and types of the table's columns
 are looked at, values are not.
@@ -22,7 +22,7 @@ from .type_checks import sorts
 
 
 @dataclass(frozen=True)
-class Listing:
+class ColumnSelection:
     """Columns of a table. Public.
 
     Attributes
@@ -95,9 +95,9 @@ class Listing:
         return Column(name, 0, 1) if not self.kinds else Column(name, levels=("0", "1"))
 
 
-def list_columns(
+def select_columns(
     data: Any, within: Any, asked: Any = None, separator: str | None = None
-) -> Listing:
+) -> ColumnSelection:
     """Which columns, with which bounds.
 
     Parameters
@@ -129,7 +129,7 @@ def list_columns(
         columns = _of_bounds(within, chosen, names, kinds)
     if not columns:
         raise ArgumentError("there is no column of numbers or dates")
-    return Listing(columns, schema, names, kinds, separator)
+    return ColumnSelection(columns, schema, names, kinds, separator)
 
 
 def _named(data: Any, separator: str | None) -> tuple[tuple[str, ...], Mapping[str, str]]:

@@ -1,8 +1,8 @@
-"""Digest: what is kept of a table behind the door, for scorers, bounds and mechanisms.
+"""GramData: what is kept of a table behind the door, for scorers, bounds and mechanisms.
 
 It has the entries of X'X that a search asks for, whole or on demand, always exact integers. For
 many variables the p x p matrix need not exist. A search touches the columns of a few dozen
-variables: `Digest.from_records` keeps the quantised records (two bytes a cell) and multiplies
+variables: `GramData.from_records` keeps the quantised records (two bytes a cell) and multiplies
 columns out when they are first asked for. The answers are the same integers as those of the
 moments. Losses that are summed over records find these here too.
 """
@@ -20,7 +20,7 @@ from ..schema.schema import Schema
 from . import products
 from .moments import Block, Moments, check_n, checked_block
 from .products import Products
-from .quantize import Door
+from .quantize import Quantizer
 
 #: Columns and rows of the block of cells that is multiplied at a time, 4 MB in float64. Products of
 #: up to 2**22 rows are exact (see `moments`).
@@ -34,7 +34,7 @@ Ints = NDArray[np.int64]
 _NOTHING: NDArray[np.int16] = np.empty(0, dtype=np.int16)
 
 
-class Digest:
+class GramData:
     """X'X by column, with X'y, y'y, its diagonal and n.
 
     Attributes
@@ -89,10 +89,10 @@ class Digest:
         return self.columns[self.slot[features], : self.p]
 
     def __repr__(self) -> str:
-        return f"Digest(p={self.p}, private values hidden)"
+        return f"GramData(p={self.p}, private values hidden)"
 
     @classmethod
-    def from_moments(cls, moments: Moments, constant: int = 0) -> Digest:
+    def from_moments(cls, moments: Moments, constant: int = 0) -> GramData:
         """All of X'X at hand, with the column of an intercept of this value, if it is not 0."""
         products = with_constant(moments, constant)
         p = moments.p + (constant != 0)
@@ -108,9 +108,9 @@ class Digest:
         )
 
     @classmethod
-    def from_records(cls, schema: Schema, blocks: Iterable[Block], constant: int = 0) -> Digest:
+    def from_records(cls, schema: Schema, blocks: Iterable[Block], constant: int = 0) -> GramData:
         """Columns of X'X when they are asked for; with an intercept of this value, if not 0."""
-        door = Door(schema, constant)
+        door = Quantizer(schema, constant)
         parts = [np.empty((door.width, 0), dtype=np.int16)]
         for block in blocks:
             x, y = checked_block(block, len(schema.features))
@@ -122,7 +122,7 @@ class Digest:
         return cls.of_cells(cells, schema.fingerprint())
 
     @classmethod
-    def of_cells(cls, cells: NDArray[np.int16], fingerprint: str) -> Digest:
+    def of_cells(cls, cells: NDArray[np.int16], fingerprint: str) -> GramData:
         """From quantised columns, the response last."""
         n = cells.shape[1]
         check_n(n)

@@ -34,9 +34,9 @@ from scipy.linalg.blas import dsyrk
 
 from ..base.errors import ArgumentError, TableError
 from ..base.kernels.compiled import kernel
-from ..base.validation import whole
+from ..base.validation import check_int
 from ..schema.schema import Schema
-from .quantize import STEPS, Door
+from .quantize import STEPS, Quantizer
 
 #: Records whose products are summed in float64 before they move on to int64: 2**22 products of
 #: two 15-bit integers stay within 2**52.
@@ -135,10 +135,10 @@ class Moments:
             or not isinstance(self.fingerprint, str)
         ):
             raise TableError("these are no moments: products must be a square matrix of int64")
-        n = whole(n, "n of moments")
+        n = check_int(n, "n of moments")
         if not 0 <= n <= LARGEST_N:
             raise TableError(f"moments must have n between 0 and {LARGEST_N}")
-        constant = whole(self.constant, "constant of moments")
+        constant = check_int(self.constant, "constant of moments")
         if not (0 <= constant <= STEPS and products.shape[0] >= 2 + (constant != 0)):
             raise TableError("these moments have no such column as they say")
         if type(self.parts) is not frozenset or not all(map(_names_part, self.parts)):
@@ -293,7 +293,7 @@ class Accumulator:
     """Running sum of products over blocks of any size."""
 
     def __init__(self, schema: Schema, constant: int = 0) -> None:
-        self._door = Door(schema, constant)
+        self._door = Quantizer(schema, constant)
         self._fingerprint = schema.fingerprint()
         width = self._door.width
         budget = max(_WORK_BYTES, 2 * width * width)

@@ -11,7 +11,7 @@ from ..base.kernels.compiled import kernel
 
 
 class Products(NamedTuple):
-    """Exact integers; see `digest.Digest`, whose arrays these are."""
+    """Exact integers; see `digest.GramData`, whose arrays these are."""
 
     columns: Ints
     slot: Ints

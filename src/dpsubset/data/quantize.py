@@ -36,7 +36,7 @@ from ..schema.labels import reading
 from ..schema.layout import STEPS
 from ..schema.schema import Column, Schema
 
-__all__ = ["STEPS", "Door"]
+__all__ = ["STEPS", "Quantizer"]
 
 #: How a column of the model comes about.
 _VALUE, _LOG, _SQRT, _EQUAL = range(4)
@@ -50,7 +50,7 @@ _TRANSFORMS: dict[str | None, tuple[int, Callable[[float], float]]] = {
 _FILLS = {"middle": 0, "low": -STEPS, "high": STEPS, "indicator": 0, "drop": 0}
 
 
-class Door:
+class Quantizer:
     """Quantiser for the columns of a schema's model, the intercept and the response, in this order.
 
     Parameters

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 from ..privacy.quantiles import histogram
 from ..schema.schema import Column, Missing, Schema
 from .moments import Block, check_n
-from .quantize import STEPS, Door
+from .quantize import STEPS, Quantizer
 
 
 class ResponseDoor:
     """The last column of the door."""
 
     def __init__(self, schema: Schema) -> None:
-        self._door = Door(schema)
+        self._door = Quantizer(schema)
         missing = schema.response.missing
         # A value that stands for missing cells is one like others.
         self._counts_bad = missing is not None and missing.rule == "value"

@@ -15,9 +15,9 @@ import numpy as np
 
 from ..base.errors import ArgumentError
 from ..schema.schema import Column, Missing, Schema
-from .column_selection import Listing
+from .column_selection import ColumnSelection
 from .moments import check_n
-from .quantize import STEPS, Door
+from .quantize import STEPS, Quantizer
 from .readers.passes import Passes, over
 
 
@@ -35,9 +35,9 @@ class Sums:
     n: int = field(repr=False)
 
     @classmethod
-    def read(cls, listing: Listing, data: Any, passes: Passes | None = None) -> Sums:
+    def read(cls, listing: ColumnSelection, data: Any, passes: Passes | None = None) -> Sums:
         """Send the columns of a listing through the door."""
-        door, width = Door(_counting_all(listing)), len(listing.columns)
+        door, width = Quantizer(_counting_all(listing)), len(listing.columns)
         totals, n = np.zeros(width, dtype=np.int64), 0
         table = listing.open(data)
         for x, y in over(passes, table.blocks(), table.rows):
@@ -50,7 +50,7 @@ class Sums:
         return cls(tuple(totals.tolist()), n)
 
 
-def _counting_all(listing: Listing) -> Schema:
+def _counting_all(listing: ColumnSelection) -> Schema:
     """What a listing reads as, with a rule for bad cells of its last column too.
 
     A schema takes that one for a response, and would leave out the other columns with it.

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..base.errors import ColumnTypeWarning, TableError
-from ..base.text import visible
+from ..base.text import escape_for_terminal
 from ..schema.labels import Label, reading
 from ..schema.schema import Column, Schema
 from .readers.cells import reader
@@ -74,7 +74,7 @@ def sort_of(y: Any) -> str | None:
     return "float" if kind.is_float() else None
 
 
-def doubts(data: Any, schema: Schema, y: Any = None) -> tuple[str, ...]:
+def type_mismatches(data: Any, schema: Schema, y: Any = None) -> tuple[str, ...]:
     """What is declared and goes ill with the types of a table: much of it would be missing.
 
     ``y`` is a response that stands beside. Nothing for moments, which have no cells.
@@ -86,16 +86,16 @@ def doubts(data: Any, schema: Schema, y: Any = None) -> tuple[str, ...]:
         found = _of_array(data, schema.feature_names)
     if y is not None:
         found |= _of_response(y, schema.response.name)
-    return doubts_of((*schema.features, schema.response), found)
+    return type_mismatches_of((*schema.features, schema.response), found)
 
 
 def warn_of(told: Iterable[str], stacklevel: int = 4) -> None:
     """Warn before anything is spent: whoever makes errors of warnings has spent nothing."""
     for text in told:
-        warnings.warn(visible(text), ColumnTypeWarning, stacklevel=stacklevel)
+        warnings.warn(escape_for_terminal(text), ColumnTypeWarning, stacklevel=stacklevel)
 
 
-def doubts_of(columns: Iterable[Column], found: Mapping[str, Any]) -> tuple[str, ...]:
+def type_mismatches_of(columns: Iterable[Column], found: Mapping[str, Any]) -> tuple[str, ...]:
     """The same for some columns, by what their types hold."""
     each = [(column, found[column.name]) for column in columns if column.name in found]
     told = [(column, sort, _doubt(column, sort)) for column, sort in each]

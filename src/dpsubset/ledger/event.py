@@ -152,7 +152,7 @@ def terms_of(cost: Cost) -> tuple[Cost, ...]:
 def _term(term: Cost) -> dict[str, str]:
     """A cost with its measure."""
     if term.kind == "pure":
-        measure = "bounded-range" if term.ranged else "pure"
+        measure = "bounded-range" if term.bounded_range else "pure"
         return {"measure": measure, "epsilon": written(term.epsilon)}
     shown = {"epsilon": written(term.epsilon), "delta": written(term.delta)}
     if term.rho is not None:
@@ -174,7 +174,7 @@ def _read_term(facts: Any) -> Cost:
         raise LedgerError("the ledger holds a cost of a measure that is not known here")
     numbers: dict[str, Any] = {name: rational(facts[name]) for name in _FIELDS[measure]}
     try:
-        return Cost(**numbers, ranged=measure == "bounded-range")
+        return Cost(**numbers, bounded_range=measure == "bounded-range")
     except ValueError:
         raise LedgerError("the ledger holds a cost that no release can have") from None
 

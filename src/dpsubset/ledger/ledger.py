@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import ArgumentError, LedgerError
-from ..base.validation import shortest
+from ..base.validation import as_decimal_fraction
 from ..privacy.relations import Neighbours
 from .canonical import canonical
 from .chain import Kind, Row
@@ -416,7 +416,7 @@ def _limit(epsilon: Any, delta: Any, rho: Any, accounting: Accounting) -> Limit:
 
 
 def _exact(value: Any, what: str) -> Fraction:
-    found = shortest(value)
+    found = as_decimal_fraction(value)
     if found is None:
         raise ArgumentError(f"{what} must be a finite number")
     return found

@@ -125,7 +125,7 @@ def whole_cost(cost: Cost) -> Cost:
     if cost.kind != "pure" or any(term.kind != "pure" for term in terms_of(cost)):
         raise LedgerError(
             "how this release divides its budget depends on the number of rows, which the file "
-            "does not tell before it is read: take response_scale='declared' or a ResponseScale, "
+            "does not tell before it is read: take response_range='declared' or a ResponseRange, "
             "or a Parquet file"
         )
     return Cost(cost.epsilon)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from ..base.errors import ArgumentError, BudgetExceeded, LedgerError
-from ..base.validation import choice, whole
+from ..base.validation import check_choice, check_int
 from ..privacy.relations import RELATIONS, Neighbours
 from .composition import Limit, Totals
 from .event import Event
@@ -69,9 +69,9 @@ class Declaration:
             raise ArgumentError("the name of a data set has no # in it")
         for name in ("unit", "owner", "purpose"):
             words(getattr(self, name), name)
-        if whole(self.rows_per_unit, "rows_per_unit") < 1:
+        if check_int(self.rows_per_unit, "rows_per_unit") < 1:
             raise ArgumentError("rows_per_unit must be at least 1")
-        choice(self.relation, RELATIONS, "the relation of the ledger")
+        check_choice(self.relation, RELATIONS, "the relation of the ledger")
 
     def to_dict(self) -> dict[str, Any]:
         """As facts."""
@@ -220,4 +220,4 @@ def _seconds(text: str) -> int:
 
 def relation(text: str) -> Neighbours:
     """One of the two, or a clear error."""
-    return cast(Neighbours, choice(text, RELATIONS, "neighbours"))
+    return cast(Neighbours, check_choice(text, RELATIONS, "neighbours"))

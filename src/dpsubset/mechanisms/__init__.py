@@ -20,7 +20,7 @@ from types import ModuleType
 from typing import Any
 
 from ..base.errors import ArgumentError
-from ..base.validation import exact
+from ..base.validation import as_fraction
 from ..privacy.guarantee import Cost, Guarantee
 from . import published
 from .shared.base import Data, Mechanism, Outcome, Sampler, ScoreMechanism, Setting
@@ -95,7 +95,7 @@ def _value(text: str) -> Any:
         return text.lower() == "true"
     try:
         # Not by Fraction alone, which multiplies 1e999999999 out.
-        number = Fraction(text) if "/" in text else exact(Decimal(text))
+        number = Fraction(text) if "/" in text else as_fraction(Decimal(text))
     except (ValueError, ArithmeticError):
         return text
     if number is None:

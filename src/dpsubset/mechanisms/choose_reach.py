@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
-from ..base.validation import rational
+from ..base.validation import check_fraction
 from ..objective.sensitivity import Sensitivity
 from ..privacy.guarantee import Cost, Guarantee, shown_up
 from ..privacy.random import Randomness
@@ -75,12 +75,12 @@ class ChooseReach(ScoreMechanism):
         given = self.factors
         if not isinstance(given, Sequence) or isinstance(given, str):
             given = (given,)
-        factors = tuple(rational(factor, "factors") for factor in given)
+        factors = tuple(check_fraction(factor, "factors") for factor in given)
         if not 1 <= len(factors) <= _MOST or len(set(factors)) < len(factors):
             raise ArgumentError(f"factors are 1 to {_MOST} different numbers")
         if not all(Fraction(1, 100) <= factor <= 100 for factor in factors):
             raise ArgumentError("factors must lie between 0.01 and 100")
-        self._settle(factors=tuple(sorted(factors)), share=rational(self.share, "share"))
+        self._settle(factors=tuple(sorted(factors)), share=check_fraction(self.share, "share"))
         if not Fraction(1, 1000) <= self.share <= Fraction(999, 1000):
             raise ArgumentError("share must lie between 0.001 and 0.999")
 
@@ -93,7 +93,9 @@ class ChooseReach(ScoreMechanism):
         """The second step at each reach, the smallest first. Public."""
         found = []
         for factor in self.factors:
-            problem = setting.problem.with_reach(float(factor * setting.problem.reach))
+            problem = setting.problem.with_prediction_bound(
+                float(factor * setting.problem.prediction_bound)
+            )
             sensitivity = Sensitivity.of(problem, setting.sensitivity.rule)
             rest = (1 - self.share) * setting.epsilon
             found.append(replace(setting, problem=problem, sensitivity=sensitivity, epsilon=rest))
@@ -102,7 +104,7 @@ class ChooseReach(ScoreMechanism):
     def first_eta(self, setting: Setting) -> Fraction:
         """The weight of scores in the choice of the reach."""
         largest = self.settings(setting)[-1].sensitivity
-        spread = largest.spread(setting.problem.neighbours) + 2 * LOOSE * largest.unit
+        spread = largest.score_range(setting.problem.neighbours) + 2 * LOOSE * largest.score_step
         return Fraction(self.share) * setting.epsilon / spread
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
@@ -111,8 +113,8 @@ class ChooseReach(ScoreMechanism):
         largest = settings[-1].sensitivity
         costs = {}
         for relation in RELATIONS:
-            first = largest.spread(relation) + 2 * LOOSE * largest.unit
-            second = max(self.eta(at) * at.sensitivity.spread(relation) for at in settings)
+            first = largest.score_range(relation) + 2 * LOOSE * largest.score_step
+            second = max(self.eta(at) * at.sensitivity.score_range(relation) for at in settings)
             costs[relation] = Cost(self.first_eta(setting) * first + second)
         return Guarantee(declared, costs, seeded)
 
@@ -140,7 +142,8 @@ class ChooseReach(ScoreMechanism):
         settings = self.settings(setting)
         plain = PLAIN[self.form]()
         parts = [
-            enumerate_supports(data.digest, at.problem, at.sensitivity.unit) for at in settings
+            enumerate_supports(data.digest, at.problem, at.sensitivity.score_step)
+            for at in settings
         ]
         best = [int(part.scores.min()) for part in parts]
         of_reaches = plain.log_probabilities(
@@ -156,9 +159,9 @@ class ChooseReach(ScoreMechanism):
     def _of_reaches(self, settings: list[Setting], best: list[int]) -> ScoredSupports:
         """Reaches as candidates of a plain mechanism: places in the grid, with their scores."""
         # Units are powers of two, so that each is a multiple of the least.
-        unit = min(at.sensitivity.unit for at in settings)
+        unit = min(at.sensitivity.score_step for at in settings)
         scores = [
-            score * int(at.sensitivity.unit / unit) + int(self.noise(at) / unit)
+            score * int(at.sensitivity.score_step / unit) + int(self.noise(at) / unit)
             for score, at in zip(best, settings, strict=True)
         ]
         places = np.arange(len(settings), dtype=np.int64).reshape(-1, 1)
@@ -178,7 +181,7 @@ class ChooseReach(ScoreMechanism):
 
     def details(self, setting: Setting) -> list[str]:
         """The score, the grid, and the share of the reach."""
-        reaches = ", ".join(shown_up(at.problem.reach) for at in self.settings(setting))
+        reaches = ", ".join(shown_up(at.problem.prediction_bound) for at in self.settings(setting))
         return [
             *super().details(setting),
             f"The reach was drawn first, at {self.share} of epsilon, from {reaches}; a row moves "

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
-from ..base.validation import rational
+from ..base.validation import check_fraction
 from ..privacy.guarantee import Cost, Guarantee
 from ..privacy.random import Randomness
 from ..search.best import Best
@@ -71,7 +71,7 @@ class ChooseSize(Penalised):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._settle(share=rational(self.share, "share"))
+        self._settle(share=check_fraction(self.share, "share"))
         if not Fraction(1, 1000) <= self.share <= Fraction(999, 1000):
             raise ArgumentError("share must lie between 0.001 and 0.999")
 
@@ -80,7 +80,7 @@ class ChooseSize(Penalised):
         the set.
         """
         sensitivity, neighbours = setting.sensitivity, setting.problem.neighbours
-        spread = sensitivity.spread(neighbours) + 2 * LOOSE * sensitivity.unit
+        spread = sensitivity.score_range(neighbours) + 2 * LOOSE * sensitivity.score_step
         return self.share * setting.epsilon / spread, (1 - self.share) * self.eta(setting)
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
@@ -88,8 +88,8 @@ class ChooseSize(Penalised):
         for_size, for_set = self.etas(setting)
         costs = {}
         for relation in self._covered(setting):
-            spread = setting.sensitivity.spread(relation)
-            more = 2 * LOOSE * setting.sensitivity.unit
+            spread = setting.sensitivity.score_range(relation)
+            more = 2 * LOOSE * setting.sensitivity.score_step
             costs[relation] = Cost(for_size * (spread + more) + for_set * spread)
         return Guarantee(setting.problem.neighbours, costs, seeded)
 
@@ -99,7 +99,7 @@ class ChooseSize(Penalised):
         engine = data.engine(setting, math.inf, self.penalty(setting))  # for optimisation
         sizes = range(len(setting.problem.always_include), setting.problem.k + 1)
         best = [least(Best(engine, Region.whole(setting.problem, s))) for s in sizes]
-        listed = _of_sizes(list(sizes), best, setting.sensitivity.unit)
+        listed = _of_sizes(list(sizes), best, setting.sensitivity.score_step)
         first = PLAIN[self.form]().sampler(listed, for_size)
         return _Sized(first, data.engine(setting, for_set), for_set, flips(self.form))
 
@@ -107,7 +107,7 @@ class ChooseSize(Penalised):
         self, data: Data, setting: Setting
     ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
         """All supports of all sizes and their log probabilities."""
-        problem, unit = setting.problem, setting.sensitivity.unit
+        problem, unit = setting.problem, setting.sensitivity.score_step
         for_size, for_set = self.etas(setting)
         sizes = range(len(problem.always_include), problem.k + 1)
         parts: list[ScoredSupports] = []

@@ -33,7 +33,9 @@ class Exponential(ScoreMechanism):
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
         """Epsilon is the length of the interval that log quotients lie in, which counts less."""
         found = super().guarantee(setting, seeded=seeded)
-        ranged = {relation: replace(cost, ranged=True) for relation, cost in found.costs.items()}
+        ranged = {
+            relation: replace(cost, bounded_range=True) for relation, cost in found.costs.items()
+        }
         return replace(found, costs=ranged)
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:

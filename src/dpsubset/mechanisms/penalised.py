@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
-from ..base.validation import rational
+from ..base.validation import check_fraction
 from ..privacy.guarantee import Guarantee, shown_up
 from ..privacy.relations import PUBLIC_N, RELATIONS, Neighbours
 from ..search.engine import Engine
@@ -67,7 +67,7 @@ class Penalised(ScoreMechanism):
         check_form(self.form)
         if self.phi is None:
             return
-        self._settle(phi=rational(self.phi, "phi"))
+        self._settle(phi=check_fraction(self.phi, "phi"))
         if self.phi < 0:
             raise ArgumentError("phi must be 0 or greater")
 
@@ -86,7 +86,7 @@ class Penalised(ScoreMechanism):
             phi, most = self._ends(setting)
             if setting.n is not None:
                 phi = min(max(phi, setting.n * WORTH), most)
-        return int(phi / setting.sensitivity.unit)
+        return int(phi / setting.sensitivity.score_step)
 
     def etas(self, setting: Setting) -> tuple[Fraction, Fraction]:
         """Weights with which the size is drawn, and the variables: here both at once."""
@@ -137,7 +137,7 @@ class Penalised(ScoreMechanism):
         self, data: Data, setting: Setting
     ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
         """All supports of all sizes and their log probabilities."""
-        problem, unit = setting.problem, setting.sensitivity.unit
+        problem, unit = setting.problem, setting.sensitivity.score_step
         supports: list[Outcome] = []
         scores: list[NDArray[np.int64]] = []
         for size in range(len(problem.always_include), problem.k + 1):
@@ -152,5 +152,5 @@ class Penalised(ScoreMechanism):
 
     def details(self, setting: Setting) -> list[str]:
         """The score, and phi as it was used."""
-        phi = self.penalty(setting) * setting.sensitivity.unit
+        phi = self.penalty(setting) * setting.sensitivity.score_step
         return [*super().details(setting), f"phi = {shown_up(phi)} in scaled units."]

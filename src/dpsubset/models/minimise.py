@@ -18,7 +18,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.rounding import ball, midpoint, upper, working
+from ..base.rounding import ball, midpoint, upper, working_precision
 from ..schema.layout import STEPS
 from .smooth import Smooth
 
@@ -153,7 +153,7 @@ def _refined(of: Objective, floats: _Floats, point: Point, most: Fraction) -> Po
     """
     bits = _BITS
     while True:
-        with working(bits):
+        with working_precision(bits):
             value, slope = _ball_value(of, point)
             if sum(upper(abs(v)) ** 2 for v in slope) <= most**2:
                 return point

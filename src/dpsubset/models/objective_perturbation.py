@@ -25,7 +25,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.rounding import ball, upper, working
+from ..base.rounding import ball, upper, working_precision
 from ..privacy import sup_norm
 from ..privacy.guarantee import Cost, Guarantee
 from ..privacy.random import Randomness
@@ -93,7 +93,7 @@ class ObjectivePerturbation:
     @property
     def curvature_cost(self) -> Fraction:
         """log(1 + c d / ridge), rounded up."""
-        with working(_BITS):
+        with working_precision(_BITS):
             return upper(ball(self.loss.curvature / self.ridge_each).log1p())
 
     @property

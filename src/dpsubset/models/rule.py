@@ -20,10 +20,11 @@ from fractions import Fraction
 from typing import Any
 
 from ..base.errors import ArgumentError
-from ..base.validation import shortest
-from ..privacy.quantiles import Scale, ScaleRule
+from ..base.renamed import renamed_arguments
+from ..base.validation import as_decimal_fraction
+from ..privacy.quantiles import QuantileRule, Scale
 from ..privacy.relations import Neighbours
-from ..privacy.response_range import ResponseScale
+from ..privacy.response_range import ResponseRange
 from ..schema.layout import STEPS
 from .noisy_moments import usual_deviation
 
@@ -40,13 +41,14 @@ FITS = ("noisy-moments", "objective-perturbation", "gaussian-ols")
 _USUAL = Fraction(3)
 
 
+@renamed_arguments(share="budget_fraction")
 @dataclass(frozen=True)
 class FitRule:
     """How a model is fitted, how much of epsilon that takes, and how wide it clips.
 
     Attributes
     ----------
-    share : Fraction
+    budget_fraction : Fraction
         Of epsilon, for the fit.
     width : Fraction, optional
         Where the response is clipped, in half-distances of its released quantiles; by default the
@@ -57,17 +59,19 @@ class FitRule:
         logistic one, and "noisy-moments", least squares, after all others.
     """
 
-    share: Fraction = FIT_SHARE
+    budget_fraction: Fraction = FIT_SHARE
     width: Fraction | None = None
     mechanism: str | None = None
 
     def __post_init__(self) -> None:
-        share = shortest(self.share)
-        if share is None or not Fraction(1, 1000) <= share <= 1 - Fraction(1, 1000):
-            raise ArgumentError("the share of a FitRule must lie between 0.001 and 0.999")
-        object.__setattr__(self, "share", share)
+        budget_fraction = as_decimal_fraction(self.budget_fraction)
+        if budget_fraction is None or not Fraction(1, 1000) <= budget_fraction <= 1 - Fraction(
+            1, 1000
+        ):
+            raise ArgumentError("the budget_fraction of a FitRule must lie between 0.001 and 0.999")
+        object.__setattr__(self, "budget_fraction", budget_fraction)
         if self.width is not None:
-            width: Any = shortest(self.width)
+            width: Any = as_decimal_fraction(self.width)
             if width is None or width <= 0:
                 raise ArgumentError("the width of a FitRule must be greater than 0")
             object.__setattr__(self, "width", width)
@@ -80,15 +84,15 @@ class FitRule:
             return self
         return replace(self, mechanism=FITS[1] if loss == "logistic" else FITS[0])
 
-    def usual_scale(self) -> ResponseScale:
+    def default_response_range(self) -> ResponseRange:
         """What is released of the response if nobody says so: always two quantiles, since a median
         tells no width.
         """
-        share = min(SCALE_SHARE / (1 - self.share), Fraction(1, 2))
-        return ResponseScale(ScaleRule(_OUTER, Fraction(1, 2)), share)
+        budget_fraction = min(SCALE_SHARE / (1 - self.budget_fraction), Fraction(1, 2))
+        return ResponseRange(QuantileRule(_OUTER, Fraction(1, 2)), budget_fraction)
 
     def scale(
-        self, released: Scale | None, rule: ScaleRule | None, n: int | None, d: int,
+        self, released: Scale | None, rule: QuantileRule | None, n: int | None, d: int,
         epsilon: Fraction, neighbours: Neighbours,
     ) -> Scale | None:  # fmt: skip
         """Centre and half-width of the clip of a fit, from the scale that was released.
@@ -96,10 +100,10 @@ class FitRule:
         None stands for the declared bounds: without a scale, and after a median, which tells no
         width.
         """
-        if released is None or rule is None or len(rule.shares) < 2:
+        if released is None or rule is None or len(rule.probs) < 2:
             return None
         low, high = min(released.quantiles), max(released.quantiles)
-        half = max(rule.least, Fraction(high - low, 2))
+        half = max(rule.min_half_width, Fraction(high - low, 2))
         width = half * self._width(n, d, epsilon, neighbours)
         centre = Fraction(low + high, 2)
         below = max(Fraction(-STEPS), centre - width)

@@ -24,7 +24,7 @@ from functools import cached_property
 from typing import Any, get_args
 
 from ..base.errors import ArgumentError
-from ..base.validation import choice, number, positive, whole
+from ..base.validation import check_choice, check_float, check_int, check_positive
 from ..constraints import CONSTRAINTS, Constraint, Name
 from ..privacy.relations import Neighbours
 from ..schema.layout import STEPS, Layout
@@ -76,13 +76,13 @@ class Problem:
     laid_out: Layout | None = None
 
     @classmethod
-    def state(
+    def create(
         cls,
         p: int,
         k: int,
         *,
         constraint: str = "box",
-        reach: float | None = None,
+        prediction_bound: float | None = None,
         radius: float | None = None,
         ridge: float = 0.0,
         neighbours: str = "replace-one",
@@ -101,7 +101,7 @@ class Problem:
         """
         from .losses import LOSSES
 
-        p, k = whole(p, "p"), whole(k, "k")
+        p, k = check_int(p, "p"), check_int(k, "k")
         if k < 1:
             raise ArgumentError("k must be at least 1: the number of variables to select")
         if p > LARGEST_P:
@@ -114,11 +114,11 @@ class Problem:
                 if grouped
                 else f"k must be at most p, the number of variables, which is {p}"
             )
-        constraint = choice(constraint, CONSTRAINTS, "constraint")
-        neighbours = choice(neighbours, get_args(Neighbours), "neighbours")
-        loss = choice(loss, LOSSES, "loss")
+        constraint = check_choice(constraint, CONSTRAINTS, "constraint")
+        neighbours = check_choice(neighbours, get_args(Neighbours), "neighbours")
+        loss = check_choice(loss, LOSSES, "loss")
         threshold = _threshold(threshold, loss, LOSSES[loss].of_threshold is not None)
-        always = tuple(sorted({whole(j, "always_include") for j in always_include}))
+        always = tuple(sorted({check_int(j, "always_include") for j in always_include}))
         if always and not (always[0] >= 0 and always[-1] < p):
             raise ArgumentError(f"always_include lists positions of columns, 0 to {p - 1}")
         if len(always) > k:
@@ -130,15 +130,23 @@ class Problem:
         parts = Layout(p) if layout is None else layout
         columns = replace(parts, constant=intercept_constant(k, labels) if intercept else 0)
         _check_columns(columns, k, always)
-        if reach is not None and radius is not None:
+        if prediction_bound is not None and radius is not None:
             raise ArgumentError("give reach or radius, not both: they say the same thing")
         if radius is None:
-            usual = LABELS_REACH if labels and not LOSSES[loss].labels else LOSSES[loss].reach
-            reach = positive(usual if reach is None else reach, "reach")
-            settled = _radius_for(reach, constraint, columns.width(k, always), columns.level)
+            usual = (
+                LABELS_REACH
+                if labels and not LOSSES[loss].labels
+                else LOSSES[loss].prediction_bound
+            )
+            prediction_bound = check_positive(
+                usual if prediction_bound is None else prediction_bound, "prediction_bound"
+            )
+            settled = _radius_for(
+                prediction_bound, constraint, columns.width(k, always), columns.intercept_value
+            )
         else:
-            settled = _within(positive(radius, "radius"))
-        ridge = number(ridge, "ridge")
+            settled = _within(check_positive(radius, "radius"))
+        ridge = check_float(ridge, "ridge")
         if not 0 <= ridge <= 1e15:
             raise ArgumentError("ridge must lie between 0 and 1e15, in scaled units")
         return cls(
@@ -151,10 +159,12 @@ class Problem:
         """The columns of a model, and the choices that they belong to."""
         return Layout(self.p) if self.laid_out is None else self.laid_out
 
-    def with_reach(self, reach: float) -> Problem:
+    def with_prediction_bound(self, prediction_bound: float) -> Problem:
         """The same with another reach."""
-        level = self.layout.level
-        return replace(self, radius=_radius_for(reach, self.constraint, self.width, level))
+        level = self.layout.intercept_value
+        return replace(
+            self, radius=_radius_for(prediction_bound, self.constraint, self.width, level)
+        )
 
     @property
     def coefficients(self) -> Constraint:
@@ -162,9 +172,9 @@ class Problem:
         return CONSTRAINTS[self.constraint](self.radius)
 
     @property
-    def reach(self) -> Fraction:
+    def prediction_bound(self) -> Fraction:
         """B, rounded up: no prediction of an allowed model is larger."""
-        return self.coefficients.reach(self.width, self.layout.level)
+        return self.coefficients.prediction_bound(self.width, self.layout.intercept_value)
 
     @property
     def width(self) -> int:
@@ -213,7 +223,7 @@ def _threshold(value: Any, loss: str, has_one: bool) -> float | None:
         if value is not None:
             raise ArgumentError(f"threshold goes with loss='huber': the {loss} loss has none")
         return None
-    settled = positive(DEFAULT_THRESHOLD if value is None else value, "threshold")
+    settled = check_positive(DEFAULT_THRESHOLD if value is None else value, "threshold")
     least, most = _THRESHOLDS
     if not least <= settled <= most:
         raise ArgumentError(
@@ -223,9 +233,9 @@ def _threshold(value: Any, loss: str, has_one: bool) -> float | None:
     return settled
 
 
-def _radius_for(reach: float, constraint: str, width: int, level: Fraction) -> float:
+def _radius_for(prediction_bound: float, constraint: str, width: int, level: Fraction) -> float:
     # What is cut off here is refused then; its square would not fit in a float.
-    return _within(CONSTRAINTS[constraint].radius_for(min(reach, 1e100), width, level))
+    return _within(CONSTRAINTS[constraint].radius_for(min(prediction_bound, 1e100), width, level))
 
 
 def _within(radius: float) -> float:

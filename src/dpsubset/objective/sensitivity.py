@@ -44,7 +44,7 @@ class Sensitivity:
     ----------
     range : Fraction
         How far one record, added or removed, moves scores relative to each other.
-    unit : Fraction
+    score_step : Fraction
         The grid of the scores: they are integer multiples of it. Not the unit of privacy, which is
         the schema's.
     rule : str
@@ -52,7 +52,7 @@ class Sensitivity:
     """
 
     range: Fraction
-    unit: Fraction
+    score_step: Fraction
     rule: str
 
     @classmethod
@@ -63,23 +63,23 @@ class Sensitivity:
             raise ArgumentError(
                 f"sensitivity must be one of {', '.join(rules)} for the {problem.loss} loss"
             )
-        sharp = rules["sharp"](problem.reach)
+        sharp = rules["sharp"](problem.prediction_bound)
         # A power of two, so that scores convert between floats and integers without rounding. It
         # follows the sharp range, so that a score does not depend on the rule.
         exponent = (sharp.numerator.bit_length() - sharp.denominator.bit_length()) - 1
-        unit = max(Fraction(2) ** (exponent - _GRID_BITS), _SMALLEST_UNIT)
-        return cls(rules[rule](problem.reach), unit, rule)
+        score_step = max(Fraction(2) ** (exponent - _GRID_BITS), _SMALLEST_UNIT)
+        return cls(rules[rule](problem.prediction_bound), score_step, rule)
 
     @property
     def tau(self) -> Fraction:
         """Certified bound on the numerical error of a score."""
-        return self.unit
+        return self.score_step
 
-    def spread(self, neighbours: Neighbours) -> Fraction:
+    def score_range(self, neighbours: Neighbours) -> Fraction:
         """Largest difference, over supports, of how far one record moves their scores."""
         factor = {"replace-one": 2, "add-remove": 1}[neighbours]
         return factor * self.range + 4 * self.tau
 
     def eta(self, epsilon: Fraction, neighbours: Neighbours) -> Fraction:
         """Weight of a score in a mechanism whose privacy loss is eta times the spread."""
-        return epsilon / self.spread(neighbours)
+        return epsilon / self.score_range(neighbours)

@@ -18,12 +18,12 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from ..api.problem_spec import ProblemArguments, Stated, state, takes
+from ..api.problem_spec import ProblemOptions, ProblemSpec, build_problem_spec, with_keywords_of
 from ..api.request import Rule, exact_epsilon
-from ..api.sensitive_table import SealedTable
+from ..api.sensitive_table import SensitiveTable
 from ..base.errors import ArgumentError
-from ..base.validation import number, positive, seed_number, whole
-from ..data.gram import Digest
+from ..base.validation import check_float, check_int, check_positive, check_seed
+from ..data.gram import GramData
 from ..data.quantize import STEPS
 from ..mechanisms import Setting
 from ..mechanisms.published.metropolis import Metropolis
@@ -61,7 +61,7 @@ class Traces:
     best: tuple[int, ...]
 
 
-@takes(state)
+@with_keywords_of(build_problem_spec)
 def traces_not_private(
     data: Any,
     schema: Schema | str | Path | None = None,
@@ -76,7 +76,7 @@ def traces_not_private(
     best: Iterable[int | str] | None = None,
     sensitivity: Rule = "sharp",
     seed: int | None = None,
-    **asked: Unpack[ProblemArguments],
+    **asked: Unpack[ProblemOptions],
 ) -> Traces:
     """Several chains of `metropolis` from independent uniform starts. NOT PRIVATE.
 
@@ -95,23 +95,23 @@ def traces_not_private(
         The best support, if known: :func:`dpsubset.best_subset` finds it.
     """
     mechanism = Metropolis(steps, lazy)
-    if whole(chains, "chains") < 1:
+    if check_int(chains, "chains") < 1:
         raise ArgumentError("chains must be at least 1")
-    every = max(1, steps // 100) if every is None else whole(every, "every")
+    every = max(1, steps // 100) if every is None else check_int(every, "every")
     if not 1 <= every <= steps:
         raise ArgumentError("every must lie between 1 and steps")
     budget = exact_epsilon(epsilon)
-    stated = state(data, schema, k=k, **asked)
+    stated = build_problem_spec(data, schema, k=k, **asked)
     problem = stated.problem
     mechanism.check(Setting.of(problem, budget, Fraction(1, 2)))
     settled = Sensitivity.of(problem, sensitivity)
     true = None if truth is None else _positions(truth, stated, "truth")
     good = None if best is None else _positions(best, stated, "best")
-    source = SystemSource() if seed is None else SeededSource(seed_number(seed))
+    source = SystemSource() if seed is None else SeededSource(check_seed(seed))
 
-    digest = SealedTable(data, stated.schema, asked.get("y")).read(problem)
+    digest = SensitiveTable(data, stated.schema, asked.get("y")).read(problem)
     eta = settled.eta(budget, problem.neighbours)
-    chain = Chain(digest, problem, settled.unit, eta, lazy=mechanism.lazy)
+    chain = Chain(digest, problem, settled.score_step, eta, lazy=mechanism.lazy)
     chain.have_columns(chains * steps)
     rng = Randomness(source)
     looks = [*range(0, steps, every), steps]
@@ -168,34 +168,36 @@ def mixing_steps(
     norm at most ``b_max`` and noise of scale ``sigma``. Nothing here is taken from data.
     """
     for value, name in ((p, "p"), (k, "k"), (n, "n")):
-        if whole(value, name) < 1:
+        if check_int(value, name) < 1:
             raise ArgumentError(f"{name} must be at least 1")
-    low, high = positive(kappa_minus, "kappa_minus"), positive(kappa_plus, "kappa_plus")
-    size, noise = positive(b_max, "b_max"), number(sigma, "sigma")
+    low, high = check_positive(kappa_minus, "kappa_minus"), check_positive(kappa_plus, "kappa_plus")
+    size, noise = check_positive(b_max, "b_max"), check_float(sigma, "sigma")
     if noise < 0 or high < low:
         raise ArgumentError("sigma must be at least 0, and kappa_plus at least kappa_minus")
-    near = positive(distance, "distance")
-    x = positive(x_max, "x_max")
-    psi = (positive(y_max, "y_max") + high / low * size * x + noise / low * x**2) ** 2
-    peak = n * positive(epsilon, "epsilon") * high * size**2 / psi
-    return math.ceil(positive(constant, "constant") * p * k**2 * (peak + math.log(1 / near)))
+    near = check_positive(distance, "distance")
+    x = check_positive(x_max, "x_max")
+    psi = (check_positive(y_max, "y_max") + high / low * size * x + noise / low * x**2) ** 2
+    peak = n * check_positive(epsilon, "epsilon") * high * size**2 / psi
+    return math.ceil(check_positive(constant, "constant") * p * k**2 * (peak + math.log(1 / near)))
 
 
-def _positions(names: Iterable[int | str], stated: Stated, what: str) -> tuple[int, ...]:
+def _positions(names: Iterable[int | str], stated: ProblemSpec, what: str) -> tuple[int, ...]:
     found = tuple(sorted({stated.design.position(name) for name in names}))
     if not found or found[0] < 0 or found[-1] >= stated.problem.p:
         raise ArgumentError(f"{what} lists columns, by name or by position from 0")
     return found
 
 
-def _explained(digest: Digest, layout: Layout, supports: NDArray[np.int64]) -> NDArray[np.float64]:
+def _explained(
+    digest: GramData, layout: Layout, supports: NDArray[np.int64]
+) -> NDArray[np.float64]:
     flat = supports.reshape(-1, supports.shape[-1])
     different, where = np.unique(flat, axis=0, return_inverse=True)
     shares = np.array([_share(digest, layout.of_support(support)) for support in different])
     return np.asarray(shares[where].reshape(supports.shape[:-1]))
 
 
-def _share(digest: Digest, columns: NDArray[np.int64]) -> float:
+def _share(digest: GramData, columns: NDArray[np.int64]) -> float:
     """y' Phi_S y / y'y by least squares on the normal equations; 0 where y is 0."""
     scale = float(STEPS) ** 2
     h = digest.block(np.array(columns, dtype=np.int64)) / scale

@@ -19,24 +19,24 @@ from typing import Any, Literal
 
 from ..api.request import exact_delta, exact_epsilon
 from ..base.errors import ArgumentError
-from ..base.validation import check_progress, choice, whole
-from ..data.column_selection import Listing, list_columns
+from ..base.validation import check_choice, check_int, check_progress
+from ..data.column_selection import ColumnSelection, select_columns
 from ..data.histograms import count_columns
 from ..data.quantize import STEPS
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
 from ..data.sums import Sums, check_plain, deviation_of, mean_of
-from ..data.type_checks import doubts_of, warn_of
+from ..data.type_checks import type_mismatches_of, warn_of
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited
 from ..privacy.bound_quantiles import narrowed, readable, usual_rule
 from ..privacy.budget import RECORDS, Budget
 from ..privacy.guarantee import Guarantee
-from ..privacy.quantiles import ScaleRule, ScaleSampler
+from ..privacy.quantiles import QuantileRule, QuantileSampler
 from ..privacy.random import Randomness, SystemSource
 from ..privacy.relations import PUBLIC_N, RELATIONS, Neighbours
 from ..release.estimate import Estimate
-from ..release.scale import ReleasedScale
+from ..release.scale import ReleasedRange
 from .peeling_steps import Peel
 
 __all__ = ["private_mean", "sparse_mean"]
@@ -57,7 +57,7 @@ LEVELS, MEANS = "the truncation levels", "the means"
 class _Plan:
     """A mean, ready for a table. Public."""
 
-    listing: Listing
+    listing: ColumnSelection
     epsilon: Fraction
     delta: Fraction
     neighbours: Neighbours
@@ -179,7 +179,7 @@ def sparse_mean(
     """
     check_progress(progress)
     planned = _plan(data, within, epsilon, delta, columns, neighbours, truncation)
-    width, s = len(planned.listing.columns), whole(s, "s")
+    width, s = len(planned.listing.columns), check_int(s, "s")
     if not 1 <= s <= width:
         raise ArgumentError(f"s must lie between 1 and {width}, the number of columns")
     peel = Peel.of(planned.rest, planned.delta, s, share, more=int(planned.counts_rows))
@@ -212,11 +212,11 @@ def _plan(
     truncation: Any,
 ) -> _Plan:
     budget, chance = exact_epsilon(epsilon), exact_delta(delta)
-    choice(neighbours, RELATIONS, "neighbours")
-    choice(truncation, ("declared", "private"), "truncation")
-    listing = list_columns(data, within, columns)
+    check_choice(neighbours, RELATIONS, "neighbours")
+    check_choice(truncation, ("declared", "private"), "truncation")
+    listing = select_columns(data, within, columns)
     check_plain(listing.columns)
-    warn_of(doubts_of(listing.columns, listing.kinds), stacklevel=5)
+    warn_of(type_mismatches_of(listing.columns, listing.kinds), stacklevel=5)
     if truncation == "private" and len(listing.columns) > _MOST_LEVELS:
         raise ArgumentError(
             f"private truncation is for at most {_MOST_LEVELS} columns: with more, each would have "
@@ -250,19 +250,19 @@ def _event(what: str, planned: _Plan, budget: Budget, s: int | None = None) -> E
     )
 
 
-def _price(planned: _Plan, budget: Budget, rule: ScaleRule) -> Guarantee:
+def _price(planned: _Plan, budget: Budget, rule: QuantileRule) -> Guarantee:
     """What all of it costs; of truncation levels, every rule costs the same under the declared
     neighbours, and where the number of rows decides on it the means promise nothing else.
     """
     means = _of_totals(budget, planned.neighbours)
     if planned.truncation == "private":
-        means = Guarantee.of_parts({LEVELS: _levels(rule, planned), MEANS: means})
-    return means.of_rows(planned.listing.rows_per_unit)
+        means = Guarantee.compose({LEVELS: _levels(rule, planned), MEANS: means})
+    return means.group_privacy(planned.listing.rows_per_unit)
 
 
 def _truncated(
     planned: _Plan, budget: Budget, data: Any, passes: Passes
-) -> tuple[Listing, Guarantee]:
+) -> tuple[ColumnSelection, Guarantee]:
     """The columns with the bounds to clip to, and what all of it costs."""
     listing, each = planned.listing, planned.level_epsilon
     if planned.truncation == "declared":
@@ -272,8 +272,8 @@ def _truncated(
     found = []
     rng = Randomness(SystemSource())
     for column, of_column in zip(listing.columns, counts, strict=True):
-        scale = ScaleSampler(of_column, rule, each, planned.neighbours).draw(rng)
-        low, high = readable(*ReleasedScale(rule, scale, column).clipped, column)
+        scale = QuantileSampler(of_column, rule, each, planned.neighbours).draw(rng)
+        low, high = readable(*ReleasedRange(rule, scale, column).clipped, column)
         found.append(narrowed(column, low, high))
     return replace(listing, columns=tuple(found)), _price(planned, budget, rule)
 
@@ -286,11 +286,11 @@ def _of_totals(budget: Budget, neighbours: Neighbours) -> Guarantee:
     return Guarantee(neighbours, budget.costs(neighbours)).limited_to(covered)
 
 
-def _levels(rule: ScaleRule, planned: _Plan) -> Guarantee:
+def _levels(rule: QuantileRule, planned: _Plan) -> Guarantee:
     """Of the quantiles of all columns together."""
     width = len(planned.listing.columns)
     each = rule.guarantee(planned.level_epsilon, planned.neighbours)
-    found = Guarantee.of_parts({str(j): each for j in range(width)})
+    found = Guarantee.compose({str(j): each for j in range(width)})
     return replace(found, parts=())
 
 

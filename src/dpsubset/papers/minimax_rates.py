@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from ..base.errors import ArgumentError
-from ..base.validation import choice, positive, whole
+from ..base.validation import check_choice, check_int, check_positive
 
 Problem = Literal["mean", "sparse-mean", "regression", "sparse-regression"]
 
@@ -91,21 +91,21 @@ def cost_of_privacy(
     bounded : bool
         Whether the population is bounded, so that nothing need be truncated; for means.
     """
-    n, d = whole(n, "n"), whole(d, "d")
+    n, d = check_int(n, "n"), check_int(d, "d")
     if n < 2 or d < 1:
         raise ArgumentError("n must be at least 2, and d at least 1")
-    found = choice(
+    found = check_choice(
         problem or ("mean" if s is None else "sparse-mean"), get_args(Problem), "problem"
     )
-    eps, chance = positive(epsilon, "epsilon"), positive(delta, "delta")
-    scale = positive(sigma, "sigma")
+    eps, chance = check_positive(epsilon, "epsilon"), check_positive(delta, "delta")
+    scale = check_positive(sigma, "sigma")
     if chance >= 1:
         raise ArgumentError("delta must lie between 0 and 1")
     root, log_n = math.sqrt(math.log(1 / chance)), math.log(n)
     if found.startswith("sparse"):
         if s is None:
             raise ArgumentError(f"{found} needs s, how many dimensions matter")
-        s = whole(s, "s")
+        s = check_int(s, "s")
         if not 1 <= s < d:
             raise ArgumentError("s must lie between 1 and d - 1")
         sampling = math.sqrt(s * math.log(d) / n)

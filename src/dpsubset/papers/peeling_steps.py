@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..base.errors import ArgumentError
-from ..base.validation import rational, shortest
+from ..base.validation import as_decimal_fraction, check_fraction
 from ..privacy.budget import Budget
 
 
@@ -52,8 +52,8 @@ class Peel:
         more: int = 0,
     ) -> Peel:
         """Of the measure that needs less noise."""
-        found = shortest(share)
-        part = rational(share, "share") if found is None else found
+        found = as_decimal_fraction(share)
+        part = check_fraction(share, "share") if found is None else found
         if not Fraction(1, 1000) <= part <= Fraction(999, 1000):
             raise ArgumentError("share must lie between 0.001 and 0.999")
         return cls(Budget.of(epsilon, delta, k + more), k, part, more)

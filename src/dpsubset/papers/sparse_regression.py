@@ -15,10 +15,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from ..api.request import Plan, plan, seal
+from ..api.request import SelectionRequest, build_request, open_table_of
 from ..base.errors import ArgumentError
-from ..data.gram import Digest
-from ..data.type_checks import doubts, warn_of
+from ..data.gram import GramData
+from ..data.type_checks import type_mismatches, warn_of
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited
 from ..mechanisms import Data
@@ -140,14 +140,14 @@ def sparse_regression(
     """
     asked: dict[str, Any] = {} if radius is None else {"radius": radius}
     options = {"iterations": iterations, "step": step, "share": share, "rows": rows}
-    planned = plan(
+    planned = build_request(
         data, schema, k=k, epsilon=epsilon, delta=delta, y=y, bounds=bounds,
         mechanism="hard-thresholding", options=options, intercept=intercept,
-        neighbours=neighbours, response_scale="declared", **asked,
+        neighbours=neighbours, response_range="declared", **asked,
     )  # fmt: skip
     _check_numbers(planned.stated.schema)
-    table = seal(planned, data, y)
-    warn_of(doubts(data, planned.stated.schema, y))
+    table = open_table_of(planned, data, y)
+    warn_of(type_mismatches(data, planned.stated.schema, y))
     with debited(ledger, lambda: event_of(planned, _price(planned))) as debit:
         digest = table.read(planned.setting.problem)
         counted = planned.with_rows(digest.n)
@@ -155,7 +155,7 @@ def sparse_regression(
         return debit.signed(_estimate(counted, guarantee, digest))
 
 
-def _price(planned: Plan) -> Guarantee:
+def _price(planned: SelectionRequest) -> Guarantee:
     """What it costs a unit: rounds of this budget, however many rows there are."""
     mechanism = planned.mechanism
     assert isinstance(mechanism, HardThresholding)
@@ -164,10 +164,10 @@ def _price(planned: Plan) -> Guarantee:
     if mechanism.rows is None:
         # The number of rows scales the steps.
         guarantee = guarantee.limited_to(PUBLIC_N)
-    return guarantee.of_rows(planned.stated.schema.rows_per_unit)
+    return guarantee.group_privacy(planned.stated.schema.rows_per_unit)
 
 
-def event_of(planned: Plan, guarantee: Guarantee) -> Event:
+def event_of(planned: SelectionRequest, guarantee: Guarantee) -> Event:
     """What a ledger notes, before a value is read."""
     schema, problem = planned.stated.schema, planned.setting.problem
     return Event.of(
@@ -181,7 +181,7 @@ def event_of(planned: Plan, guarantee: Guarantee) -> Event:
     )
 
 
-def _estimate(planned: Plan, guarantee: Guarantee, digest: Digest) -> Estimate:
+def _estimate(planned: SelectionRequest, guarantee: Guarantee, digest: GramData) -> Estimate:
     mechanism, declared = planned.mechanism, planned.stated.schema
     assert isinstance(mechanism, HardThresholding)
     support, b, noise = Descent(mechanism, planned.setting).draw(Data(digest))
@@ -230,7 +230,7 @@ def _own_units(
     names = list(schema.feature_names)
     layout = setting.problem.layout
     if layout.has_intercept:
-        constant += half * scaled.get(len(names), 0.0) * float(layout.level)
+        constant += half * scaled.get(len(names), 0.0) * float(layout.intercept_value)
         names.append(INTERCEPT)
         slopes.append(constant)
     return tuple(names), tuple(slopes)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..base.errors import ArgumentError
-from ..base.validation import check_progress, choice
+from ..base.validation import check_choice, check_progress
 from .expectation import Expectation
 from .inverse import Unknown
 from .power import power
@@ -39,7 +39,7 @@ def curve(
     listed = list(values)
     if not listed:
         raise ArgumentError("values must list at least one epsilon or n")
-    choice(over, ("n", "epsilon"), "over")
+    check_choice(over, ("n", "epsilon"), "over")
     if options.get("seed") is None:
         options["seed"] = Effort().seed
     found = []

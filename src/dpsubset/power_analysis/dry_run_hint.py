@@ -10,8 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..api.request import Plan, seal
-from ..api.request import plan as plan_of
+from ..api.request import SelectionRequest, build_request, open_table_of
 from ..base.errors import ArgumentError
 from ..schema.schema import Schema
 from .expectation import shown_with_interval
@@ -31,8 +30,8 @@ _COLUMNS, _FEWEST, _MOST = 2_000, 20, 60
 _MOST_COLUMNS, _MOST_RECORDS = 200, 20_000
 #: Losses of labels and records are searched more slowly than sums.
 _PASSED_ON = (
-    "delta", "mechanism", "options", "allow_unproven", "loss", "threshold", "constraint", "reach",
-    "radius", "ridge", "intercept", "neighbours", "sensitivity", "response_scale",
+    "delta", "mechanism", "options", "allow_unproven", "loss", "threshold", "constraint", "prediction_bound",
+    "radius", "ridge", "intercept", "neighbours", "sensitivity", "response_range",
 )  # fmt: skip
 _ABOUT = "on simulated tables (Gaussian, independent columns, equal signals), not on this one"
 
@@ -44,16 +43,16 @@ def dry_run_hint(data: Any, schema: Schema | str | Path | None, *, k: int, epsil
     With ``rows_private``, and where the price states a cost under add-remove neighbours, the line
     does not depend on the number of rows.
     """
-    request = plan_of(data, schema, k=k, epsilon=epsilon, **options)
+    request = build_request(data, schema, k=k, epsilon=epsilon, **options)
     if data is not None and not rows_private:
-        n = seal(request, data, options.get("y")).rows
+        n = open_table_of(request, data, options.get("y")).rows
         with_rows = request.with_rows(n)
         if n is not None and "add-remove" not in with_rows.price().costs:
             request = with_rows
     return lines(request, {name: options[name] for name in _PASSED_ON if name in options})
 
 
-def lines(request: Plan, options: dict[str, Any]) -> list[str]:
+def lines(request: SelectionRequest, options: dict[str, Any]) -> list[str]:
     """Return the line for a request that was made with these options."""
     problem, schema, n = request.setting.problem, request.stated.schema, request.setting.n
     if problem.p <= problem.k or (n is not None and n < 2):

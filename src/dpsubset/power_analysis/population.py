@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
-from ..base.validation import number, positive, whole
+from ..base.validation import check_float, check_int, check_positive
 
 Floats = NDArray[np.float64]
 
@@ -49,12 +49,12 @@ class Population:
     labels: bool = False
 
     def __post_init__(self) -> None:
-        p, k = whole(self.p, "p"), whole(self.k, "k")
+        p, k = check_int(self.p, "p"), check_int(self.k, "k")
         if k < 1:
             raise ArgumentError("k must be at least 1: the number of variables to select")
         if k > p:
             raise ArgumentError(f"k must be at most p, the number of variables, which is {p}")
-        checked = {name: number(getattr(self, name), name) for name in ("rho", "least")}
+        checked = {name: check_float(getattr(self, name), name) for name in ("rho", "least")}
         if not 0 <= checked["rho"] < 1:
             raise ArgumentError(
                 "rho must lie between 0 (independent columns) and below 1: the correlation of "
@@ -63,7 +63,7 @@ class Population:
         if not 0 < checked["least"] <= 1:
             raise ArgumentError("least must be above 0 and at most 1 (all signals equal)")
         for name in ("snr", "x_bound", "y_bound"):
-            checked[name] = positive(getattr(self, name), name)
+            checked[name] = check_positive(getattr(self, name), name)
             if not 1e-6 <= checked[name] <= 1e6:
                 raise ArgumentError(f"{name} must lie between 1e-6 and 1e6")
         if not isinstance(self.labels, bool):

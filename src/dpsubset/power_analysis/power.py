@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from ..api.request import Rule, exact_epsilon
 from ..base.errors import ArgumentError
-from ..base.validation import check_progress, number, positive, seed_number, whole
+from ..base.validation import check_float, check_int, check_positive, check_progress, check_seed
 from ..constraints import Name as Constraint
 from ..mechanisms import Mechanism
 from ..objective.losses import Name as Loss
 from ..privacy.relations import Neighbours
-from ..privacy.response_range import ResponseScale
+from ..privacy.response_range import ResponseRange
 from .expectation import Expectation, expected
 from .inverse import Unknown, smallest
 from .population import Population
@@ -46,13 +46,13 @@ def power(
     loss: Loss | None = None,
     threshold: float | None = None,
     constraint: Constraint = "box",
-    reach: float | None = None,
+    prediction_bound: float | None = None,
     radius: float | None = None,
     ridge: float = 0.0,
     intercept: bool = True,
     neighbours: Neighbours = "replace-one",
     sensitivity: Rule = "sharp",
-    response_scale: Literal["private", "declared"] | ResponseScale | None = None,
+    response_range: Literal["private", "declared"] | ResponseRange | None = None,
     tables: int | None = None,
     seconds: float = 6.0,
     seed: int | None = None,
@@ -86,8 +86,8 @@ def power(
         Whether the response is one of two labels; always so under "logistic" and "hinge".
     rows_per_unit : int
         How many rows one privacy unit has, as in a schema.
-    delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge,
-    intercept, neighbours, sensitivity, response_scale
+    delta, mechanism, options, allow_unproven, loss, threshold, constraint, prediction_bound, radius, ridge,
+    intercept, neighbours, sensitivity, response_range
         As for :func:`dpsubset.select`.
     tables : int, optional
         How many tables to simulate; by default as many as `seconds` allow, at most 1,000.
@@ -117,7 +117,7 @@ def power(
     """
     check_progress(progress)
     unknown = _unknown(n, epsilon, probability)
-    if n is not None and not 2 <= whole(n, "n") <= LARGEST_N:
+    if n is not None and not 2 <= check_int(n, "n") <= LARGEST_N:
         raise ArgumentError(f"n must lie between 2 and {LARGEST_N}: the number of rows")
     if epsilon is not None:
         exact_epsilon(epsilon)
@@ -126,14 +126,14 @@ def power(
     scenario = Scenario.create(population, {
         "delta": delta, "mechanism": mechanism, "options": options,
         "allow_unproven": allow_unproven, "loss": loss, "threshold": threshold,
-        "constraint": constraint, "reach": reach, "radius": radius, "ridge": ridge,
+        "constraint": constraint, "prediction_bound": prediction_bound, "radius": radius, "ridge": ridge,
         "intercept": intercept, "neighbours": neighbours, "sensitivity": sensitivity,
-        "response_scale": response_scale,
+        "response_range": response_range,
     }, rows_per_unit)  # fmt: skip
     if unknown is None:
         assert n is not None
         return expected(scenario, n, epsilon, effort, progress)
-    wished = number(probability, "probability")
+    wished = check_float(probability, "probability")
     if not 0 < wished < 1:
         raise ArgumentError("probability must lie between 0 and 1, such as 0.9")
     known = epsilon if unknown == "n" else n
@@ -169,13 +169,13 @@ def _unknown(n: Any, epsilon: Any, probability: Any) -> Unknown | None:
 
 def _effort(tables: Any, seconds: Any, seed: Any) -> Effort:
     if tables is not None:
-        tables = whole(tables, "tables")
+        tables = check_int(tables, "tables")
         if tables < 2:
             raise ArgumentError("tables must be at least 2; a few hundred give a narrow interval")
-    limit = positive(seconds, "seconds")
+    limit = check_positive(seconds, "seconds")
     if seed is None:
         return Effort(tables, limit)
-    seed = seed_number(seed)
+    seed = check_seed(seed)
     if seed < 0:
         raise ArgumentError("seed must be 0 or more")
     return Effort(tables, limit, seed)

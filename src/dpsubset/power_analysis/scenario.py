@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from ..api.request import Plan, plan
+from ..api.request import SelectionRequest, build_request
 from ..objective.losses import LOSSES
 from ..schema.schema import Bounds, Schema
 from .population import Population
@@ -55,7 +55,9 @@ class Scenario:
         schema = Bounds(x=population.x_bound, **response).schema(names)
         return replace(schema, rows_per_unit=self.rows_per_unit)
 
-    def request(self, n: int | None, epsilon: Any) -> Plan:
+    def request(self, n: int | None, epsilon: Any) -> SelectionRequest:
         """Build the request for a table of n rows; every option is checked."""
-        found = plan(None, self.schema, k=self.population.k, epsilon=epsilon, **self.options)
+        found = build_request(
+            None, self.schema, k=self.population.k, epsilon=epsilon, **self.options
+        )
         return found.with_rows(n)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv
 
-from ..api.request import Plan
+from ..api.request import SelectionRequest
 from ..base.errors import ArgumentError, SearchLimitError
 from ..mechanisms import Data
 from ..privacy.random import Randomness, SeededSource
@@ -125,7 +125,11 @@ def _affordable(done: int, start: float, first: float, seconds: float) -> int:
 
 
 def _recovered(
-    request: Plan, population: Population, n: int, seed: np.random.SeedSequence, seconds: float
+    request: SelectionRequest,
+    population: Population,
+    n: int,
+    seed: np.random.SeedSequence,
+    seconds: float,
 ) -> bool:
     """Whether a draw from one simulated table is the true support."""
     bits = Randomness(SeededSource(int(seed.generate_state(1)[0])))

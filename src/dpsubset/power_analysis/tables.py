@@ -1,8 +1,9 @@
 """Simulated tables, as the sums or records that a mechanism works on.
 
 Mechanisms that need records have all rows drawn. For those that need only X'X and X'y, a table with
-many rows is drawn with fewer of them; its sums, and the histogram of its response, are rescaled. With S the expected products of one
-row and G the sums over m simulated rows, the sums of n > m rows are taken to be
+many rows is drawn with fewer of them; its sums, and the histogram of its response, are rescaled.
+With S the expected products of one row and G the sums over m simulated rows, the sums of n > m rows
+are taken to be
 
     n S + sqrt(n / m) (G - m S)
 
@@ -22,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from ..api.request import Plan
+from ..api.request import SelectionRequest
 from ..base.errors import ArgumentError
-from ..data.gram import Digest
-from ..privacy.quantiles import Scale, ScaleSampler, histogram
+from ..data.gram import GramData
+from ..privacy.quantiles import QuantileSampler, Scale, histogram
 from ..privacy.random import Randomness
 from ..schema.layout import STEPS
 from .population import Population
@@ -45,8 +46,12 @@ _TERMS, _POINTS, _LIMIT = 24, 4001, 8.0
 
 
 def simulate_table(
-    request: Plan, population: Population, n: int, rng: np.random.Generator, bits: Randomness
-) -> Digest:
+    request: SelectionRequest,
+    population: Population,
+    n: int,
+    rng: np.random.Generator,
+    bits: Randomness,
+) -> GramData:
     """Draw a table of n rows; the response is in a released range if the request has one."""
     rows = _rows(request, population.p, n)
     if rows * population.p > MOST_CELLS:
@@ -64,11 +69,11 @@ def simulate_table(
             cumulated = np.rint(np.cumsum(_rescaled(counts, masses, rows, n)))
             counts = np.diff(cumulated, prepend=0.0).astype(np.int64)
         neighbours = request.setting.problem.neighbours
-        sampler = ScaleSampler(counts, request.scale.rule, request.scale_epsilon, neighbours)
+        sampler = QuantileSampler(counts, request.scale.rule, request.scale_epsilon, neighbours)
         scale = sampler.draw(bits)
         cells[-1] = scale.images(STEPS)[response + STEPS]
     if request.records_for is not None or population.p > _MOST_COLUMNS:
-        return Digest.of_cells(cells, "")
+        return GramData.of_cells(cells, "")
     floats = cells.astype(np.float64)
     sums = floats @ floats.T  # exact: integers below 2**53
     if rows < n:
@@ -83,7 +88,7 @@ def _rescaled(sums: NDArray[Any], expected: Floats, rows: int, n: int) -> Floats
     return np.asarray((n - factor * rows) * expected + factor * sums)
 
 
-def _rows(request: Plan, p: int, n: int) -> int:
+def _rows(request: SelectionRequest, p: int, n: int) -> int:
     """How many rows are drawn."""
     rows = max(_CELLS // p, _FEWEST_ROWS)
     exact = request.records_for is not None or p > _MOST_COLUMNS
@@ -91,7 +96,7 @@ def _rows(request: Plan, p: int, n: int) -> int:
 
 
 def _cells(
-    request: Plan, population: Population, n: int, rng: np.random.Generator
+    request: SelectionRequest, population: Population, n: int, rng: np.random.Generator
 ) -> NDArray[np.int16]:
     """Draw quantised cells: one row for each column, the intercept's and the response last."""
     constant, p = request.setting.problem.layout.constant, population.p
@@ -175,11 +180,11 @@ def _gaussian() -> tuple[Floats, Floats, Floats]:
     return points, masses, hermite
 
 
-def _gram(products: Floats, n: int) -> Digest:
+def _gram(products: Floats, n: int) -> GramData:
     """Wrap sums of products whose last row is the response's."""
     sums = np.rint(products).astype(np.int64)
     p = len(sums) - 1
-    return Digest(
+    return GramData(
         columns=sums,
         slot=np.arange(p),
         diagonal=np.ascontiguousarray(np.diagonal(sums)[:p]),

@@ -1,7 +1,7 @@
 """Which quantiles bounds are made of, by what is public.
 
-Bounds are centre +- half-width of a `ScaleRule`: two quantiles p and 1 - p, and a multiple of their
-distance. The further out the quantiles, the more of the values lie between them, and the more
+Bounds are centre +- half-width of a `QuantileRule`: two quantiles p and 1 - p, and a multiple of
+their distance. The further out the quantiles, the more of the values lie between them, and the more
 records it takes to find them: a quantile is right to about log(65535) / weight = 44 / epsilon
 records (two quantiles, replace-one), which must be fewer than p n.
 
@@ -23,7 +23,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
 from ..schema.schema import Column
-from .quantiles import ScaleRule
+from .quantiles import QuantileRule
 
 #: Epsilon times n of one column: from here on these quantiles are found.
 _ENOUGH = 4_000
@@ -33,7 +33,7 @@ _SOME = 800
 _DIGITS = 2
 
 
-def usual_rule(epsilon: Fraction, n: int | None) -> ScaleRule:
+def usual_rule(epsilon: Fraction, n: int | None) -> QuantileRule:
     """Of one column, which may cost epsilon; n where it is public and known."""
     known = None if n is None else epsilon * n
     if known is not None and known >= _ENOUGH:
@@ -43,9 +43,11 @@ def usual_rule(epsilon: Fraction, n: int | None) -> ScaleRule:
     return _quantiles(4, Fraction(3))
 
 
-def _quantiles(parts: int, widening: Fraction) -> ScaleRule:
+def _quantiles(parts: int, widening: Fraction) -> QuantileRule:
     # Half a hundredth of the half-range: a column whose values are all equal has bounds, too.
-    return ScaleRule((Fraction(1, parts), 1 - Fraction(1, parts)), widening, least=Fraction(164))
+    return QuantileRule(
+        (Fraction(1, parts), 1 - Fraction(1, parts)), widening, min_half_width=Fraction(164)
+    )
 
 
 def readable(low: float, high: float, column: Column) -> tuple[float, float]:

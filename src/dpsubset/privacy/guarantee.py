@@ -41,7 +41,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Literal
 
-from ..base.rounding import writable
+from ..base.rounding import round_up_to_writable
 from .accounting import epsilon_of
 from .relations import PUBLIC_N, RELATIONS, Neighbours
 
@@ -63,7 +63,7 @@ class Cost:
         than epsilon at one delta.
     terms : tuple of Cost
         What a sum is the sum of; empty for all others.
-    ranged : bool
+    bounded_range : bool
         Of a pure cost: whether the logarithm of the quotient of probabilities lies in an interval
         of length epsilon, not of twice that.
     """
@@ -72,7 +72,7 @@ class Cost:
     delta: Fraction = Fraction(0)
     rho: Fraction | None = None
     terms: tuple[Cost, ...] = field(default=(), repr=False)
-    ranged: bool = False
+    bounded_range: bool = False
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta", "rho"):
@@ -84,19 +84,19 @@ class Cost:
                 raise TypeError("a cost is made of exact rationals")
             # Whole numbers too: a quotient of those would be a float. What has been paid for must
             # not be lost because its cost cannot be written down.
-            object.__setattr__(self, name, writable(Fraction(number)))
+            object.__setattr__(self, name, round_up_to_writable(Fraction(number)))
         if self.epsilon < 0 or not 0 <= self.delta <= 1:
             raise ValueError("epsilon must not be negative, and delta lies between 0 and 1")
         plain = self.rho is not None and not self.terms
         if plain and self.epsilon < epsilon_of(self.rho, self.delta):
             raise ValueError("rho costs more than this epsilon at this delta")
-        if self.ranged and (self.kind != "pure" or self.terms):
+        if self.bounded_range and (self.kind != "pure" or self.terms):
             raise ValueError("only a single pure cost has a range")
 
     @classmethod
     def concentrated(cls, rho: Fraction, delta: Fraction) -> Cost:
         """Of a rho-zCDP release, shown as epsilon at this delta."""
-        rho, delta = writable(rho), writable(delta)
+        rho, delta = round_up_to_writable(rho), round_up_to_writable(delta)
         return cls(epsilon_of(rho, delta), delta, rho)
 
     @property
@@ -109,7 +109,7 @@ class Cost:
     @property
     def as_rho(self) -> Fraction:
         """What a pure cost, or all but a mass delta of an approximate one, is as rho."""
-        return writable(self.epsilon**2 / (8 if self.ranged else 2))
+        return round_up_to_writable(self.epsilon**2 / (8 if self.bounded_range else 2))
 
     def __add__(self, other: Cost) -> Cost:
         if not isinstance(other, Cost):
@@ -120,7 +120,7 @@ class Cost:
         """For ``sum``, which starts from 0."""
         return self if other == 0 else NotImplemented
 
-    def of_rows(self, rows: int) -> Cost:
+    def group_privacy(self, rows: int) -> Cost:
         """For tables that differ in up to so many rows, one after another: a pure cost each time.
 
         There is no such sum here for costs with a delta.
@@ -128,10 +128,10 @@ class Cost:
         if rows == 1:
             return self
         if self.terms:
-            return _composed(term.of_rows(rows) for term in self.terms)
+            return _composed(term.group_privacy(rows) for term in self.terms)
         if self.kind != "pure":
             raise ValueError("only pure costs are counted for several rows together")
-        return Cost(self.epsilon * rows, ranged=self.ranged)
+        return Cost(self.epsilon * rows, bounded_range=self.bounded_range)
 
     def _listed(self) -> tuple[Cost, ...]:
         return self.terms or (self,)
@@ -139,7 +139,9 @@ class Cost:
 
 def _composed(terms: Iterable[Cost]) -> Cost:
     """The sum of terms that are no sums themselves; see the head of this module."""
-    terms = tuple(sorted(terms, key=lambda t: (t.kind, t.epsilon, t.delta, t.rho or 0, t.ranged)))
+    terms = tuple(
+        sorted(terms, key=lambda t: (t.kind, t.epsilon, t.delta, t.rho or 0, t.bounded_range))
+    )
     pure, concentrated, approximate = (
         [term for term in terms if term.kind == kind]
         for kind in ("pure", "concentrated", "approximate")
@@ -184,7 +186,7 @@ class Guarantee:
     assumes : str, optional
         What the guarantee takes for granted and nobody has checked.
     parts : tuple of (name, Guarantee)
-        The steps of a release that was made in several; see :meth:`of_parts`.
+        The steps of a release that was made in several; see :meth:`compose`.
     """
 
     neighbours: Neighbours
@@ -206,7 +208,7 @@ class Guarantee:
         return cls(neighbours, costs, seeded)
 
     @classmethod
-    def of_parts(cls, parts: Mapping[str, Guarantee]) -> Guarantee:
+    def compose(cls, parts: Mapping[str, Guarantee]) -> Guarantee:
         """Of a release made in several steps, each with a name and a guarantee.
 
         Under a relation it costs what the steps cost together, and nothing is known if nothing is
@@ -239,7 +241,7 @@ class Guarantee:
             parts=tuple((name, part.limited_to(kept)) for name, part in self.parts),
         )
 
-    def of_rows(self, rows: int) -> Guarantee:
+    def group_privacy(self, rows: int) -> Guarantee:
         """The same release, for whoever has up to so many rows: group privacy.
 
         Tables that differ in so many rows are joined by as many steps from neighbour to neighbour,
@@ -249,8 +251,8 @@ class Guarantee:
             return self
         return replace(
             self,
-            costs={relation: cost.of_rows(rows) for relation, cost in self.costs.items()},
-            parts=tuple((name, part.of_rows(rows)) for name, part in self.parts),
+            costs={relation: cost.group_privacy(rows) for relation, cost in self.costs.items()},
+            parts=tuple((name, part.group_privacy(rows)) for name, part in self.parts),
         )
 
     @property

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from ..base.errors import ArgumentError
-from ..base.validation import shortest
+from ..base.validation import as_decimal_fraction
 from ..schema.schema import Schema
 from .noisy_counts import NoisyCounts
 from .random import Randomness
@@ -34,7 +34,7 @@ def share_of(asked: Any) -> Fraction:
         return Fraction(0)
     if asked is True:
         return USUAL_SHARE
-    share = shortest(asked)
+    share = as_decimal_fraction(asked)
     if share is None or not 0 < share <= _LARGEST_SHARE:
         raise ArgumentError(
             "check_readable must be True, for a hundredth of epsilon, or a share of it above 0 and "

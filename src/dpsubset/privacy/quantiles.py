@@ -40,7 +40,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
-from ..base.validation import choice, rational, shortest
+from ..base.renamed import renamed_arguments
+from ..base.validation import as_decimal_fraction, check_choice, check_fraction
 from .guarantee import Cost, Guarantee
 from .random import Randomness
 from .random.draws import LazyUniform, exp_interval
@@ -58,48 +59,49 @@ _DEEPEST = 64
 _BITS_A_UNIT = Fraction(1_442_695, 10**6)
 
 
+@renamed_arguments(shares="probs", widening="width_factor", least="min_half_width")
 @dataclass(frozen=True)
-class ScaleRule:
+class QuantileRule:
     """What is released of a response's scale: one quantile, or two. Public.
 
     Attributes
     ----------
-    shares : tuple of one or two Fractions
+    probs : tuple of one or two Fractions
         Which quantiles: a half is the median.
-    widening : Fraction
+    width_factor : Fraction
         With two quantiles, the half-width in multiples of half their distance.
-    least : Fraction
+    min_half_width : Fraction
         The least half-width, in steps of the grid; with one quantile it is the half-width. It keeps
         a response most of whose values are equal from having no width at all.
     """
 
-    shares: tuple[Fraction, ...]
-    widening: Fraction = Fraction(1)
-    least: Fraction = Fraction(1)
+    probs: tuple[Fraction, ...]
+    width_factor: Fraction = Fraction(1)
+    min_half_width: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "shares", _shares(self.shares))
-        for name in ("widening", "least"):
+        object.__setattr__(self, "probs", _shares(self.probs))
+        for name in ("width_factor", "min_half_width"):
             number = _written(getattr(self, name), name)
             if number <= 0:
                 raise ArgumentError(f"{name} must be greater than 0")
             object.__setattr__(self, name, number)
-        if len(self.shares) > 2:
+        if len(self.probs) > 2:
             raise ArgumentError("a scale is made of one quantile or two")
 
     @classmethod
-    def median(cls, least: Any = 1) -> ScaleRule:
+    def median(cls, least: Any = 1) -> QuantileRule:
         """The median alone, and a width that is public."""
-        return cls((Fraction(1, 2),), least=least)
+        return cls((Fraction(1, 2),), min_half_width=least)
 
     @classmethod
-    def quartiles(cls, widening: Any = 1, least: Any = 1) -> ScaleRule:
+    def quartiles(cls, widening: Any = 1, least: Any = 1) -> QuantileRule:
         """Both quartiles: their middle, and a multiple of their distance."""
         return cls((Fraction(1, 4), Fraction(3, 4)), widening, least)
 
     def weight(self, epsilon: Fraction, neighbours: Neighbours) -> Fraction:
         """Of a rank error of one record, for a release that costs epsilon."""
-        return _budget(epsilon) / spread(self.shares, neighbours)
+        return _budget(epsilon) / rank_error_range(self.probs, neighbours)
 
     def guarantee(
         self, epsilon: Fraction, neighbours: Neighbours, *, seeded: bool = False
@@ -107,7 +109,7 @@ class ScaleRule:
         """What the release costs; it is known before any value is."""
         weight = self.weight(epsilon, neighbours)
         costs = {
-            relation: Cost(weight * spread(self.shares, relation), ranged=True)
+            relation: Cost(weight * rank_error_range(self.probs, relation), bounded_range=True)
             for relation in RELATIONS
         }
         return Guarantee(neighbours, costs, seeded)
@@ -116,7 +118,7 @@ class ScaleRule:
         """What follows from the released quantiles. It uses nothing else that is private."""
         # Noise may have crossed them.
         low, high = min(quantiles), max(quantiles)
-        width = max(self.least, self.widening * Fraction(high - low, 2))
+        width = max(self.min_half_width, self.width_factor * Fraction(high - low, 2))
         return Scale(Fraction(low + high, 2), width, tuple(quantiles))
 
 
@@ -163,7 +165,7 @@ class Scale:
 
 def private_scale(
     counts: NDArray[np.int64],
-    rule: ScaleRule,
+    rule: QuantileRule,
     epsilon: Fraction,
     neighbours: Neighbours,
     rng: Randomness,
@@ -174,7 +176,7 @@ def private_scale(
     ----------
     counts : array of int64
         The histogram of the response: how many records have each value of the grid. Private.
-    rule : ScaleRule
+    rule : QuantileRule
         What is released.
     epsilon : Fraction
         What the whole release costs under ``neighbours``.
@@ -184,24 +186,28 @@ def private_scale(
         Where the noise comes from.
     """
     guarantee = rule.guarantee(epsilon, neighbours, seeded=not rng.source.secure)
-    return ScaleSampler(counts, rule, epsilon, neighbours).draw(rng), guarantee
+    return QuantileSampler(counts, rule, epsilon, neighbours).draw(rng), guarantee
 
 
-class ScaleSampler:
+class QuantileSampler:
     """Draws scales of one response, as often as asked. Private data inside.
 
     See `private_scale` for the arguments, and for what each draw costs.
     """
 
     def __init__(
-        self, counts: NDArray[np.int64], rule: ScaleRule, epsilon: Fraction, neighbours: Neighbours
+        self,
+        counts: NDArray[np.int64],
+        rule: QuantileRule,
+        epsilon: Fraction,
+        neighbours: Neighbours,
     ) -> None:
         counts, weight = _checked(counts), rule.weight(epsilon, neighbours)
         self._rule, self._steps = rule, len(counts) // 2
-        self._shells = [_shells(counts, share, weight) for share in rule.shares]
+        self._shells = [_shells(counts, share, weight) for share in rule.probs]
 
     def __repr__(self) -> str:
-        return f"ScaleSampler({self._rule}, private values hidden)"
+        return f"QuantileSampler({self._rule}, private values hidden)"
 
     def draw(self, rng: Randomness) -> Scale:
         """One scale: one draw a quantile, each of its own."""
@@ -220,7 +226,7 @@ def quantile(
     It costs epsilon under ``neighbours``; see `private_scale` for the arguments.
     """
     (share,) = _shares((share,))
-    weight = _budget(epsilon) / spread((share,), neighbours)
+    weight = _budget(epsilon) / rank_error_range((share,), neighbours)
     return _shells(_checked(counts), share, weight).draw(rng) - len(counts) // 2
 
 
@@ -234,13 +240,13 @@ def log_probabilities(
     return np.asarray(-exponents - np.log(np.exp(-exponents).sum()))
 
 
-def spread(shares: Sequence[Fraction], neighbours: Neighbours) -> Fraction:
+def rank_error_range(shares: Sequence[Fraction], neighbours: Neighbours) -> Fraction:
     """How far one record moves rank errors relative to each other, summed over the quantiles.
 
     In records: rank errors, which count multiples of 1 / (a + b), move (a + b) times as far.
     """
     # A word that is neither must not be taken for the relation that costs less.
-    if choice(neighbours, RELATIONS, "neighbours") == "replace-one":
+    if check_choice(neighbours, RELATIONS, "neighbours") == "replace-one":
         return Fraction(2 * len(shares))
     up = sum((max(p, 1 - p) for p in shares), Fraction(0))
     # A record below all quantiles, or above all of them. Between them it does less.
@@ -346,12 +352,12 @@ def _shares(shares: Sequence[Any]) -> tuple[Fraction, ...]:
 
 def _written(value: Any, what: str) -> Fraction:
     """A float stands for its shortest decimal: 0.1 is one tenth, whose denominator is small."""
-    found = shortest(value)
-    return rational(value, what) if found is None else found
+    found = as_decimal_fraction(value)
+    return check_fraction(value, what) if found is None else found
 
 
 def _budget(epsilon: Fraction) -> Fraction:
-    epsilon = rational(epsilon, "epsilon")
+    epsilon = check_fraction(epsilon, "epsilon")
     if epsilon <= 0:
         raise ArgumentError("epsilon must be greater than 0")
     return epsilon

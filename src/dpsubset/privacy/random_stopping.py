@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
-from ..base.validation import rational
+from ..base.validation import check_fraction
 from .guarantee import Cost, Guarantee
 from .random import Randomness
 from .relations import PUBLIC_N, RELATIONS
@@ -62,7 +62,7 @@ class Stopping:
     @classmethod
     def of_mean(cls, runs: Any, eta: Any) -> Stopping:
         """With this mean number of runs, up to the rounding of gamma."""
-        wanted, power = rational(runs, "runs"), rational(eta, "eta")
+        wanted, power = check_fraction(runs, "runs"), check_fraction(eta, "eta")
         if not 1 < wanted <= 10_000:
             raise ArgumentError("runs, their mean number, must be above 1 and at most 10000")
         low, high = 0.0, 1.0

@@ -1,4 +1,4 @@
-"""ResponseScale: what a selection releases of its response first, and what it pays for it. Public.
+"""ResponseRange: what a selection releases of its response first, and what it pays for it. Public.
 
 Scores shrink with the square of the response's scale, and bounds are often far wider than the
 values: a small part of epsilon, spent on a scale, makes the rest worth more. This is the one place
@@ -12,8 +12,9 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from ..base.errors import ArgumentError
-from ..base.validation import positive, shortest
-from .quantiles import ScaleRule
+from ..base.renamed import renamed_arguments
+from ..base.validation import as_decimal_fraction, check_positive
+from .quantiles import QuantileRule
 
 #: What a response is scaled by if nobody says so.
 DEFAULT: Literal["private", "declared"] = "private"
@@ -27,39 +28,44 @@ _OUTER = (Fraction(1, 10), Fraction(9, 10))
 _LEAST_SHARE = Fraction(1, 1000)
 
 
+@renamed_arguments(share="budget_fraction", reach="prediction_bound")
 @dataclass(frozen=True)
-class ResponseScale:
+class ResponseRange:
     """A scale of the response that is released before the selection.
 
     Attributes
     ----------
-    rule : ScaleRule
+    rule : QuantileRule
         Which quantiles are released, and what centre and width are made of them.
-    share : Fraction
+    budget_fraction : Fraction
         Of epsilon, for these; the selection has the rest.
-    reach : float
+    prediction_bound : float
         The largest prediction, in half-widths of this scale, where the caller names none.
     """
 
-    rule: ScaleRule
-    share: Fraction = Fraction(1, 10)
-    reach: float = 1.25
+    rule: QuantileRule
+    budget_fraction: Fraction = Fraction(1, 10)
+    prediction_bound: float = 1.25
 
     def __post_init__(self) -> None:
-        if not isinstance(self.rule, ScaleRule):
-            raise ArgumentError("the rule of a ResponseScale must be a ScaleRule")
-        share = shortest(self.share)
-        if share is None or not _LEAST_SHARE <= share <= 1 - _LEAST_SHARE:
-            raise ArgumentError("the share of a ResponseScale must lie between 0.001 and 0.999")
-        object.__setattr__(self, "share", share)
-        object.__setattr__(self, "reach", positive(self.reach, "reach"))
+        if not isinstance(self.rule, QuantileRule):
+            raise ArgumentError("the rule of a ResponseRange must be a QuantileRule")
+        budget_fraction = as_decimal_fraction(self.budget_fraction)
+        if budget_fraction is None or not _LEAST_SHARE <= budget_fraction <= 1 - _LEAST_SHARE:
+            raise ArgumentError(
+                "the budget_fraction of a ResponseRange must lie between 0.001 and 0.999"
+            )
+        object.__setattr__(self, "budget_fraction", budget_fraction)
+        object.__setattr__(
+            self, "prediction_bound", check_positive(self.prediction_bound, "prediction_bound")
+        )
 
 
 #: What is asked for: a scale, the usual one, or none.
-Asked = ResponseScale | Literal["private"] | None
+Asked = ResponseRange | Literal["private"] | None
 
 
-def usual_scale(epsilon: Fraction, n: int | None, k: int) -> ResponseScale:
+def default_response_range(epsilon: Fraction, n: int | None, k: int) -> ResponseRange:
     """What "private" stands for, by what is public.
 
     Parameters
@@ -76,17 +82,17 @@ def usual_scale(epsilon: Fraction, n: int | None, k: int) -> ResponseScale:
     # thousand records times epsilon; with fewer, a response counts by its side of the median.
     known = None if n is None else epsilon * n
     if known is not None and known < _FEW:
-        return ResponseScale(ScaleRule.median(least=1), Fraction(1, 20), 1.0)
-    return ResponseScale(ScaleRule(_OUTER, Fraction(1, 2)))
+        return ResponseRange(QuantileRule.median(least=1), Fraction(1, 20), 1.0)
+    return ResponseRange(QuantileRule(_OUTER, Fraction(1, 2)))
 
 
-def settle(asked: Any, *, labels: bool, moments: bool) -> Asked:
+def check_response_range(asked: Any, *, labels: bool, moments: bool) -> Asked:
     """What was asked for, or a clear error.
 
     Parameters
     ----------
     asked : object
-        The argument ``response_scale``.
+        The argument ``response_range``.
     labels : bool
         Whether the response counts as one of two labels, which have no scale.
     moments : bool
@@ -96,16 +102,16 @@ def settle(asked: Any, *, labels: bool, moments: bool) -> Asked:
         asked = "declared" if labels or moments else DEFAULT
     if isinstance(asked, str) and asked == "declared":
         return None
-    if not isinstance(asked, ResponseScale) and not (isinstance(asked, str) and asked == "private"):
-        raise ArgumentError("response_scale must be 'private', 'declared' or a ResponseScale")
+    if not isinstance(asked, ResponseRange) and not (isinstance(asked, str) and asked == "private"):
+        raise ArgumentError("response_range must be 'private', 'declared' or a ResponseRange")
     if labels:
         raise ArgumentError(
-            "response_scale: a response of two labels has no scale. Leave it out, or take a loss "
+            "response_range: a response of two labels has no scale. Leave it out, or take a loss "
             "for numbers"
         )
     if moments:
         raise ArgumentError(
-            "response_scale: moments hold the response in its declared scale, and no other can be "
-            "made of them. Pass the table itself, or response_scale='declared'"
+            "response_range: moments hold the response in its declared scale, and no other can be "
+            "made of them. Pass the table itself, or response_range='declared'"
         )
-    return asked if isinstance(asked, ResponseScale) else "private"
+    return asked if isinstance(asked, ResponseRange) else "private"

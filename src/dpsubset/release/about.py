@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import ArgumentError
-from ..base.validation import choice
+from ..base.validation import check_choice
 from ..ledger.standing import words
 
 #: As the deployments registry lists them.
@@ -58,9 +58,9 @@ class About:
             if (value := getattr(self, field.name)) is not None:
                 words(value, field.name)
         if self.curator_type is not None:
-            choice(self.curator_type, CURATORS, "curator_type")
+            check_choice(self.curator_type, CURATORS, "curator_type")
         if self.sector is not None:
-            choice(self.sector, SECTORS, "sector")
+            check_choice(self.sector, SECTORS, "sector")
 
     @classmethod
     def load(cls, path: str | Path) -> About:

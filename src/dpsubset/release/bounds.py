@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from ..base.rounding import float_up
-from ..base.text import visible
+from ..base.text import escape_for_terminal
 from ..ledger.receipt import Receipt
 from ..privacy.guarantee import Guarantee, shown_cost, shown_up
 from ..schema.bounds_file import dump
 from ..schema.dates import day
 from ..schema.schema import Column
-from .scale import ReleasedScale
+from .scale import ReleasedRange
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class SuggestedBounds:
     ----------
     columns : tuple of Column
         The columns, with the bounds that were released.
-    scales : tuple of ReleasedScale
+    scales : tuple of ReleasedRange
         The quantiles that they were made of, with the wide bounds that were declared.
     guarantee : Guarantee
         What all of them cost together; its parts are the columns.
@@ -40,7 +40,7 @@ class SuggestedBounds:
     """
 
     columns: tuple[Column, ...]
-    scales: tuple[ReleasedScale, ...]
+    scales: tuple[ReleasedRange, ...]
     guarantee: Guarantee
     unit: str
     facts: Mapping[str, Any] = field(repr=False)
@@ -81,7 +81,7 @@ class SuggestedBounds:
         lines = [f"  {c.name}: {_shown(c, c.lo)} to {_shown(c, c.hi)}" for c in self.columns]
         heading = f"Released bounds of {len(lines)} column{'s' * (len(lines) > 1)}:"
         lines += [told(self.guarantee, "Spent"), *(f"Warning: {w}" for w in self.column_warnings)]
-        return "\n".join(map(visible, [*flag, heading, *lines]))
+        return "\n".join(map(escape_for_terminal, [*flag, heading, *lines]))
 
 
 def told(guarantee: Guarantee, verb: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.rounding import float_up
-from ..base.text import visible
+from ..base.text import escape_for_terminal
 from ..ledger.receipt import Receipt
 from ..privacy.guarantee import Guarantee
 
@@ -81,4 +81,4 @@ class Estimate:
         ]
         heading = f"{self.what}, {len(lines)} of {len(self.names)} columns:"
         cost = f"Guarantee: {self.guarantee}; unit of privacy: {self.unit}"
-        return "\n".join(map(visible, [heading, *lines, cost]))
+        return "\n".join(map(escape_for_terminal, [heading, *lines, cost]))

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from html import escape
 
-from ..base.text import code, markdown, visible
+from ..base.text import code, escape_for_terminal, markdown
 
 _NAME, _WORDS, _END = "\ue000", "\ue001", "\ue002"
 _PIECE = re.compile(f"{_NAME}([^{_END}]*){_END}|{_WORDS}([^{_END}]*){_END}|([^{_NAME}{_WORDS}]+)")
@@ -19,12 +19,12 @@ _PIECE = re.compile(f"{_NAME}([^{_END}]*){_END}|{_WORDS}([^{_END}]*){_END}|([^{_
 
 def name(text: str) -> str:
     """A name from outside, or something to be typed: shown as code."""
-    return f"{_NAME}{visible(text)}{_END}"
+    return f"{_NAME}{escape_for_terminal(text)}{_END}"
 
 
 def said(text: str) -> str:
     """Words from outside."""
-    return f"{_WORDS}{visible(text)}{_END}"
+    return f"{_WORDS}{escape_for_terminal(text)}{_END}"
 
 
 def as_markdown(sentence: str) -> str:

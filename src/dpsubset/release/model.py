@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from ..base.errors import ArgumentError, ColumnTypeWarning, DpsubsetError
-from ..base.text import visible
-from ..base.validation import choice
-from ..data.quantize import Door
+from ..base.text import escape_for_terminal
+from ..base.validation import check_choice
+from ..data.quantize import Quantizer
 from ..data.readers.features import feature_blocks
 from ..schema.encoding import Design, ModelColumn
 from ..schema.layout import STEPS
@@ -214,7 +214,7 @@ class Model:
         """What predictions are of, or an error if that cannot be told."""
         if of is None:
             return "mean" if self.schema.response.transform is None else "median"
-        choice(of, get_args(Of), "of")
+        check_choice(of, get_args(Of), "of")
         if self.schema.response.labels is not None:
             raise ArgumentError("of= is for a response that was declared with a transform")
         known = self.residual_variance is not None or self.schema.response.transform is None
@@ -227,7 +227,7 @@ class Model:
 
     def scores(self, data: Any) -> NDArray[np.float64]:
         """The same before a transform is undone, and not clipped; for labels from -1 to 1 or so."""
-        design, door = Design.of(self.schema), Door(self.schema)
+        design, door = Design.of(self.schema), Quantizer(self.schema)
         kept = [(i, c) for i, c in enumerate(design.columns) if c.level != 0 and self.terms]
         spans = [_span(column, design.features[column.feature]) for _, column in kept]
         coefficients = np.array([term.coefficient for term in self.terms])
@@ -338,14 +338,16 @@ class Model:
     def __str__(self) -> str:
         """What the model is of, and a table of the coefficients."""
         rows = [("", "coefficient", "95 % interval", "standardised"), *self.rows()]
-        widths = [max(len(visible(row[i])) for row in rows) for i in range(4)]
+        widths = [max(len(escape_for_terminal(row[i])) for row in rows) for i in range(4)]
         lines = [
-            "  ".join(visible(cell).ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+            "  ".join(
+                escape_for_terminal(cell).ljust(w) for cell, w in zip(row, widths, strict=True)
+            ).rstrip()
             for row in rows
         ]
         heading = f"{self.heading[0].upper()}{self.heading[1:]}"
-        r2 = [] if self.r2 is None else [visible(f"R2 {self.r2:.2f}, of {self.target}")]
-        return "\n".join([visible(heading), *lines, *r2])
+        r2 = [] if self.r2 is None else [escape_for_terminal(f"R2 {self.r2:.2f}, of {self.target}")]
+        return "\n".join([escape_for_terminal(heading), *lines, *r2])
 
     def plot(self, ax: Any = None) -> Any:
         """Standardised coefficients with intervals, on axes of matplotlib's (extra `plot`)."""
@@ -378,8 +380,8 @@ def _warn_of_empty(columns: Iterable[Column]) -> None:
     for column in columns:
         if not column.has_indicator:
             warnings.warn(
-                f"no cell of {visible(column.name)} holds a value that can be read: all of them "
-                "count as missing. Compare their form with that of the fit's table",
+                f"no cell of {escape_for_terminal(column.name)} holds a value that can be read: "
+                "all of them count as missing. Compare their form with that of the fit's table",
                 ColumnTypeWarning,
                 stacklevel=4,
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from html import escape
 
-from ..base.text import visible
+from ..base.text import escape_for_terminal
 from .facts import Facts
 from .marked import as_html
 from .words import Block, Fields, Items, Section, Table
@@ -145,7 +145,7 @@ def _field(title: str, value: str | None) -> str:
 def _table(table: Table) -> str:
     head = "".join(f'<th scope="col">{escape(cell)}</th>' for cell in table.head)
     rows = "".join(
-        f"<tr>{''.join(f'<td>{escape(visible(cell))}</td>' for cell in row)}</tr>\n"
+        f"<tr>{''.join(f'<td>{escape(escape_for_terminal(cell))}</td>' for cell in row)}</tr>\n"
         for row in table.rows
     )
     # Reached by the keyboard too, where it is wider than the screen.

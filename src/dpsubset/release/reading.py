@@ -17,13 +17,13 @@ from ..ledger.receipt import KeptReceipt
 from ..objective.problem import Problem
 from ..objective.sensitivity import Sensitivity
 from ..privacy.guarantee import Cost, Guarantee
-from ..privacy.quantiles import ScaleRule
+from ..privacy.quantiles import QuantileRule
 from ..schema.encoding import Design
 from ..schema.schema import Schema
 from .files import opened
 from .readable import ReleasedReadable
 from .release import FORMAT, Release
-from .scale import ReleasedScale
+from .scale import ReleasedRange
 
 #: Of the program that wrote the file, not of the release.
 _OF_THE_PROGRAM = "versions"
@@ -61,7 +61,7 @@ def _same(release: Release, facts: Mapping[str, Any]) -> bool:
 def _release(facts: Mapping[str, Any], schema: Schema) -> Release:
     design, said, promised = Design.of(schema), facts["parameters"], facts["guarantee"]
     labels = schema.response.labels is not None
-    problem = Problem.state(
+    problem = Problem.create(
         len(design.choices), said["k"], constraint=said["constraint"], radius=said["radius"],
         ridge=said["ridge"], neighbours=promised["neighbours"],
         always_include=said["always_include"], loss=said["loss"], threshold=said["threshold"],
@@ -100,12 +100,12 @@ def _versions(said: Mapping[str, Any]) -> dict[str, str]:
     return dict(said)
 
 
-def _scale(said: Mapping[str, Any], schema: Schema) -> ReleasedScale:
+def _scale(said: Mapping[str, Any], schema: Schema) -> ReleasedRange:
     listed = said["quantiles"]
     shares = tuple(Fraction(each["share"]) for each in listed)
-    rule = ScaleRule(shares, Fraction(said["widening"]), Fraction(said["least_in_steps"]))
+    rule = QuantileRule(shares, Fraction(said["widening"]), Fraction(said["least_in_steps"]))
     steps = tuple(int(each["step"]) for each in listed)
-    return ReleasedScale(rule, rule.scale(steps), schema.response)
+    return ReleasedRange(rule, rule.scale(steps), schema.response)
 
 
 def _guarantee(said: Mapping[str, Any], whole: Mapping[str, Any]) -> Guarantee:
@@ -113,7 +113,7 @@ def _guarantee(said: Mapping[str, Any], whole: Mapping[str, Any]) -> Guarantee:
     if "parts" in said:
         parts = {part["name"]: _guarantee(part, whole) for part in said["parts"]}
         # Files of earlier versions state costs of parts that the whole does not have.
-        return replace(Guarantee.of_parts(parts), parts=tuple(parts.items()))
+        return replace(Guarantee.compose(parts), parts=tuple(parts.items()))
     costs = {relation: _cost(cost) for relation, cost in said["costs"].items()}
     return Guarantee(whole["neighbours"], costs, whole["seeded"], said["assumes"])
 
@@ -121,4 +121,4 @@ def _guarantee(said: Mapping[str, Any], whole: Mapping[str, Any]) -> Guarantee:
 def _cost(said: Mapping[str, Any]) -> Cost:
     rho = None if said["rho"] is None else Fraction(said["rho"])
     ranged = said.get("bounded_range") is True
-    return Cost(Fraction(said["epsilon"]), Fraction(said["delta"]), rho, ranged=ranged)
+    return Cost(Fraction(said["epsilon"]), Fraction(said["delta"]), rho, bounded_range=ranged)

@@ -13,7 +13,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from ..base.rounding import float_up
-from ..base.text import visible
+from ..base.text import escape_for_terminal
 from ..privacy.guarantee import Guarantee
 from .facts import Facts
 from .marked import as_plain
@@ -57,7 +57,7 @@ def registry_record(release: Release, facts: Facts) -> dict[str, Any]:
     promised = facts.promised
     data_set = facts.line("data_set").value
     title = f"Variable selection from {data_set or 'a data set that was not named'}"
-    title = visible(title) if promised else f"NOT PRIVATE: {visible(title)}"
+    title = escape_for_terminal(title) if promised else f"NOT PRIVATE: {escape_for_terminal(title)}"
     date = facts.line("date").value or "1900-01-01"
     found: dict[str, Any] = {
         "basic": _basic(release, facts, title, date),
@@ -124,7 +124,7 @@ def _promised(release: Release, facts: Facts) -> dict[str, Any]:
             "unprotected_quantities": _text(unprotected_lines(release)),
         },
         "privacy_loss": {
-            "privacy_unit": visible(schema.protected),
+            "privacy_unit": escape_for_terminal(schema.protected),
             "privacy_unit_details": f"Neighbours: {g.neighbours}, in up to {schema.rows_per_unit} "
             f"row{'s' * (schema.rows_per_unit > 1)} of one unit.",
             **({} if facts.rows is None else _units(facts.rows, schema.rows_per_unit)),
@@ -195,4 +195,4 @@ def _implementation(release: Release, facts: Facts, promised: bool) -> dict[str,
 
 
 def _text(lines: list[str]) -> str:
-    return " ".join(visible(as_plain(line)) for line in lines)
+    return " ".join(escape_for_terminal(as_plain(line)) for line in lines)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.rounding import float_up
-from ..base.text import visible
+from ..base.text import escape_for_terminal
 from ..ledger.receipt import KeptReceipt, Receipt
 from ..mechanisms.shared.base import SYSTEM_NOISE
 from ..objective.problem import Problem
@@ -31,7 +31,7 @@ from .fitted import ReleasedFit
 from .model import Model
 from .notices import MADE_IN_SEARCH, versions, warnings
 from .readable import ReleasedReadable
-from .scale import ReleasedScale
+from .scale import ReleasedRange
 from .statement import Form, statement
 from .tuned import Tuned, shown
 
@@ -54,7 +54,7 @@ class Release:
     earlier : str, optional
         The digest of the release that named the support, where a model was fitted on an earlier
         one; the guarantee is that of both.
-    scale : ReleasedScale, optional
+    scale : ReleasedRange, optional
         The scale of the response, where one was released before the selection.
     model : Model, optional
         What was fitted on the support, where that was asked for.
@@ -93,7 +93,7 @@ class Release:
     options: Mapping[str, Any] = field(default_factory=dict)
     details: Sequence[str] = ()
     randomness: str = SYSTEM_NOISE
-    scale: ReleasedScale | None = None
+    scale: ReleasedRange | None = None
     model: Model | None = None
     fit: ReleasedFit | None = field(default=None, repr=False)
     tuned: Tuned | None = None
@@ -166,9 +166,9 @@ class Release:
                 "always_include": list(problem.always_include),
                 "constraint": problem.constraint,
                 "radius": problem.radius,
-                "reach": float_up(problem.reach),
+                "reach": float_up(problem.prediction_bound),
                 "ridge": problem.ridge,
-                "intercept": float(problem.layout.level) or None,
+                "intercept": float(problem.layout.intercept_value) or None,
                 "columns": problem.columns,
                 **({} if self.rows is None else {"rows": self.rows}),
                 "sensitivity": s.rule,
@@ -217,7 +217,7 @@ class Release:
         """What was released and what it cost, in a few lines."""
         heading, names, facts = _summary(self)
         lines = [*_flags(self.guarantee), heading, *(f"  {name}" for name in names), *facts]
-        return "\n".join(map(visible, lines))
+        return "\n".join(map(escape_for_terminal, lines))
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""
@@ -296,7 +296,7 @@ def _costs(g: Guarantee) -> dict[str, dict[str, str | bool | None]]:
             "epsilon": str(cost.epsilon),
             "delta": str(cost.delta),
             "rho": None if cost.rho is None else str(cost.rho),
-            **({"bounded_range": True} if cost.ranged else {}),
+            **({"bounded_range": True} if cost.bounded_range else {}),
         }
         for relation, cost in g.costs.items()
     }

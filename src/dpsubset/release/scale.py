@@ -1,4 +1,4 @@
-"""ReleasedScale: what was released of the response first, in its own units."""
+"""ReleasedRange: what was released of the response first, in its own units."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from fractions import Fraction
 from typing import Any
 
 from ..data.quantize import STEPS
-from ..privacy.quantiles import Scale, ScaleRule
+from ..privacy.quantiles import QuantileRule, Scale
 from ..schema.dates import day
 from ..schema.schema import Column
 
 
 @dataclass(frozen=True)
-class ReleasedScale:
+class ReleasedRange:
     """A scale of the response that was released before the selection. Public.
 
     Attributes
     ----------
-    rule : ScaleRule
+    rule : QuantileRule
         Which quantiles were released, and what was made of them.
     exact : Scale
         What was released, in steps of 1/32767 of half the declared range.
@@ -28,7 +28,7 @@ class ReleasedScale:
         The response as it was declared.
     """
 
-    rule: ScaleRule
+    rule: QuantileRule
     exact: Scale
     response: Column
 
@@ -64,7 +64,7 @@ class ReleasedScale:
         """Quantiles with their names."""
         return [
             (_NAMES.get(share, f"{float(100 * share):g} % quantile"), value)
-            for share, value in zip(self.rule.shares, self.quantiles, strict=True)
+            for share, value in zip(self.rule.probs, self.quantiles, strict=True)
         ]
 
     def __str__(self) -> str:
@@ -86,7 +86,7 @@ class ReleasedScale:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: floats for people, the exact steps beside them."""
-        shares, exact = self.rule.shares, self.exact
+        shares, exact = self.rule.probs, self.exact
         return {
             "quantiles": [
                 {"share": str(share), "value": value, "step": step}
@@ -98,8 +98,8 @@ class ReleasedScale:
             "centre_in_steps": str(exact.centre),
             "half_width_in_steps": str(exact.half_width),
             "steps": STEPS,
-            "widening": str(self.rule.widening),
-            "least_in_steps": str(self.rule.least),
+            "widening": str(self.rule.width_factor),
+            "least_in_steps": str(self.rule.min_half_width),
         }
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..base.errors import ArgumentError
 from ..base.text import markdown
-from ..base.validation import choice
+from ..base.validation import check_choice
 from ..privacy.guarantee import Cost, Guarantee
 from .about import About
 from .facts import Belief, Facts, facts_of
@@ -42,7 +42,7 @@ def form_of(path: PurePath) -> Form:
 
 def statement(release: Release, about: About | None, form: Form) -> str:
     """Of a release."""
-    choice(form, get_args(Form), "form")
+    check_choice(form, get_args(Form), "form")
     if about is not None and not isinstance(about, About):
         raise ArgumentError("about must be a dpsubset.About")
     facts = facts_of(release, about)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..base.text import visible
+from ..base.text import escape_for_terminal
 from ..mechanisms.shared.base import SYSTEM_NOISE
 from ..objective.losses import loss_of
 from ..objective.problem import Problem
@@ -103,12 +103,12 @@ def mechanism_lines(release: Release) -> list[str]:
     options = ", ".join(f"{key} = {_written(value)}" for key, value in stated)
     seeded = release.guarantee.seeded
     return [
-        f"{name(release.mechanism)}. {visible(release.mechanism_summary)}",
-        *map(visible, release.details),
-        *([f"Options: {visible(options)}."] if options else []),
+        f"{name(release.mechanism)}. {escape_for_terminal(release.mechanism_summary)}",
+        *map(escape_for_terminal, release.details),
+        *([f"Options: {escape_for_terminal(options)}."] if options else []),
         "Noise was drawn from a seeded, reproducible stream."
         if seeded
-        else visible(release.randomness),
+        else escape_for_terminal(release.randomness),
         *([f"In every candidate set by declaration: {_names(always)}."] if always else []),
         *_check_noise_lines(release),
         *_scale_noise_lines(release),

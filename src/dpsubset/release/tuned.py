@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ..base.validation import shortest
+from ..base.validation import as_decimal_fraction
 from ..privacy.guarantee import Guarantee, shown_parts, shown_up
 from ..privacy.random_stopping import Stopping
 
@@ -88,7 +88,7 @@ def plain(setting: Mapping[str, Value]) -> dict[str, int | str | None]:
 def _plain(value: Value) -> int | str | None:
     if value is None or isinstance(value, (int, str)):
         return value
-    return str(shortest(value))
+    return str(as_decimal_fraction(value))
 
 
 def shown(setting: Mapping[str, Value]) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from ..base.errors import SchemaError
-from ..base.validation import approximate
+from ..base.validation import as_float
 from .dates import days
 from .formats import Format, settled
 from .labels import IMAGES, Label, reading, settle, settle_all
@@ -32,7 +32,7 @@ SMALLEST_HALF_WIDTH = 5e-300
 
 def bound(value: Any, what: str) -> float:
     """A number that the door can work with, or an error."""
-    number = approximate(value)
+    number = as_float(value)
     if number is None or abs(number) > _LARGEST_BOUND:
         raise SchemaError(
             f"{what} must be a number, finite and at most 1e300 in size ({type(value).__name__})"
@@ -177,7 +177,7 @@ class Column:
             found = days(value)
             if found is not None:
                 return found
-            if approximate(value) is None:
+            if as_float(value) is None:
                 raise SchemaError(f"{what} must be a date such as 1990-01-31")
         elif days(value) is not None:
             raise SchemaError(f"{what} is a date: then the other bound has to be one too, and the "

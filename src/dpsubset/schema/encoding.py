@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Literal
 
 from ..base.errors import ArgumentError, did_you_mean
-from ..base.validation import whole
+from ..base.validation import check_int
 from .layout import Layout
 from .schema import Column, Schema
 
@@ -118,7 +118,7 @@ class Design:
     def position(self, name: int | str, what: str = "options") -> int:
         """Of a choice, by its name or its position."""
         if not isinstance(name, str):
-            return whole(name, what)
+            return check_int(name, what)
         if name not in self._positions:
             groups = {f.name: f.group for f in self.features if f.group is not None}
             if name in groups:

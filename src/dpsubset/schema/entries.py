@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..base.errors import SchemaError, did_you_mean
-from ..base.validation import approximate
+from ..base.validation import as_float
 from .bounds_file import HOW_TO_WRITE_NUMBERS
 from .column import Column, Missing
 from .dates import days, written
@@ -148,7 +148,7 @@ def _written(column: Column, value: Any) -> Any:
 
 
 def _number(value: Any) -> float | None:
-    found = approximate(value)
+    found = as_float(value)
     return days(value) if found is None else found
 
 

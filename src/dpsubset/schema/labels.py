@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import SchemaError
-from ..base.validation import approximate
+from ..base.validation import as_float
 
 Label = str | int | float
 
@@ -120,7 +120,7 @@ def _settled(label: Any, what: str, name: str = "a label") -> Label:
         if 0 < len(text) <= LONGEST and _is_unicode(text) and not _is_infinite(text):
             return text
     elif isinstance(label, (int, float, np.integer, np.floating)):
-        number = approximate(label)
+        number = as_float(label)
         if number is not None:
             # One form for 1 and 1.0; floats hold larger integers only in part.
             return int(number) if number.is_integer() and abs(number) <= 2**53 else number

@@ -93,7 +93,7 @@ class Layout:
         return max(self.sizes, default=1)
 
     @property
-    def level(self) -> Fraction:
+    def intercept_value(self) -> Fraction:
         """The intercept's value in scaled units; 0 without one."""
         return Fraction(self.constant, STEPS)
 

@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..base.errors import ArgumentError, SchemaError, did_you_mean
-from ..base.validation import whole
+from ..base.validation import check_int
 from .bounds_file import check_separator, dump, expand, has_patterns, load, taken_literally
 from .column import Column, Missing, bound
 from .dates import days
@@ -286,7 +286,7 @@ class Bounds:
 
 def _rows(value: Any) -> int:
     with suppress(ArgumentError):
-        if (rows := whole(value, "rows_per_unit")) >= 1:
+        if (rows := check_int(value, "rows_per_unit")) >= 1:
             return rows
     raise SchemaError("rows_per_unit must be a whole number, at least 1")
 

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError, SearchLimitError
-from ..base.validation import positive, whole
-from ..data.gram import Digest
+from ..base.validation import check_int, check_positive
+from ..data.gram import GramData
 from ..data.moments import Moments
 from ..objective.losses import scorer
 from ..objective.losses.base import ABOVE
@@ -47,11 +47,11 @@ class Limits:
     def of(cls, nodes: int | None, seconds: float | None) -> Limits:
         """Check what a user gave; None is no limit."""
         if nodes is not None:
-            nodes = whole(nodes, "node_limit")
+            nodes = check_int(nodes, "node_limit")
             if nodes < 1:
                 raise ArgumentError("node_limit must be at least 1")
         if seconds is not None:
-            seconds = positive(seconds, "time_limit")
+            seconds = check_positive(seconds, "time_limit")
         return cls(math.inf if nodes is None else nodes, math.inf if seconds is None else seconds)
 
 
@@ -126,8 +126,10 @@ class Consumer(Protocol):
         """A leaf has been split into parts."""
 
 
-def _digest(data: Moments | Digest, problem: Problem) -> Digest:
-    return Digest.from_moments(data, problem.layout.constant) if isinstance(data, Moments) else data
+def _digest(data: Moments | GramData, problem: Problem) -> GramData:
+    return (
+        GramData.from_moments(data, problem.layout.constant) if isinstance(data, Moments) else data
+    )
 
 
 class Engine:
@@ -147,7 +149,7 @@ class Engine:
 
     def __init__(
         self,
-        data: Moments | Digest,
+        data: Moments | GramData,
         problem: Problem,
         unit: Fraction,
         eta: float,

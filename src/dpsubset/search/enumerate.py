@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
-from ..data.gram import Digest
+from ..data.gram import GramData
 from ..data.moments import Moments
 from ..objective.losses import scorer
 from ..objective.problem import Problem
@@ -69,7 +69,9 @@ def list_supports(problem: Problem) -> NDArray[np.int64]:
     return chosen
 
 
-def enumerate_supports(data: Moments | Digest, problem: Problem, unit: Fraction) -> ScoredSupports:
+def enumerate_supports(
+    data: Moments | GramData, problem: Problem, unit: Fraction
+) -> ScoredSupports:
     """Score every support."""
     supports = list_supports(problem)
     return ScoredSupports(supports, scorer(data, problem, unit).scores(supports), unit)

@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..api.fit import fit
 from ..base.callers import check_callers, encodes_labels, warn_of_encoding, warn_of_score
 from ..base.errors import ArgumentError
+from ..base.renamed import SELECTION, renamed_arguments
 from ..data.readers.arrays import is_array, is_list, of_library
 from ..data.readers.features import is_named, rectangle
 from ..data.readers.frames import as_table, is_frame
@@ -29,7 +30,7 @@ from ..data.type_checks import sort_of
 from ..ledger.spending import LedgerLike, in_force
 from ..mechanisms import Mechanism
 from ..models.rule import FitRule
-from ..privacy.response_range import ResponseScale
+from ..privacy.response_range import ResponseRange
 from ..release.model import Model
 from ..release.release import Release
 from ..release.target import Of
@@ -38,6 +39,7 @@ from ..schema.schema import Bounds, Schema
 from .selector import as_declared, by_name, checked, mask, table
 
 
+@renamed_arguments(**SELECTION)
 class Predictor(BaseEstimator):  # type: ignore[misc]
     """What regressor and classifier share."""
 
@@ -56,12 +58,12 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
         loss: str | None = None,
         threshold: float | None = None,
         constraint: str = "box",
-        reach: float | None = None,
+        prediction_bound: float | None = None,
         radius: float | None = None,
         ridge: float = 0.0,
         neighbours: str = "replace-one",
         sensitivity: str = "sharp",
-        response_scale: str | ResponseScale | None = None,
+        response_range: str | ResponseRange | None = None,
         check_readable: bool | float | Fraction | Decimal | None = None,
         always_include: Iterable[int | str] = (),
         seed: int | None = None,
@@ -81,12 +83,12 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
         self.loss = loss
         self.threshold = threshold
         self.constraint = constraint
-        self.reach = reach
+        self.prediction_bound = prediction_bound
         self.radius = radius
         self.ridge = ridge
         self.neighbours = neighbours
         self.sensitivity = sensitivity
-        self.response_scale = response_scale
+        self.response_range = response_range
         self.check_readable = check_readable
         self.always_include = always_include
         self.seed = seed
@@ -213,9 +215,9 @@ class PrivateSubsetRegressor(RegressorMixin, Predictor):  # type: ignore[misc]
     rule : FitRule, optional
         How coefficients are fitted, how much of epsilon they take, and how wide the response is
         clipped for them.
-    delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge, \
-neighbours, sensitivity, response_scale, check_readable, always_include, seed, node_limit, \
-time_limit, ledger
+    delta, mechanism, options, allow_unproven, loss, threshold, constraint, prediction_bound, \
+radius, ridge, neighbours, sensitivity, response_range, check_readable, always_include, seed, \
+node_limit, time_limit, ledger
         As in :func:`dpsubset.select`.
 
     Attributes

@@ -36,8 +36,9 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     estimator : PrivateSubsetRegressor or PrivateSubsetClassifier
         Everything that the settings have in common. Its own epsilon is not used.
     param_grid : mapping from names to lists of values, or a list of such mappings
-        The grid of :func:`dpsubset.tune`: k, mechanism, loss, threshold, constraint, reach, radius,
-        ridge; fit, share and width stand for the mechanism, share and width of the FitRule.
+        The grid of :func:`dpsubset.tune`: k, mechanism, loss, threshold, constraint,
+        prediction_bound, radius, ridge; fit, budget_fraction and width stand for the mechanism,
+        budget_fraction and width of the FitRule.
     epsilon : number
         The privacy budget of the whole search. Has to be given.
     runs : number, optional

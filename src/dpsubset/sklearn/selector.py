@@ -25,6 +25,7 @@ from ..api.problem_spec import NO_WIDTH, declared_columns
 from ..api.select import select
 from ..base.callers import check_callers
 from ..base.errors import ArgumentError, TableError
+from ..base.renamed import SELECTION, renamed_arguments
 from ..data.readers import read_schema
 from ..data.readers.arrays import array_of, by_rows, is_list
 from ..data.readers.cells import quietly
@@ -32,12 +33,13 @@ from ..data.readers.features import rectangle
 from ..data.readers.frames import as_table, column_names, is_frame
 from ..ledger.spending import LedgerLike, in_force
 from ..mechanisms import Mechanism
-from ..privacy.response_range import ResponseScale
+from ..privacy.response_range import ResponseRange
 from ..release.release import Release
 from ..schema.encoding import Design
 from ..schema.schema import Bounds, Schema
 
 
+@renamed_arguments(**SELECTION)
 class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     """Select k columns under differential privacy; pure epsilon by default.
 
@@ -67,9 +69,9 @@ class PrivateSubsetSelector(SelectorMixin, BaseEstimator):  # type: ignore[misc]
     schema : Schema or path of a bounds file, optional
         Public description of the columns. A frame's columns are found by name, and those that the
         schema does not declare are never selected; an array has the schema's features in order.
-    delta, mechanism, options, allow_unproven, loss, threshold, constraint, reach, radius, ridge, \
-intercept, neighbours, sensitivity, response_scale, check_readable, always_include, seed, \
-node_limit, time_limit, ledger
+    delta, mechanism, options, allow_unproven, loss, threshold, constraint, prediction_bound, \
+radius, ridge, intercept, neighbours, sensitivity, response_range, check_readable, \
+always_include, seed, node_limit, time_limit, ledger
         As in :func:`dpsubset.select`.
 
     Attributes
@@ -98,13 +100,13 @@ node_limit, time_limit, ledger
         loss: str | None = None,
         threshold: float | None = None,
         constraint: str = "box",
-        reach: float | None = None,
+        prediction_bound: float | None = None,
         radius: float | None = None,
         ridge: float = 0.0,
         intercept: bool = True,
         neighbours: str = "replace-one",
         sensitivity: str = "sharp",
-        response_scale: str | ResponseScale | None = None,
+        response_range: str | ResponseRange | None = None,
         check_readable: bool | float | Fraction | Decimal | None = None,
         always_include: Iterable[int | str] = (),
         seed: int | None = None,
@@ -123,13 +125,13 @@ node_limit, time_limit, ledger
         self.loss = loss
         self.threshold = threshold
         self.constraint = constraint
-        self.reach = reach
+        self.prediction_bound = prediction_bound
         self.radius = radius
         self.ridge = ridge
         self.intercept = intercept
         self.neighbours = neighbours
         self.sensitivity = sensitivity
-        self.response_scale = response_scale
+        self.response_range = response_range
         self.check_readable = check_readable
         self.always_include = always_include
         self.seed = seed

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
-from ...base.validation import whole
+from ...base.validation import check_int
 from ...privacy.budget import RECORDS
 from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
@@ -62,7 +62,7 @@ class FrankWolfe(Mechanism):
     def __post_init__(self) -> None:
         if self.iterations is None:
             return
-        self._settle(iterations=whole(self.iterations, "iterations"))
+        self._settle(iterations=check_int(self.iterations, "iterations"))
         if not 1 <= self.iterations <= 1000:
             raise ArgumentError("iterations must lie between 1 and 1000")
 
@@ -132,13 +132,15 @@ class FrankWolfe(Mechanism):
 
     def details(self, setting: Setting) -> list[str]:
         """The steps, and how far a row moves them."""
-        reach, layout = setting.problem.reach, setting.problem.layout
+        prediction_bound, layout = setting.problem.prediction_bound, setting.problem.layout
         intercept = ", the intercept's coordinate among them" if layout.has_intercept else ""
         group = "; a variable has the largest of its columns' coefficients" * layout.grouped
+        added, replaced = shown_up(1 + prediction_bound), shown_up(2 * (1 + prediction_bound))
         return [
-            f"{self.steps(setting)} steps in the l1 ball of radius {shown_up(reach)}, scaled "
-            f"units{intercept}{group}. A row added or removed moves an entry of the gradient by at "
-            f"most {shown_up(1 + reach)}, a row replaced by at most {shown_up(2 * (1 + reach))}.",
+            f"{self.steps(setting)} steps in the l1 ball of radius {shown_up(prediction_bound)}, "
+            f"scaled units{intercept}{group}. A row added or removed moves an entry of the "
+            "gradient by at "
+            f"most {added}, a row replaced by at most {replaced}.",
             "If fewer than k variables were visited, the first of the table fill up: they "
             "carry no information.",
             self.rounds(setting).details(setting),
@@ -186,7 +188,7 @@ def largest(weights: Weights, setting: Setting) -> tuple[int, ...]:
 def _change(setting: Setting, weights: Weights, taken: int) -> int:
     """How far one record moves an entry of the gradient."""
     problem = setting.problem
-    return change(problem.layout, problem.reach, weights, _parts(taken))
+    return change(problem.layout, problem.prediction_bound, weights, _parts(taken))
 
 
 def _parts(taken: int) -> int:
@@ -195,4 +197,4 @@ def _parts(taken: int) -> int:
 
 
 def _gradient(data: Data, setting: Setting) -> Gradient:
-    return Gradient(data.digest, setting.problem.reach, setting.problem.ridge)
+    return Gradient(data.digest, setting.problem.prediction_bound, setting.problem.ridge)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
-from ...base.validation import rational, whole
+from ...base.validation import check_fraction, check_int
 from ...data.quantize import STEPS
 from ...objective.problem import Problem
 from ...privacy.budget import RECORDS
@@ -86,11 +86,11 @@ class HardThresholding(Mechanism):
     randomness = OPENDP_NOISE
 
     def __post_init__(self) -> None:
-        iterations = whole(self.iterations, "iterations")
-        rows = None if self.rows is None else whole(self.rows, "rows")
+        iterations = check_int(self.iterations, "iterations")
+        rows = None if self.rows is None else check_int(self.rows, "rows")
         if not 1 <= iterations <= 1000:
             raise ArgumentError("iterations must lie between 1 and 1000")
-        step, share = rational(self.step, "step"), rational(self.share, "share")
+        step, share = check_fraction(self.step, "step"), check_fraction(self.share, "share")
         if not Fraction(1, 10**6) <= step <= 10**6:
             raise ArgumentError("step must lie between 1e-6 and 1e6")
         if not Fraction(1, 10**6) <= share <= 1 - Fraction(1, 10**6):
@@ -242,7 +242,7 @@ class HardThresholding(Mechanism):
 
     def details(self, setting: Setting) -> list[str]:
         """The steps, and how far a row moves them."""
-        reach = setting.problem.reach
+        prediction_bound = setting.problem.prediction_bound
         rows = "" if self.rows is None else f", taken to be {self.rows}"
         layout = setting.problem.layout
         kept = "; a variable is kept by the largest of its columns' coefficients" * layout.grouped
@@ -255,7 +255,8 @@ class HardThresholding(Mechanism):
             f"{setting.problem.radius:.6g}, scaled units{kept}; {float(self.share):.4g} of the "
             "budget for picks if there is more than one step.",
             "A row added or removed moves an entry of the gradient by at most "
-            f"{shown_up(1 + reach)}, a row replaced by at most {shown_up(2 * (1 + reach))}.",
+            f"{shown_up(1 + prediction_bound)}, a row replaced by at most "
+            f"{shown_up(2 * (1 + prediction_bound))}.",
             self.rounds(setting).details(setting),
         ]
 

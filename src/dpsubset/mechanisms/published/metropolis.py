@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
 from ...base.rounding import ball, lower, upper
-from ...base.validation import whole
+from ...base.validation import check_int
 from ...privacy.guarantee import Cost, Guarantee, shown_up
 from ...privacy.random import Randomness
 from ...privacy.relations import RELATIONS
@@ -81,7 +81,7 @@ class Metropolis(Mechanism):
     on_intercept = SCORED_INTERCEPT
 
     def __post_init__(self) -> None:
-        self._settle(steps=whole(self.steps, "steps"))
+        self._settle(steps=check_int(self.steps, "steps"))
         if not 1 <= self.steps <= 10**12:
             raise ArgumentError("steps must lie between 1 and 10^12")
         if not isinstance(self.lazy, bool):
@@ -105,7 +105,7 @@ class Metropolis(Mechanism):
         eta, distance = self.eta(setting), self.distance(setting)
         costs = {}
         for relation in RELATIONS:
-            epsilon = eta * setting.sensitivity.spread(relation)
+            epsilon = eta * setting.sensitivity.score_range(relation)
             # Lemma 4 of Roy, Wang and Tewari 2024. A delta of 1 promises nothing; for no larger an
             # epsilon the one that was asked for is enough, by the choice of the distance.
             most = setting.delta if epsilon <= setting.epsilon else Fraction(1)
@@ -126,7 +126,7 @@ class Metropolis(Mechanism):
         chain = Chain(
             data.digest,
             setting.problem,
-            setting.sensitivity.unit,
+            setting.sensitivity.score_step,
             self.eta(setting),
             lazy=self.lazy,
         )
@@ -141,7 +141,7 @@ class Metropolis(Mechanism):
             raise ArgumentError(
                 f"the transition matrix is written down for at most {LARGEST_MATRIX} supports"
             )
-        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.unit)
+        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.score_step)
         supports: list[Outcome] = [tuple(row) for row in scored.supports.tolist()]
         with np.errstate(divide="ignore"):
             return supports, np.log(after(self.matrix(scored, setting), self.steps))

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
-from ...base.validation import rational, whole
+from ...base.validation import check_fraction, check_int
 from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
 from ...search.best import Best, best_supports
@@ -85,7 +85,7 @@ class Mistakes(Mechanism):
         elif self.anchor not in ("private", "data"):
             # One variable by its name, as the command line has it for k = 1.
             self._settle(anchor=(self.anchor,))
-        self._settle(share=rational(self.share, "share"))
+        self._settle(share=check_fraction(self.share, "share"))
         if not 0 < self.share < 1:
             raise ArgumentError("share must lie between 0 and 1, both excluded")
 
@@ -106,7 +106,7 @@ class Mistakes(Mechanism):
         if isinstance(self.anchor, str):
             return
         problem = setting.problem
-        anchor = {whole(j, "anchor") for j in self.anchor}
+        anchor = {check_int(j, "anchor") for j in self.anchor}
         if len(anchor) != problem.k or not all(0 <= j < problem.p for j in anchor):
             raise ArgumentError(f"anchor must name k = {problem.k} different variables")
         if not anchor.issuperset(problem.always_include):
@@ -125,7 +125,7 @@ class Mistakes(Mechanism):
         if not self.proven:
             return Guarantee(neighbours, {}, seeded)
         weight = sum(self.etas(setting), Fraction(0))
-        return Guarantee.of_weight(weight, setting.sensitivity.spread, neighbours, seeded)
+        return Guarantee.of_weight(weight, setting.sensitivity.score_range, neighbours, seeded)
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         """Two races on the engine: for the anchor, then over buckets of one score each."""
@@ -142,7 +142,7 @@ class Mistakes(Mechanism):
         self, data: Data, setting: Setting
     ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
         """All supports and their log probabilities."""
-        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.unit)
+        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.score_step)
         supports = [scored.support(i) for i in range(len(scored))]
         form, (for_anchor, for_buckets) = PLAIN[self.form](), self.etas(setting)
 
@@ -178,7 +178,7 @@ def _variables(anchor: Any) -> tuple[Any, ...]:
             return tuple(anchor)
         except TypeError:  # an array that is a single number
             pass
-    return (whole(anchor, "anchor"),)
+    return (check_int(anchor, "anchor"),)
 
 
 def bucketed(scored: ScoredSupports, anchor: Support) -> ScoredSupports:

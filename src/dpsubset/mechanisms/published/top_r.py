@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
 from ...base.rounding import ball, upper
-from ...base.validation import whole
+from ...base.validation import check_int
 from ...objective.problem import Problem
 from ...privacy.guarantee import Cost, Guarantee
 from ...privacy.random import Randomness
@@ -76,7 +76,7 @@ class TopR(ScoreMechanism):
             value = getattr(self, name)
             if value is None:
                 continue
-            self._settle(**{name: whole(value, name)})
+            self._settle(**{name: check_int(value, name)})
             if getattr(self, name) < 1:
                 raise ArgumentError(f"{name} must be at least 1")
 

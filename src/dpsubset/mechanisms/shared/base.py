@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...objective.problem import Problem
 from ...objective.sensitivity import Sensitivity
 from ...privacy.guarantee import Guarantee, shown_up
@@ -67,7 +67,7 @@ class Data:
     Limits and tuning are public, and the same for every table.
     """
 
-    digest: Digest = field(repr=False)
+    digest: GramData = field(repr=False)
     limits: Limits = field(default_factory=Limits)
     tuning: Tuning = USUAL
 
@@ -76,7 +76,7 @@ class Data:
 
         ``penalty`` steps of the grid of scores are added for every variable.
         """
-        unit = setting.sensitivity.unit
+        unit = setting.sensitivity.score_step
         return Engine(
             self.digest, setting.problem, unit, float(eta), self.limits, penalty, self.tuning
         )
@@ -217,7 +217,7 @@ class ScoreMechanism(Mechanism):
         """The guarantee of a release, computed back from the weight that the draw uses."""
         eta = self.eta(setting)
         return Guarantee.of_weight(
-            eta, setting.sensitivity.spread, setting.problem.neighbours, seeded
+            eta, setting.sensitivity.score_range, setting.problem.neighbours, seeded
         )
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
@@ -229,7 +229,7 @@ class ScoreMechanism(Mechanism):
         self, data: Data, setting: Setting
     ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
         """All supports and their log probabilities."""
-        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.unit)
+        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.score_step)
         supports: list[Outcome] = [tuple(row) for row in scored.supports.tolist()]
         return supports, self.log_probabilities(scored, self.eta(setting))
 
@@ -240,7 +240,7 @@ class ScoreMechanism(Mechanism):
         return [
             f"Score f(S): smallest {problem.loss} objective{beyond} over models on S with "
             f"coefficients in the {problem.constraint} of radius {problem.radius:.6g} (reach "
-            f"{shown_up(problem.reach)}), ridge {problem.ridge:.6g}, in scaled units.",
+            f"{shown_up(problem.prediction_bound)}), ridge {problem.ridge:.6g}, in scaled units.",
             *_columns(problem),
             f"A row added or removed moves scores relative to each other by at most "
             f"{shown_up(s.range)}, a row replaced by at most {shown_up(2 * s.range)} "
@@ -278,7 +278,7 @@ def _columns(problem: Problem) -> list[str]:
     if layout.has_intercept:
         told.append(
             "Every model has an intercept, which k does not count: a column with the value "
-            f"{float(layout.level):.6g} in every row that counts, its coefficient in the same set "
-            "as the others and under the same ridge."
+            f"{float(layout.intercept_value):.6g} in every row that counts, its coefficient in the "
+            "same set as the others and under the same ridge."
         )
     return told

@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...objective.losses.least_squares import Scorer
 from ...objective.problem import Problem
@@ -57,7 +57,7 @@ class Chain:
 
     def __init__(
         self,
-        digest: Digest,
+        digest: GramData,
         problem: Problem,
         unit: Fraction,
         eta: Fraction,

@@ -17,7 +17,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...schema.layout import Layout
 
@@ -31,7 +31,7 @@ class Gradient:
 
     Parameters
     ----------
-    digest : Digest
+    digest : GramData
         The moments.
     radius : Fraction
         The size of coefficients: b = radius * m / parts.
@@ -39,7 +39,7 @@ class Gradient:
         Of the problem.
     """
 
-    def __init__(self, digest: Digest, radius: Fraction, ridge: float) -> None:
+    def __init__(self, digest: GramData, radius: Fraction, ridge: float) -> None:
         self._digest, self._radius, self._ridge = digest, radius, Fraction(ridge)
         self._c: list[int] = digest.c.tolist()
 

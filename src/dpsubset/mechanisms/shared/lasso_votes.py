@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from ...base.errors import ArgumentError
-from ...base.validation import whole
-from ...data.gram import Digest
+from ...base.validation import check_int
+from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...objective.problem import Problem
 from ...privacy.random import Randomness
@@ -75,7 +75,7 @@ class LassoVotes(Mechanism):
     def __post_init__(self) -> None:
         if self.blocks is None:
             return
-        self._settle(blocks=whole(self.blocks, "blocks"))
+        self._settle(blocks=check_int(self.blocks, "blocks"))
         if self.blocks < 1:
             raise ArgumentError("blocks must be at least 1: into how many the records are divided")
 
@@ -145,7 +145,7 @@ class LassoVotes(Mechanism):
 
 
 class _Draws(Sampler):
-    def __init__(self, mechanism: LassoVotes, digest: Digest, setting: Setting) -> None:
+    def __init__(self, mechanism: LassoVotes, digest: GramData, setting: Setting) -> None:
         self._mechanism, self._setting, self._n = mechanism, setting, digest.n
         self._blocks = mechanism.number(setting)
         self._box = BallotBox(digest, setting.problem)
@@ -158,7 +158,7 @@ class _Draws(Sampler):
 class BallotBox:
     """The votes of blocks of one table."""
 
-    def __init__(self, digest: Digest, problem: Problem) -> None:
+    def __init__(self, digest: GramData, problem: Problem) -> None:
         self._problem = problem
         self._rows = np.empty((digest.n, digest.p + 1), dtype=np.int16)
         self._rows[:, :-1], self._rows[:, -1] = digest.records.T, digest.response

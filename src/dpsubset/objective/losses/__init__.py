@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Literal
 
 from ...base.errors import ArgumentError
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...data.moments import Moments
 from ..problem import Problem
 from .base import Loss, Scorer
@@ -37,13 +37,13 @@ def loss_of(problem: Problem) -> Loss:
     return loss.of_threshold(Fraction(problem.threshold))
 
 
-def scorer(data: Moments | Digest, problem: Problem, unit: Fraction, penalty: int = 0) -> Scorer:
+def scorer(data: Moments | GramData, problem: Problem, unit: Fraction, penalty: int = 0) -> Scorer:
     """What scores the supports of a problem on a data set, by the problem's loss."""
     if isinstance(data, Moments):
-        data = Digest.from_moments(data, problem.layout.constant)
+        data = GramData.from_moments(data, problem.layout.constant)
     if data.p != problem.columns:  # kernels do not look where they read
         raise ArgumentError("this table has other columns than the models of the problem")
     rows = loss_of(problem).rows
     if rows is None:
         return FromMoments(data, problem, unit, penalty)
-    return FromRecords(data, problem, unit, rows(problem.reach), penalty)
+    return FromRecords(data, problem, unit, rows(problem.prediction_bound), penalty)

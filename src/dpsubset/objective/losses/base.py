@@ -63,7 +63,7 @@ class RowLoss(Smoothed, Protocol):
         """The loss, the slope of a line below it, and how far below it is at t: all of it true."""
 
     @abstractmethod
-    def smoothing(self, reach: Fraction) -> tuple[float, float]:
+    def smoothing(self, prediction_bound: Fraction) -> tuple[float, float]:
         """How far a search rounds off kinks, first and last, to find good lines; 0 without one."""
 
     @abstractmethod
@@ -78,7 +78,7 @@ class RowLoss(Smoothed, Protocol):
         """
 
     @abstractmethod
-    def parabola(self, reach: Fraction) -> tuple[float, Ints] | None:
+    def parabola(self, prediction_bound: Fraction) -> tuple[float, Ints] | None:
         """A curvature omega to take out, and the table of conjugates of what is left.
 
         See :mod:`dpsubset.search.bounds.curved`. None if there is no curvature to count on.
@@ -143,7 +143,7 @@ class Loss:
     ranges: Mapping[str, Callable[[Fraction], Fraction]]
     rows: Callable[[Fraction], RowLoss] | None = None
     of_threshold: Callable[[Fraction], Loss] | None = None
-    reach: float = 1.0
+    prediction_bound: float = 1.0
     best: float = 1.0
 
     @property

@@ -55,9 +55,9 @@ class Hinge(NamedTuple):
         share = flint.arb((-self.exact(o, t, fine)[1]).mid()).max(flint.arb(0)).min(flint.arb(1))
         return loss, -share, loss - share * m
 
-    def smoothing(self, reach: Fraction) -> tuple[float, float]:
+    def smoothing(self, prediction_bound: Fraction) -> tuple[float, float]:
         """Up to reach 1 no margin is passed: the hinge is a line, its slope the same everywhere."""
-        return (0.1, 5e-4) if reach > 1 else (1e-9, 1e-9)
+        return (0.1, 5e-4) if prediction_bound > 1 else (1e-9, 1e-9)
 
     def conjugates(self) -> Ints:
         """Slopes are their own conjugates."""
@@ -67,7 +67,7 @@ class Hinge(NamedTuple):
         """No loss and no conjugate of a row is larger at t = 0."""
         return 1.0
 
-    def parabola(self, reach: Fraction) -> tuple[float, Ints] | None:
+    def parabola(self, prediction_bound: Fraction) -> tuple[float, Ints] | None:
         """There is no curvature."""
         return None
 
@@ -185,15 +185,15 @@ class Hinge(NamedTuple):
         return total / SLOPES
 
 
-def _sharp(reach: Fraction) -> Fraction:
+def _sharp(prediction_bound: Fraction) -> Fraction:
     # From 1 - B, or from 0 where the margin can be passed, to 1 + B.
-    return 2 * reach if reach <= 1 else 1 + reach
+    return 2 * prediction_bound if prediction_bound <= 1 else 1 + prediction_bound
 
 
 HINGE = Loss(
     name="hinge",
     ranges={"sharp": _sharp},
-    rows=lambda reach: Hinge(),
+    rows=lambda prediction_bound: Hinge(),
     # Up to reach 1 it is a line: nothing is gained by a joint fit.
-    reach=2.0,
+    prediction_bound=2.0,
 )

@@ -66,7 +66,7 @@ class Huber(NamedTuple):
         loss, slope, _ = self.exact(o, t, fine)
         return loss, slope, flint.arb(0)
 
-    def smoothing(self, reach: Fraction) -> tuple[float, float]:
+    def smoothing(self, prediction_bound: Fraction) -> tuple[float, float]:
         """There is no kink."""
         return 0.0, 0.0
 
@@ -78,7 +78,7 @@ class Huber(NamedTuple):
         """No loss and no conjugate of a row is larger at t = 0."""
         return 1.0
 
-    def parabola(self, reach: Fraction) -> tuple[float, Ints] | None:
+    def parabola(self, prediction_bound: Fraction) -> tuple[float, Ints] | None:
         """None beyond the threshold."""
         return None
 
@@ -150,15 +150,15 @@ def of_threshold(threshold: Fraction) -> Loss:
             return residual**2
         return 2 * threshold * residual - threshold**2
 
-    def sharp(reach: Fraction) -> Fraction:
+    def sharp(prediction_bound: Fraction) -> Fraction:
         # At fixed y residuals lie between (|y| - B)_+ and |y| + B. h is convex and increasing, so
         # the range grows with |y|.
-        return value(1 + reach) - value(max(1 - reach, Fraction(0)))
+        return value(1 + prediction_bound) - value(max(1 - prediction_bound, Fraction(0)))
 
     return Loss(
         name="huber",
         ranges={"sharp": sharp},
-        rows=lambda reach: Huber(float(threshold)),
+        rows=lambda prediction_bound: Huber(float(threshold)),
         of_threshold=of_threshold,
     )
 

@@ -16,7 +16,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...data.moments import Moments
 from ...data.quantize import STEPS
 from ..problem import Problem
@@ -26,11 +26,11 @@ from .quadratic import Quadratic
 from .scores import CertifiedScorer
 
 
-def _sharp(reach: Fraction) -> Fraction:
+def _sharp(prediction_bound: Fraction) -> Fraction:
     # At fixed y the loss over |t| <= B is largest at t = -sign(y) B, where it is (|y| + B)^2. Its
     # minimum is (|y| - B)^2 for |y| >= B and 0 otherwise: the range is 4 B |y| or (|y| + B)^2,
     # both largest at |y| = 1.
-    return 4 * reach if reach <= 1 else (1 + reach) ** 2
+    return 4 * prediction_bound if prediction_bound <= 1 else (1 + prediction_bound) ** 2
 
 
 LEAST_SQUARES = Loss(
@@ -39,9 +39,9 @@ LEAST_SQUARES = Loss(
         "sharp": _sharp,
         # (b_y + b_x r sqrt(s))^2 in scaled units: Prastakos, Behdin and Mazumder 2025; Roy, Wang
         # and Tewari 2024.
-        "published": lambda reach: (1 + reach) ** 2,
+        "published": lambda prediction_bound: (1 + prediction_bound) ** 2,
         # 2 b_y^2 + 2 b_x^2 r^2 s in scaled units: Lemma 2 of Behdin, Prastakos and Mazumder 2024.
-        "lemma-2": lambda reach: 2 + 2 * reach**2,
+        "lemma-2": lambda prediction_bound: 2 + 2 * prediction_bound**2,
     },
 )
 
@@ -50,11 +50,11 @@ class Scorer(CertifiedScorer):
     """Scores of supports for fixed moments: deterministic, certified, on an integer grid."""
 
     def __init__(
-        self, data: Moments | Digest, problem: Problem, unit: Fraction, penalty: int = 0
+        self, data: Moments | GramData, problem: Problem, unit: Fraction, penalty: int = 0
     ) -> None:
         super().__init__(problem, unit, penalty)
         if isinstance(data, Moments):
-            data = Digest.from_moments(data, problem.layout.constant)
+            data = GramData.from_moments(data, problem.layout.constant)
         self._digest = data
 
     def _score(

@@ -51,7 +51,7 @@ class Logistic(NamedTuple):
         loss, slope, _ = self.exact(o, t, fine)
         return loss, slope, flint.arb(0)
 
-    def smoothing(self, reach: Fraction) -> tuple[float, float]:
+    def smoothing(self, prediction_bound: Fraction) -> tuple[float, float]:
         """There is no kink."""
         return 0.0, 0.0
 
@@ -63,9 +63,13 @@ class Logistic(NamedTuple):
         """No loss and no conjugate of a row is larger at t = 0."""
         return 1.0
 
-    def parabola(self, reach: Fraction) -> tuple[float, Ints] | None:
+    def parabola(self, prediction_bound: Fraction) -> tuple[float, Ints] | None:
         """Within the reach the loss has curvature."""
-        return parabola(math.nextafter(float(reach), math.inf)) if reach <= _CURVED_REACH else None
+        return (
+            parabola(math.nextafter(float(prediction_bound), math.inf))
+            if prediction_bound <= _CURVED_REACH
+            else None
+        )
 
     @staticmethod
     def is_kinked() -> bool:
@@ -130,11 +134,11 @@ class Logistic(NamedTuple):
 LOGISTIC = Loss(
     name="logistic",
     # log(1 + e^B) - log(1 + e^-B) = B.
-    ranges={"sharp": lambda reach: reach},
-    rows=lambda reach: Logistic(),
+    ranges={"sharp": lambda prediction_bound: prediction_bound},
+    rows=lambda prediction_bound: Logistic(),
     best=math.inf,
     # Up to reach 1 it is nearly a line, and blind to what a joint fit gains.
-    reach=2.0,
+    prediction_bound=2.0,
 )
 
 
@@ -150,7 +154,7 @@ def entropies() -> Ints:
 
 
 @functools.lru_cache(maxsize=8)
-def parabola(reach: float) -> tuple[float, Ints]:
+def parabola(prediction_bound: float) -> tuple[float, Ints]:
     """omega, and -psi* of slopes -q / SLOPES rounded down, in units of 1 / ENTROPIES.
 
     psi(t) = l(t) - (omega/2) t^2. omega is a curvature that parabolas at predictions up to half the
@@ -160,8 +164,12 @@ def parabola(reach: float) -> tuple[float, Ints]:
     an end.
     """
     omega = _STEEPEST
-    if reach > 0.01:  # below that the differences drown in rounding
-        omega = min(_secant(0.5 * reach, reach), _secant(0.5 * reach, -reach), omega)
+    if prediction_bound > 0.01:  # below that the differences drown in rounding
+        omega = min(
+            _secant(0.5 * prediction_bound, prediction_bound),
+            _secant(0.5 * prediction_bound, -prediction_bound),
+            omega,
+        )
     share = np.arange(SLOPES + 1) / SLOPES
 
     def values(t: Array | float) -> Array:
@@ -171,16 +179,16 @@ def parabola(reach: float) -> tuple[float, Ints]:
         return np.asarray(-expit(-t) - omega * t + share)
 
     edge = math.sqrt(1.0 - 4.0 * omega)
-    edge = min(math.log1p(edge) - math.log1p(-edge), reach)
+    edge = min(math.log1p(edge) - math.log1p(-edge), prediction_bound)
     low, high = np.full(len(share), -edge), np.full(len(share), edge)
     for _ in range(60):
         middles = 0.5 * (low + high)
         below = slope(middles) < 0.0
         low, high = np.where(below, middles, low), np.where(below, high, middles)
     inside = values(low) - 2.0 * edge * np.abs(slope(low))
-    least = np.minimum(inside, np.minimum(values(-reach), values(reach)))
+    least = np.minimum(inside, np.minimum(values(-prediction_bound), values(prediction_bound)))
     # What float64 leaves uncertain is far below what is given away here.
-    slack = 2.0**-40 * (1.0 + reach) ** 2
+    slack = 2.0**-40 * (1.0 + prediction_bound) ** 2
     table = np.floor((least - slack) * ENTROPIES).astype(np.int64)
     return omega, table
 

@@ -295,10 +295,10 @@ def certify(
     gap = excess + sloped + c.radius * pull(c, gradient)
     # What may be wrong with these, in terms of the steepest slope and of |b|_1 and |v|_1, v in C.
     tail = (2.0 * n * ROUNDING) ** 2
-    reach = size + length(c, k)
+    prediction_bound = size + length(c, k)
     slack = n * steepest(loss) * size * ((k + 25) * ROUNDING + tail)
-    slack += steep * reach * (4.0 * ROUNDING + tail)
-    slack += n * reach * slope_error(loss) * ROUNDING
+    slack += steep * prediction_bound * (4.0 * ROUNDING + tail)
+    slack += n * prediction_bound * slope_error(loss) * ROUNDING
     slack += excess * (8.0 * ROUNDING + tail)
     slack += c.radius * absolute * (2 * k + 16) * ROUNDING
     slack += ridge * (8.0 * size * c.radius + (k + 8) * square) * ROUNDING

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...data.moments import Moments
 from ...data.quantize import STEPS
 from ..problem import Problem
@@ -34,7 +34,7 @@ class FromRecords(CertifiedScorer):
 
     def __init__(
         self,
-        data: Moments | Digest,
+        data: Moments | GramData,
         problem: Problem,
         unit: Fraction,
         row_loss: RowLoss,
@@ -74,7 +74,7 @@ class FromRecords(CertifiedScorer):
     def _above(self, columns: NDArray[np.int64], bar: float) -> NDArray[np.bool_]:
         """Which of the models have f - F(0) above the bar, as far as `beyond` can tell."""
         problem, loss = self._problem, self.row_loss
-        widest, _ = loss.smoothing(problem.reach)
+        widest, _ = loss.smoothing(problem.prediction_bound)
         above: NDArray[np.bool_] = beyond(
             self.records, self.response, columns, loss, problem.coefficients, problem.ridge,
             float(STEPS), loss.conjugates(), (0.1 * widest, 0.5 * widest),

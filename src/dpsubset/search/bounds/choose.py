@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...objective.losses import Scorer
 from ...objective.losses.rows import FromRecords
 from ...objective.problem import Problem
@@ -13,7 +13,7 @@ from .rows import RowBounder
 
 
 def bounder(
-    digest: Digest, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning = USUAL
+    digest: GramData, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning = USUAL
 ) -> Bounder:
     """What bounds the scores of a problem on a data set."""
     if isinstance(scorer, FromRecords):

@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...base.kernels.arrays import Array, Ints
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...objective.losses.base import SLOPES, steepest
 from ...objective.losses.beyond_kernels import half_slope, slopes
@@ -37,7 +37,7 @@ class CurvedBounder(QuadraticBounder):
     """Computes bounds for the regions of one problem whose loss has curvature within the reach."""
 
     def __init__(
-        self, digest: Digest, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning,
+        self, digest: GramData, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning,
         parabola: tuple[float, Ints],
     ) -> None:  # fmt: skip
         self._omega, self._table = parabola

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from ...base.kernels.arrays import ROUNDING, Array, Ints
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...objective.losses import Scorer
 from ...objective.problem import Problem
@@ -51,7 +51,7 @@ class QuadraticBounder(Bounder):
     """Bounds from a quadratic objective b'Hb - 2c'b + yy with H = X'X / scale + ridge."""
 
     def __init__(
-        self, digest: Digest, problem: Problem, scorer: Scorer, tuning: Tuning, *, c: Array,
+        self, digest: GramData, problem: Problem, scorer: Scorer, tuning: Tuning, *, c: Array,
         yy: float, scale: float, eta: float,
     ) -> None:  # fmt: skip
         # |G_ij| <= max G_ii for a Gram matrix.
@@ -287,7 +287,7 @@ class LeastSquaresBounder(QuadraticBounder):
     """Bounds for least squares, from moments."""
 
     def __init__(
-        self, digest: Digest, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning
+        self, digest: GramData, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning
     ) -> None:
         yy = digest.yy / _SCALE
         # Smoother than the mechanism asks for where eta is large: the dual ascent needs it, above

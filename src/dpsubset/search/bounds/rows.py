@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...objective.losses.rows import FromRecords
 from ...objective.problem import Problem
@@ -26,7 +26,7 @@ class RowBounder(Bounder):
     """Computes bounds for the regions of one problem on the records of a data set."""
 
     def __init__(
-        self, digest: Digest, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning
+        self, digest: GramData, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning
     ) -> None:
         # w is all that there is of c - u; it is at most this in size, and so is const.
         most = scorer.records.shape[1] * scorer.row_loss.largest()
@@ -34,14 +34,14 @@ class RowBounder(Bounder):
                          largest=most, eta=min(eta, 250.0 / most) if most else 1.0)  # fmt: skip
         # A score takes a pass or more over the records.
         self.most_closed = min(tuning.last_pick, tuning.last_pick_records)
-        bends = scorer.row_loss.parabola(problem.reach) is not None
+        bends = scorer.row_loss.parabola(problem.prediction_bound) is not None
         self.most_listed = tuning.listable_records if bends else tuning.listable_straight
         self.hard_after = tuning.hard_after_records
         self._digest, self._from = digest, scorer
         self._curved: CurvedBounder | None = None
         self._table = scorer.row_loss.conjugates()
         #: How far kinks are rounded off, first and last.
-        self._widths = scorer.row_loss.smoothing(problem.reach)
+        self._widths = scorer.row_loss.smoothing(problem.prediction_bound)
         self._cap = np.inf if self.constraint.is_joint() else self.constraint.radius
 
     def root(self, region: Region, rounds: int = 40) -> Bounded:
@@ -65,7 +65,7 @@ class RowBounder(Bounder):
 
     def strengthen(self, sweeps: bool) -> None:
         """From here on curvature is made use of, where the loss has some."""
-        parabola = self._from.row_loss.parabola(self.problem.reach)
+        parabola = self._from.row_loss.parabola(self.problem.prediction_bound)
         if (
             parabola is not None
             and self.problem.columns <= self.tuning.large

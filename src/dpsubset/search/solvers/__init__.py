@@ -17,7 +17,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from ...base.errors import ArgumentError
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...objective.problem import Problem
 from ..best import Ranked
 from ..engine import Limits
@@ -78,7 +78,7 @@ def check(solver: str, problem: Problem) -> None:
 
 
 def solve(
-    solver: str, digest: Digest, problem: Problem, unit: Fraction, count: int, limits: Limits
+    solver: str, digest: GramData, problem: Problem, unit: Fraction, count: int, limits: Limits
 ) -> list[Ranked]:
     """The R best supports in order, as `search.best.best_supports` gives them."""
     check(solver, problem)

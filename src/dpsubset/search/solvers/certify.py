@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import DpsubsetError, SearchLimitError
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...objective.losses import scorer
 from ...objective.problem import Problem
@@ -46,7 +46,7 @@ class Relaxation(Protocol):
 
     scale: float
 
-    def __init__(self, digest: Digest, problem: Problem, limits: Limits) -> None: ...
+    def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None: ...
 
     @staticmethod
     def check() -> None:
@@ -64,7 +64,7 @@ class Certified:
     """The R best supports, from a relaxation's word."""
 
     def __init__(
-        self, digest: Digest, problem: Problem, unit: Fraction, count: int, limits: Limits
+        self, digest: GramData, problem: Problem, unit: Fraction, count: int, limits: Limits
     ) -> None:
         self._problem = problem
         self._unit = float(unit)

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...objective.problem import Problem
 from .certify import CAUTION, power_of_two
@@ -34,7 +34,7 @@ _ROUNDING = 1e-13
 class Cones:
     """The numbers of (8), with its objective in units of a power of two."""
 
-    def __init__(self, digest: Digest, problem: Problem) -> None:
+    def __init__(self, digest: GramData, problem: Problem) -> None:
         self._problem = problem
         digest.fetch(range(digest.p))
         g = digest.product_rows() / float(STEPS) ** 2

@@ -44,7 +44,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...constraints.base import shrink, solve
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...objective.losses import scorer
 from ...objective.losses.beyond_kernels import half_slope, slopes
@@ -122,7 +122,7 @@ class Planes(ABC):
 class Cuts(Planes):
     """Of least squares, from moments."""
 
-    def __init__(self, digest: Digest, problem: Problem, shift: bool = True) -> None:
+    def __init__(self, digest: GramData, problem: Problem, shift: bool = True) -> None:
         self._digest, self._problem = digest, problem
         self.scale = power_of_two(digest.yy / STEPS**2)
         self._c = digest.c.astype(object)
@@ -232,13 +232,13 @@ class RowCuts(Planes):
         return np.where(source.response < 0, -t, t) if loss.labels else t
 
 
-def planes(digest: Digest, problem: Problem) -> Planes:
+def planes(digest: GramData, problem: Problem) -> Planes:
     """Tangent planes for the problem's loss."""
     source = scorer(digest, problem, Fraction(1))  # no score is asked of it
     return RowCuts(problem, source) if isinstance(source, FromRecords) else Cuts(digest, problem)
 
 
-def _least_eigenvalue(digest: Digest) -> int:
+def _least_eigenvalue(digest: GramData) -> int:
     """No more than the least eigenvalue of X'X, in units of its entries; 0 if not all is there."""
     if not digest.whole:
         return 0

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...objective.problem import Problem
 from ..engine import Limits, Support
 from .certify import CAUTION, SolverError, chosen, limit_passed
@@ -126,7 +126,7 @@ class _Tree(ABC):
 class OuterApproximation(_Tree):
     """Cuts on f(S) / scale, a power of two, so that everything lies in [0, 1]."""
 
-    def __init__(self, digest: Digest, problem: Problem, limits: Limits) -> None:
+    def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
         super().__init__(problem, limits)
         self._planes = planes(digest, problem)
         self.scale = self._planes.scale
@@ -184,7 +184,7 @@ class OuterApproximation(_Tree):
 class ConeProgram(_Tree):
     """(8), solved anew for every question."""
 
-    def __init__(self, digest: Digest, problem: Problem, limits: Limits) -> None:
+    def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
         super().__init__(problem, limits)
         self._cones = Cones(digest, problem)
         self.scale = self._cones.scale

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...objective.problem import Problem
 from ..engine import Limits, Support
 from .certify import CAUTION, SolverError, chosen, limit_passed
@@ -38,7 +38,7 @@ _WHOLE = 1e-7
 class OuterApproximation:
     """Cuts on f(S) / scale, a power of two, so that everything lies in [0, 1]."""
 
-    def __init__(self, digest: Digest, problem: Problem, limits: Limits) -> None:
+    def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
         self._highspy: Any = _import()
         self._problem = problem
         self._planes = planes(digest, problem)

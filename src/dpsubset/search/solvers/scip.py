@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from ...data.gram import Digest
+from ...data.gram import GramData
 from ...objective.problem import Problem
 from ..engine import Limits, Support
 from .certify import SolverError, chosen, limit_passed
@@ -31,7 +31,7 @@ _OPTIONS = {
 class ConeProgram:
     """(8), solved anew for every question."""
 
-    def __init__(self, digest: Digest, problem: Problem, limits: Limits) -> None:
+    def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
         self._scip: Any = _import()
         self._problem = problem
         self._limits = limits

@@ -14,7 +14,7 @@ from ..api.request import SelectionRequest, build_request, open_table_of
 from ..base.errors import ArgumentError
 from ..schema.schema import Schema
 from .expectation import shown_with_interval
-from .inverse import rounded_up, smallest
+from .inverse import find_smallest, rounded_up
 from .population import Population
 from .scenario import Scenario
 from .simulation import Effort, simulate_recovery
@@ -24,14 +24,15 @@ SIGNALS = (1.0, 5.0)
 #: The probability for which rows are given where the number of rows is not known.
 WISHED = 0.9
 
-#: Tables for one probability: so many cells' worth, but neither fewer nor more than this.
+#: Tables for one probability: by the number of columns, but neither fewer nor more than this.
 _COLUMNS, _FEWEST, _MOST = 2_000, 20, 60
 #: The most columns and rows that are simulated within about a second.
 _MOST_COLUMNS, _MOST_RECORDS = 200, 20_000
-#: Losses of labels and records are searched more slowly than sums.
+#: Options that are passed on to the simulated selection.
 _PASSED_ON = (
-    "delta", "mechanism", "options", "allow_unproven", "loss", "threshold", "constraint", "prediction_bound",
-    "radius", "ridge", "intercept", "neighbours", "sensitivity", "response_range",
+    "delta", "mechanism", "options", "allow_unproven", "loss", "threshold", "constraint",
+    "prediction_bound", "radius", "ridge", "intercept", "neighbours", "sensitivity",
+    "response_range",
 )  # fmt: skip
 _ABOUT = "on simulated tables (Gaussian, independent columns, equal signals), not on this one"
 
@@ -70,7 +71,8 @@ def lines(request: SelectionRequest, options: dict[str, Any]) -> list[str]:
         if n is not None:
             answer = shown_with_interval(simulate_recovery(scenario, n, epsilon, effort))
         else:
-            answer = _rows_for(scenario, epsilon, effort)
+            # The search simulates several times as many tables as its effort says.
+            answer = _rows_for(scenario, epsilon, effort.fraction(0.4))
         found.append(f"{answer} at SNR {snr:g}")
     what = "probability that the true support is released:"
     if n is None:
@@ -81,7 +83,7 @@ def lines(request: SelectionRequest, options: dict[str, Any]) -> list[str]:
 def _rows_for(scenario: Scenario, epsilon: Any, effort: Effort) -> str:
     """Roughly how many rows are needed."""
     try:
-        found = smallest(scenario, "n", epsilon, WISHED, effort)
-    except ArgumentError:
-        return "no number"
-    return f"about {int(rounded_up(found.n, 2)):,}"
+        found = find_smallest(scenario, "n", epsilon, WISHED, effort)
+    except ArgumentError:  # more records than can be simulated
+        found = None
+    return "no number" if found is None else f"about {int(rounded_up(found, 2)):,}"

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dpsubset.power.population import Population
 
 import dpsubset as dps
-from dpsubset.power.population import Population
 
 #: n, p, k, epsilon, snr, rho and what is asked. Most were drawn once at random, and
 #: epsilon was set by the planner so that something is to be seen; peeling and the last four were

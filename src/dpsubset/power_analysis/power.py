@@ -86,8 +86,9 @@ def power(
         Whether the response is one of two labels; always so under "logistic" and "hinge".
     rows_per_unit : int
         How many rows one privacy unit has, as in a schema.
-    delta, mechanism, options, allow_unproven, loss, threshold, constraint, prediction_bound, radius,
-    ridge, intercept, neighbours, sensitivity, response_range
+    delta, mechanism, options, allow_unproven, loss, threshold, constraint, prediction_bound
+        As for :func:`dpsubset.select`.
+    radius, ridge, intercept, neighbours, sensitivity, response_range
         As for :func:`dpsubset.select`.
     tables : int, optional
         How many tables to simulate; by default as many as `seconds` allow, at most 1,000.
@@ -127,8 +128,8 @@ def power(
         "delta": delta, "mechanism": mechanism, "options": options,
         "allow_unproven": allow_unproven, "loss": loss, "threshold": threshold,
         "constraint": constraint, "prediction_bound": prediction_bound, "radius": radius,
-        "ridge": ridge, "intercept": intercept, "neighbours": neighbours, "sensitivity": sensitivity,
-        "response_range": response_range,
+        "ridge": ridge, "intercept": intercept, "neighbours": neighbours,
+        "sensitivity": sensitivity, "response_range": response_range,
     }, rows_per_unit)  # fmt: skip
     if unknown is None:
         assert n is not None

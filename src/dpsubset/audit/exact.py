@@ -47,7 +47,8 @@ class LabelledPair(Protocol):
     """Two neighbouring data sets, with a label that says how they were made."""
 
     @property
-    def label(self) -> str: ...
+    def label(self) -> str:
+        """How the pair was made."""
 
 
 @dataclass(frozen=True)

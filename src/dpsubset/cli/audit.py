@@ -39,7 +39,7 @@ def audit_command(
     delta: Annotated[
         str | None,
         typer.Option(
-            help="Delta of the budget; 0.001 by default for mechanisms that need one.",
+            help="Delta of the budget; 0.001 by default if one is needed.",
             metavar="NUMBER",
         ),
     ] = None,

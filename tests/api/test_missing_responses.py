@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 
 import dpsubset as dps
 from dpsubset.api.sensitive_table import SensitiveTable
-from dpsubset.audit.exact import Pair, audit_exact, contrary_pairs
-from dpsubset.audit.pairs import dropped_pairs
+from dpsubset.audit.exact import Pair, audit_exact, worst_case_pairs
+from dpsubset.audit.pairs import missing_response_pairs
 from dpsubset.base.errors import ArgumentError, SchemaError, TableError
 from dpsubset.data.column_selection import select_columns
 from dpsubset.data.gram import GramData
@@ -365,7 +365,7 @@ def test_weighting_by_the_number_of_responses_is_caught(name: str) -> None:
     problem = Problem.create(4, 1, prediction_bound=0.5)
     chosen, epsilon = mechanism(name), Fraction(1)
     pairs = [
-        *dropped_pairs(problem, lambda p: contrary_pairs(p, 1000), beside=8000),
+        *missing_response_pairs(problem, lambda p: worst_case_pairs(p, 1000), beside=8000),
     ]
     honest = audit_exact(chosen, problem, epsilon, pairs)
     assert honest.passed

@@ -175,7 +175,7 @@ def test_progress_that_cannot_be_called_is_refused_before_anything_is_spent(
         lambda **how: dps.sparse_mean(data, within, s=1, epsilon=1, ledger=book, **how),
         lambda **how: dps.simulate(data, SCHEMA, k=1, epsilon=1, draws=2, **how),
         lambda **how: dps.best_subset(data, SCHEMA, k=1, **how),
-        lambda **how: dps.plan(p=3, k=1, snr=1, n=100, epsilon=1, **how),
+        lambda **how: dps.power(p=3, k=1, snr=1, n=100, epsilon=1, **how),
     ]
     for call in calls:
         for bad in (True, "print", 1):

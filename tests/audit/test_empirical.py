@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from dpsubset.audit import Event, Pair, audit_empirical, contrary_pairs
+from dpsubset.audit import Event, Pair, audit_empirical, worst_case_pairs
 from dpsubset.audit.empirical import clopper_pearson, lower_bounds
 from dpsubset.base.errors import ArgumentError
 from dpsubset.mechanisms import PLAIN, Cost, Data, Guarantee, Mechanism, Outcome, Sampler, Setting
@@ -19,7 +19,7 @@ from dpsubset.privacy.random import Randomness, SeededSource
 
 LEVEL = 1e-9
 PROBLEM = Problem.create(4, 1, prediction_bound=0.5, neighbours="add-remove")
-PAIRS = list(contrary_pairs(PROBLEM, 100))
+PAIRS = list(worst_case_pairs(PROBLEM, 100))
 
 
 @pytest.mark.parametrize("runs", [1, 7, 400])

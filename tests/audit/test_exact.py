@@ -11,9 +11,9 @@ import pytest
 from dpsubset.audit.exact import (
     Pair,
     audit_exact,
-    contrary_pairs,
     moments_of_records,
-    neighbouring_pairs,
+    random_pairs,
+    worst_case_pairs,
 )
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN, Mechanism, ScoreMechanism, Setting
@@ -57,7 +57,7 @@ def test_no_pair_contradicts_epsilon(name: str, constraint: str, neighbours: str
     # For each mechanism: 2 relations x 3 sets x 4 shapes x 200 pairs = 4800 pairs.
     rng = np.random.default_rng([len(name), len(constraint), len(neighbours)])
     for problem, epsilon in states(neighbours, constraint):
-        pairs = [*neighbouring_pairs(problem, PAIRS, rng), *contrary_pairs(problem)]
+        pairs = [*random_pairs(problem, PAIRS, rng), *worst_case_pairs(problem)]
         audit = audit_exact(PLAIN[name](), problem, epsilon, pairs)
         assert audit.pairs == PAIRS + 8
         assert audit.passed, (audit.worst, audit.pair and audit.pair.label)
@@ -69,9 +69,9 @@ def test_no_pair_contradicts_epsilon(name: str, constraint: str, neighbours: str
 def test_contrary_pairs_come_close_to_epsilon(name: str, constraint: str, neighbours: str) -> None:
     # Without this the audit could pass by being blind; it is also what catches the twins below.
     for problem, epsilon in states(neighbours, constraint):
-        audit = audit_exact(PLAIN[name](), problem, epsilon, contrary_pairs(problem))
+        audit = audit_exact(PLAIN[name](), problem, epsilon, worst_case_pairs(problem))
         free_of_ridge = replace(problem, ridge=0.0)
-        near = audit_exact(PLAIN[name](), free_of_ridge, epsilon, contrary_pairs(problem))
+        near = audit_exact(PLAIN[name](), free_of_ridge, epsilon, worst_case_pairs(problem))
         assert 0.99 * float(epsilon) < near.worst <= float(epsilon)
         assert audit.worst > 0.98 * float(epsilon)
 
@@ -89,13 +89,13 @@ def doubled(cls: type[ScoreMechanism]) -> Mechanism:
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 def test_broken_twins_are_caught(name: str, constraint: str, neighbours: str) -> None:
     for problem, epsilon in states(neighbours, constraint):
-        twice = audit_exact(doubled(PLAIN[name]), problem, epsilon, contrary_pairs(problem))
+        twice = audit_exact(doubled(PLAIN[name]), problem, epsilon, worst_case_pairs(problem))
         assert not twice.passed
         assert twice.worst > 1.9 * float(epsilon)
         right = Sensitivity.of(problem)
         halved = replace(right, range=right.range / 2)
         half = audit_exact(
-            PLAIN[name](), problem, epsilon, contrary_pairs(problem), sensitivity=halved
+            PLAIN[name](), problem, epsilon, worst_case_pairs(problem), sensitivity=halved
         )
         assert not half.passed
         # The certified error of the scores is no part of what was halved.
@@ -104,7 +104,7 @@ def test_broken_twins_are_caught(name: str, constraint: str, neighbours: str) ->
         if problem.ridge == 0:
             slightly = replace(right, range=right.range * Fraction(9, 10))
             assert not audit_exact(
-                PLAIN[name](), problem, epsilon, contrary_pairs(problem), sensitivity=slightly
+                PLAIN[name](), problem, epsilon, worst_case_pairs(problem), sensitivity=slightly
             ).passed
 
 
@@ -116,7 +116,7 @@ def test_a_mechanism_that_overrides_its_distribution_is_audited_by_it() -> None:
             return np.log(weights / weights.sum())
 
     problem = Problem.create(4, 1, prediction_bound=0.5, neighbours="add-remove")
-    assert not audit_exact(AlwaysTheBest(), problem, Fraction(1), contrary_pairs(problem)).passed
+    assert not audit_exact(AlwaysTheBest(), problem, Fraction(1), worst_case_pairs(problem)).passed
 
 
 def test_it_names_the_worst_pair_and_support() -> None:
@@ -151,7 +151,7 @@ def test_the_generated_pairs_are_neighbours(neighbours: str) -> None:
     problem = Problem.create(5, 2, neighbours=neighbours)
     rng = np.random.default_rng(5)
     kinds = set()
-    for pair in [*neighbouring_pairs(problem, 50, rng), *contrary_pairs(problem)]:
+    for pair in [*random_pairs(problem, 50, rng), *worst_case_pairs(problem)]:
         kinds.add(pair.label)
         difference = pair.second.products - pair.first.products
         eigenvalues = np.linalg.eigvalsh(difference / float(STEPS) ** 2)

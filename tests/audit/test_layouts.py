@@ -13,17 +13,17 @@ import pytest
 
 from dpsubset.audit.cases import audit
 from dpsubset.audit.exact import (
-    Audit,
+    ExactAudit,
     Pair,
     audit_exact,
-    contrary_pairs,
     label_pairs,
-    neighbouring_pairs,
+    random_pairs,
+    worst_case_pairs,
 )
-from dpsubset.audit.pairs import favoured_pairs, tipped_pairs, turning_pairs
-from dpsubset.audit.pinned import pinned
+from dpsubset.audit.pairs import flattening_pairs, tie_breaking_pairs, vote_changing_pairs
 from dpsubset.audit.report import lines, to_json
 from dpsubset.audit.rows import parts
+from dpsubset.audit.worst_case_lp import worst_case_lp
 from dpsubset.data.gram import GramData
 from dpsubset.mechanisms import PLAIN, Data, Setting
 from dpsubset.mechanisms.published.hard_thresholding import HardThresholding
@@ -85,11 +85,11 @@ def bad_pairs(problem: Problem, copies: int = 4000) -> list[Pair]:
     """The worst: every choice ahead, the response at either end, or a step on either side of 0."""
     ends = {f"a response of {y} with all choices ahead": abs(y) > 1 for y in (STEPS, -STEPS, -1, 0)}
     worst = {
-        f"pinned, {one} for {other}"
+        f"from the linear program, {one} for {other}"
         for one, other in itertools.permutations(ends, 2)
         if ends[one] == ends[other]
     }
-    return [pair for pair in contrary_pairs(problem, copies) if pair.label in worst]
+    return [pair for pair in worst_case_pairs(problem, copies) if pair.label in worst]
 
 
 @pytest.mark.statistical
@@ -101,7 +101,7 @@ def test_they_come_close_to_epsilon_and_not_beyond(
     loss: str, design: str, constraint: str, neighbours: str
 ) -> None:
     problem = state(design, loss, constraint, neighbours)
-    random = neighbouring_pairs(problem, 10, np.random.default_rng(4))
+    random = random_pairs(problem, 10, np.random.default_rng(4))
     pairs = [*bad_pairs(problem), *random]
     for name in PLAIN:
         found = audit_exact(PLAIN[name](), problem, Fraction(2), pairs)
@@ -121,7 +121,7 @@ def test_none_goes_beyond_epsilon_with_more_choices(loss: str, neighbours: str, 
             5, k, loss=loss, constraint=constraint, neighbours=neighbours, layout=layout,
             intercept=intercept, ridge=float(k == 3),
         )  # fmt: skip
-        pairs = [*neighbouring_pairs(problem, 40, rng), *contrary_pairs(problem, 500)]
+        pairs = [*random_pairs(problem, 40, rng), *worst_case_pairs(problem, 500)]
         found = audit_exact(PLAIN["exponential"](), problem, Fraction(1), pairs)
         assert found.passed, (constraint, intercept, found.worst)
 
@@ -132,10 +132,13 @@ def test_neighbours_are_rows_that_the_door_can_make(design: str, neighbours: str
     for loss in ("least-squares", "hinge"):
         problem = state(design, loss, "box", neighbours)
         pairs = itertools.chain(
-            neighbouring_pairs(problem, 40, np.random.default_rng(1)),
-            contrary_pairs(problem, 400),
+            random_pairs(problem, 40, np.random.default_rng(1)),
+            worst_case_pairs(problem, 400),
             label_pairs(problem, 400),
-            *(kind(problem) for kind in (favoured_pairs, tipped_pairs, turning_pairs)),
+            *(
+                kind(problem)
+                for kind in (flattening_pairs, tie_breaking_pairs, vote_changing_pairs)
+            ),
         )
         for pair in pairs:
             assert pair.records is not None
@@ -165,10 +168,10 @@ def check_rows(problem: Problem, records: np.ndarray) -> None:
 
 def test_a_row_may_move_from_one_level_to_another() -> None:
     problem = state("levels", "least-squares", "box", "replace-one")
-    labels = [pair.label for pair in contrary_pairs(problem, 400)]
+    labels = [pair.label for pair in worst_case_pairs(problem, 400)]
     flips = [label for label in labels if "ahead" in label and "behind" in label]
     assert len(flips) == 8
-    found = pinned(problem)
+    found = worst_case_lp(problem)
     assert found is not None
     assert found.reached == pytest.approx(1)
 
@@ -305,13 +308,13 @@ def test_what_a_record_moves_counts_levels_once_and_the_intercept_as_it_is() -> 
 
 def test_a_report_says_where() -> None:
     report = audit("exponential", loss="least-squares", runs=40)
-    layouts = {f.problem.layout for f in report.findings if isinstance(f.audit, Audit)}
+    layouts = {f.problem.layout for f in report.findings if isinstance(f.audit, ExactAudit)}
     assert any(layout.has_intercept and not layout.grouped for layout in layouts)
     assert any(layout.has_intercept and layout.grouped for layout in layouts)
     assert any(layout.grouped and not layout.has_intercept for layout in layouts)
     for finding in report.findings:
-        if isinstance(finding.audit, Audit) and finding.problem.columns != finding.problem.p:
-            assert finding.strain >= 0.9
+        if isinstance(finding.audit, ExactAudit) and finding.problem.columns != finding.problem.p:
+            assert finding.utilisation >= 0.9
     one = replace(report, findings=tuple(
         f for f in report.findings if f.problem.layout.has_intercept and f.problem.layout.grouped
     ))  # fmt: skip

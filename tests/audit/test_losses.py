@@ -17,12 +17,12 @@ from typer.testing import CliRunner, Result
 from dpsubset.audit.cases import audit
 from dpsubset.audit.empirical import EmpiricalAudit
 from dpsubset.audit.exact import (
-    Audit,
+    ExactAudit,
     Pair,
     audit_exact,
-    contrary_pairs,
     label_pairs,
-    neighbouring_pairs,
+    random_pairs,
+    worst_case_pairs,
 )
 from dpsubset.base.errors import ArgumentError
 from dpsubset.cli import app
@@ -51,7 +51,7 @@ def state(loss: str, prediction_bound: float, p: int = 4, k: int = 1, **more: An
 
 
 def bad_pairs(problem: Problem) -> list[Pair]:
-    return [*contrary_pairs(problem, 4000), *label_pairs(problem, 4000)]
+    return [*worst_case_pairs(problem, 4000), *label_pairs(problem, 4000)]
 
 
 def run(*arguments: str) -> Result:
@@ -70,7 +70,7 @@ def test_they_come_close_to_epsilon_and_not_beyond(
             problem = state(
                 loss, prediction_bound, p, k, constraint=constraint, neighbours=neighbours, **more
             )
-            pairs = [*bad_pairs(problem), *neighbouring_pairs(problem, 20, rng)]
+            pairs = [*bad_pairs(problem), *random_pairs(problem, 20, rng)]
             found = audit_exact(PLAIN["exponential"](), problem, Fraction(2), pairs)
             assert found.passed, (prediction_bound, k, found.worst, found.pair and found.pair.label)
             assert found.worst > 0.98 * 2, (prediction_bound, k, found.worst)
@@ -139,7 +139,7 @@ def test_a_range_5_percent_too_small_is_caught(
     report = audit(name, loss=loss, runs=40)
     assert report.contradicted
     assert report.exact is not None
-    assert 1 < report.exact.strain < 1.06
+    assert 1 < report.exact.utilisation < 1.06
 
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
@@ -169,7 +169,7 @@ def test_labels_that_are_always_predicted_right_are_caught(
     report = audit("exponential", loss=loss, runs=40)
     assert report.contradicted
     assert report.exact is not None
-    assert report.exact.strain > 1.9
+    assert report.exact.utilisation > 1.9
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -195,11 +195,11 @@ def test_every_loss_is_audited_unless_told() -> None:
     assert report.losses == tuple(LOSSES)
     assert report.unable == ()
     for loss in LOSSES:
-        exact, drawn = report.nearest(Audit, loss), report.nearest(EmpiricalAudit, loss)
+        exact, drawn = report.nearest(ExactAudit, loss), report.nearest(EmpiricalAudit, loss)
         assert exact is not None
         assert drawn is not None
         assert exact.problem.loss == drawn.problem.loss == loss
-        assert 0.999 < exact.strain <= 1
+        assert 0.999 < exact.utilisation <= 1
     assert audit("exponential", loss=["huber", "hinge"], runs=40).losses == ("huber", "hinge")
 
 

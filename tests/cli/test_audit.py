@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from typer.testing import CliRunner, Result
 
 from dpsubset.audit.cases import Recipe, audit, recipe_of, variants
-from dpsubset.audit.exact import Audit
+from dpsubset.audit.exact import ExactAudit
 from dpsubset.base.errors import ArgumentError
 from dpsubset.cli import app
 from dpsubset.mechanisms import MECHANISMS, PLAIN, Data, Guarantee, Outcome, Setting, mechanism
@@ -92,7 +92,7 @@ def test_a_sound_mechanism() -> None:
     assert "permute-and-flip: nothing found that contradicts epsilon = 1\n" in result.stdout
     assert "largest log ratio 0.999" in result.stdout
     assert "with confidence 1 - 1e-09" in result.stdout
-    assert "All data are made up" in result.stdout
+    assert "All data are simulated" in result.stdout
 
 
 def test_the_budget_is_the_one_asked_for() -> None:
@@ -111,7 +111,7 @@ def test_a_broken_twin_in_the_table_ends_with_1(table: Callable[..., None], tmp_
     file = tmp_path / "audit.json"
     everything = run("--all", "--runs", "400", "--report", str(file))
     assert everything.exit_code == 1
-    assert "Audits on made-up data" in everything.stdout
+    assert "Audits on simulated data" in everything.stdout
     found = {entry["mechanism"]: entry for entry in json.loads(file.read_text())["audits"]}
     assert found["doubled"]["contradicted"] is True
     assert found["exponential"]["contradicted"] is False
@@ -172,8 +172,8 @@ def test_a_report_for_people(tmp_path: Path) -> None:
     [
         ((), "or --all"),
         (("exponential", "--all"), "or --all"),
-        (("--all", "--delta", "0.1"), "go with one mechanism"),
-        (("--all", "--option", "R=3"), "go with one mechanism"),
+        (("--all", "--delta", "0.1"), "need the name of one mechanism"),
+        (("--all", "--option", "R=3"), "need the name of one mechanism"),
         (("nonsense",), "must be one of"),
         (("exponential", "--epsilon", "nought"), "epsilon must be a number"),
         (("exponential", "--epsilon", "-1"), "greater than 0"),
@@ -217,14 +217,14 @@ def test_the_neighbours_are_bad_for_the_mechanism(name: str, least: float) -> No
     # An audit could pass by being blind: these come close to what is promised.
     report = audit(name, seconds=0.1)
     assert report.exact is not None
-    assert least < report.exact.strain <= 1 + 1e-9
+    assert least < report.exact.utilisation <= 1 + 1e-9
 
 
 def test_the_published_mistakes_are_found_out() -> None:
     chosen = mechanism("mistakes", {"anchor": "data"})
     report = audit(chosen, runs=4000)
     assert report.exact is not None
-    assert report.exact.strain > 10
+    assert report.exact.utilisation > 10
     assert report.empirical is not None
     assert report.empirical.contradicts
     assert not report.contradicted
@@ -252,7 +252,7 @@ def test_pairs_are_grouped_by_what_is_promised_for_their_n() -> None:
     promised = {
         finding.audit.promised.epsilon
         for finding in report.findings
-        if isinstance(finding.audit, Audit)
+        if isinstance(finding.audit, ExactAudit)
     }
     assert len(promised) > 5
     assert min(promised) > 1
@@ -260,7 +260,7 @@ def test_pairs_are_grouped_by_what_is_promised_for_their_n() -> None:
 
 
 def test_help_says_that_data_are_made_up_and_is_quick() -> None:
-    assert "made-up data only" in " ".join(run("--help").stdout.split())
+    assert "simulated data only" in " ".join(run("--help").stdout.split())
     code = "import sys, dpsubset.cli; print('numba' in sys.modules, 'scipy' in sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

@@ -38,7 +38,8 @@ _SAID = ["--reason", "a test", "--name", "Ann"]
 #: All others, and arguments with which each does its work.
 FREE: dict[str, list[str]] = {
     "predict": ["m.json", "t.csv", "--out", "predicted.csv"],
-    "plan": ["--n", "1000", "--p", "5", "--k", "1", "--epsilon", "1"],
+    "plan": ["--n", "1000", "--p", "5", "--k", "1", "--epsilon", "1", "--tables", "2"],
+    "power": ["--n", "1000", "--p", "5", "--k", "1", "--epsilon", "1", "--tables", "2"],
     "mechanisms": [],
     "verify": ["r.json", "--schema", "s.yaml"],
     "audit": ["means", "--runs", "100"],
@@ -141,7 +142,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "mixing_steps": lambda: dps.mixing_steps(
         10, 2, 100, 1.0, 0.1, kappa_minus=1, kappa_plus=1, b_max=1, sigma=1
     ),
-    "plan": lambda: dps.plan(p=5, k=1, n=1000, epsilon=1),
+    "plan": lambda: dps.plan(p=5, k=1, n=1000, epsilon=1, tables=2),
+    "power": lambda: dps.power(p=5, k=1, n=1000, epsilon=1, tables=2),
     "price": lambda: dps.price(X, **DRAWN),
     "price_fit": lambda: dps.price_fit(X, **DRAWN),
     "price_tune": lambda: dps.price_tune(X, schema=SCHEMA, y=Y, grid={"k": [1, 2]}, epsilon=1),

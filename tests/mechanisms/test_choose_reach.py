@@ -16,11 +16,11 @@ import dpsubset as dps
 from dpsubset.audit.exact import (
     Pair,
     audit_exact,
-    contrary_pairs,
     moments_of_records,
-    neighbouring_pairs,
+    random_pairs,
+    worst_case_pairs,
 )
-from dpsubset.audit.pairs import favoured_pairs
+from dpsubset.audit.pairs import flattening_pairs
 from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN, Data
@@ -88,8 +88,8 @@ def test_draws_follow_the_closed_form(form: str) -> None:
 @pytest.mark.parametrize("loss", ["least-squares", "huber", "logistic"])
 def test_no_neighbours_contradict_it(neighbours: Any, loss: str) -> None:
     problem = Problem.create(4, 1, prediction_bound=1.0, neighbours=neighbours, loss=loss)
-    pairs = [*neighbouring_pairs(problem, 30, np.random.default_rng(0)),
-             *contrary_pairs(problem, 50)]  # fmt: skip
+    pairs = [*random_pairs(problem, 30, np.random.default_rng(0)),
+             *worst_case_pairs(problem, 50)]  # fmt: skip
     pairs = [pair for pair in pairs if loss == "least-squares" or pair.records is not None]
     mechanism = ChooseReach(factors=(Fraction(1, 2), 1, 2), share=Fraction(1, 2))
     found = audit_exact(mechanism, problem, Fraction(1), pairs)
@@ -144,8 +144,8 @@ def turned(problem: Problem) -> Iterator[Pair]:
 def test_reach_and_set_together_keep_the_price(neighbours: Any) -> None:
     problem = Problem.create(12, 1, prediction_bound=1.0, neighbours=neighbours)
     setting = Setting.of(problem, 1)
-    pairs = [*favoured_pairs(problem), *contrary_pairs(problem),
-             *neighbouring_pairs(problem, 30, np.random.default_rng(0)),
+    pairs = [*flattening_pairs(problem), *worst_case_pairs(problem),
+             *random_pairs(problem, 30, np.random.default_rng(0)),
              *turned(problem)]  # fmt: skip
 
     def worst(mechanism: ChooseReach) -> float:

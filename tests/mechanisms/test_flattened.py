@@ -17,11 +17,11 @@ import dpsubset as dps
 from dpsubset.audit.exact import (
     Pair,
     audit_exact,
-    contrary_pairs,
     moments_of_records,
-    neighbouring_pairs,
+    random_pairs,
+    worst_case_pairs,
 )
-from dpsubset.audit.pairs import favoured_pairs
+from dpsubset.audit.pairs import flattening_pairs
 from dpsubset.base.errors import ArgumentError
 from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
@@ -121,7 +121,7 @@ def test_finite_t_keeps_the_epsilon_of_theorem_1_and_not_epsilon(T: int, form: s
     for R, epsilon in ((2, Fraction(1, 2)), (4, Fraction(1)), (9, Fraction(2))):
         problem = Problem.create(5, 2, prediction_bound=1.0)
         mechanism = TopR(R=R, T=T, form=form)
-        pairs = [*neighbouring_pairs(problem, 60, rng), *contrary_pairs(problem, copies=200)]
+        pairs = [*random_pairs(problem, 60, rng), *worst_case_pairs(problem, copies=200)]
         for pair in pairs:
             setting = Setting.of(problem, epsilon, n=pair.first.n)
             prime = mechanism.guarantee(setting).epsilon
@@ -281,7 +281,7 @@ class BestOfBucket(Mistakes):
 
 def test_the_best_of_a_bucket_instead_of_a_uniform_draw_is_caught() -> None:
     problem = Problem.create(5, 2)
-    pairs = list(neighbouring_pairs(problem, 40, np.random.default_rng(3)))
+    pairs = list(random_pairs(problem, 40, np.random.default_rng(3)))
     assert audit_exact(BestOfBucket(anchor=(0, 1)), problem, Fraction(5), pairs).worst == math.inf
     assert audit_exact(Mistakes(anchor=(0, 1)), problem, Fraction(5), pairs).passed
 
@@ -373,7 +373,7 @@ def test_a_range_for_smaller_supports_is_caught() -> None:
     small_range = Sensitivity.of(replace(problem, k=1)).range
     assert small_range < right.range
     wrong = replace(right, range=small_range)
-    pairs = list(contrary_pairs(problem))
+    pairs = list(worst_case_pairs(problem))
     mechanism = Penalised(phi=0)
     assert audit_exact(mechanism, problem, Fraction(1), pairs).passed
     assert not audit_exact(mechanism, problem, Fraction(1), pairs, sensitivity=wrong).passed
@@ -446,7 +446,7 @@ def test_a_size_that_is_not_paid_for_is_caught() -> None:
 
     # Column 0 gains on all others, which as many as they are outweigh it, and on the empty set.
     problem = Problem.create(12, 1, prediction_bound=1.0, neighbours="add-remove")
-    pairs = [*favoured_pairs(problem), *contrary_pairs(problem)]
+    pairs = [*flattening_pairs(problem), *worst_case_pairs(problem)]
     for broken in (Free(phi=1000), FromTheData(phi=0), FromTheData(phi=1000)):
         assert not audit_exact(broken, problem, Fraction(1), pairs).passed
     for phi in (0, 1000, None):
@@ -487,7 +487,7 @@ def test_no_pair_contradicts_epsilon(mechanism: Mechanism, neighbours: str) -> N
                 ridge=ridge,
                 neighbours=neighbours,
             )
-            pairs = [*neighbouring_pairs(problem, 40, rng), *contrary_pairs(problem)]
+            pairs = [*random_pairs(problem, 40, rng), *worst_case_pairs(problem)]
             audit = audit_exact(mechanism, problem, Fraction(epsilon), pairs)
             assert audit.passed, (audit.worst, audit.pair and audit.pair.label)
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsubset import ArgumentError
-from dpsubset.audit.exact import Pair, audit_exact, moments_of_records, neighbouring_pairs
+from dpsubset.audit.exact import Pair, audit_exact, moments_of_records, random_pairs
 from dpsubset.data.gram import GramData
 from dpsubset.data.moments import Moments
 from dpsubset.data.quantize import STEPS
@@ -133,7 +133,7 @@ def gradient_moves(
     extreme = np.append(x, -STEPS)
     empty = moments_of_records(np.zeros((0, problem.p + 1), dtype=np.int64))
     pairs = [
-        *neighbouring_pairs(problem, 100, rng),
+        *random_pairs(problem, 100, rng),
         Pair(empty, moments_of_records([extreme]), "extreme"),
     ]
     if problem.neighbours == "replace-one":
@@ -247,7 +247,7 @@ def test_frank_wolfe_keeps_its_promise_and_comes_close(
     problem = Problem.create(
         p, k, prediction_bound=prediction_bound, constraint="l1", neighbours=neighbours
     )
-    pairs = [*contrary(problem), *neighbouring_pairs(problem, 5, np.random.default_rng(p))]
+    pairs = [*contrary(problem), *random_pairs(problem, 5, np.random.default_rng(p))]
     audit = audit_exact(FrankWolfe(steps), problem, epsilon, pairs, delta=delta)
     assert audit.passed
     assert audit.worst > least * float(epsilon)
@@ -377,7 +377,7 @@ def test_hard_thresholding_keeps_its_promise_in_all_it_tells(
         p, k, prediction_bound=0.5, constraint=constraint, neighbours=neighbours
     )
     # With more than a few grid points a run takes long to list.
-    random = neighbouring_pairs(problem, 5 if k == 1 else 2, np.random.default_rng(p))
+    random = random_pairs(problem, 5 if k == 1 else 2, np.random.default_rng(p))
     pairs = [*contrary(problem, (10,), (50, 1000) if k == 1 else (1000,)), *random]
     audit = audit_exact(Told(rounds, step=1, rows=100), problem, epsilon, pairs)
     assert audit.passed

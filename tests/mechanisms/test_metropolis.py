@@ -17,9 +17,9 @@ from dpsubset import ArgumentError, Bounds
 from dpsubset.audit.exact import (
     Pair,
     audit_exact,
-    contrary_pairs,
     moments_of_records,
-    neighbouring_pairs,
+    random_pairs,
+    worst_case_pairs,
 )
 from dpsubset.base.rounding import ball
 from dpsubset.data.gram import GramData
@@ -484,7 +484,7 @@ def test_no_pair_contradicts_the_promise_once_mixed(neighbours: str, lazy: bool)
     problem, epsilon = state(neighbours), Fraction(1)
     mechanism = Metropolis(10**9, lazy)
     rng = np.random.default_rng(len(neighbours))
-    pairs = [*neighbouring_pairs(problem, 60, rng), *contrary_pairs(problem)]
+    pairs = [*random_pairs(problem, 60, rng), *worst_case_pairs(problem)]
     distance = float(mechanism.distance(Setting.of(problem, epsilon, DELTA)))
     for pair in pairs:
         assert nearness(mechanism, problem, epsilon, pair) <= distance
@@ -525,7 +525,7 @@ class FromTheData(Metropolis):
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 def test_broken_twins_are_caught(twin: type[Metropolis], neighbours: str) -> None:
     problem, epsilon = state(neighbours), Fraction(1)
-    pairs = list(contrary_pairs(problem))
+    pairs = list(worst_case_pairs(problem))
     assert audit_exact(Metropolis(10**9), problem, epsilon, pairs, delta=DELTA).passed
     audit = audit_exact(twin(10**9), problem, epsilon, pairs, delta=DELTA)
     assert not audit.passed
@@ -595,7 +595,7 @@ def test_the_cost_under_the_other_relation_is_kept_too() -> None:
     cost = mechanism.guarantee(setting).costs["replace-one"]
     assert cost.epsilon > 1.99
     assert cost.delta > DELTA
-    pairs = contrary_pairs(replace(problem, neighbours="replace-one"))
+    pairs = worst_case_pairs(replace(problem, neighbours="replace-one"))
     audit = audit_exact(mechanism, problem, epsilon, pairs, delta=DELTA,
                         promised=Cost(cost.epsilon, cost.delta))  # fmt: skip
     assert audit.passed

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsubset import ArgumentError, Bounds, simulate
-from dpsubset.audit.exact import Pair, audit_exact, moments_of_records, neighbouring_pairs
+from dpsubset.audit.exact import Pair, audit_exact, moments_of_records, random_pairs
 from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data, Mechanism, Setting
@@ -62,7 +62,7 @@ def test_no_pair_contradicts_the_promise_and_some_come_close(
     neighbours: str, p: int, k: int, epsilon: Fraction, delta: Fraction
 ) -> None:
     problem = Problem.create(p, k, neighbours=neighbours)
-    pairs = [*neighbouring_pairs(problem, 25, np.random.default_rng(p)), *contrary(problem)]
+    pairs = [*random_pairs(problem, 25, np.random.default_rng(p)), *contrary(problem)]
     audit = audit_exact(Peeling(), problem, epsilon, pairs, delta=delta)
     assert audit.passed, audit
     promised = Peeling().guarantee(Setting.of(problem, epsilon, delta))
@@ -185,7 +185,7 @@ def test_the_closed_form_by_its_definition(
 def test_no_record_moves_a_score_by_more_and_some_by_as_much(neighbours: str) -> None:
     problem = Problem.create(6, 2, neighbours=neighbours)
     bound = Peeling().change(Setting.of(problem, 1))
-    pairs = [*neighbouring_pairs(problem, 200, np.random.default_rng(3)), *contrary(problem)]
+    pairs = [*random_pairs(problem, 200, np.random.default_rng(3)), *contrary(problem)]
     moved = [
         max(
             abs(abs(a) - abs(b))

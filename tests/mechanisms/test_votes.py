@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import lasso_path
 
 from dpsubset import ArgumentError, Bounds, select, simulate
-from dpsubset.audit.exact import Pair, audit_exact, contrary_pairs, neighbouring_pairs
+from dpsubset.audit.exact import Pair, audit_exact, random_pairs, worst_case_pairs
 from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Cost, Data, Setting
@@ -613,8 +613,8 @@ def test_records_come_close_to_delta_and_catch_the_twins(
 def test_one_block_is_audited_with_any_number_of_records(neighbours: str) -> None:
     problem = Problem.create(4, 2, neighbours=neighbours)
     rng = np.random.default_rng(3)
-    pairs = [pair for pair in neighbouring_pairs(problem, 40, rng) if pair.records is not None]
-    pairs += contrary_pairs(problem, 200)
+    pairs = [pair for pair in random_pairs(problem, 40, rng) if pair.records is not None]
+    pairs += worst_case_pairs(problem, 200)
     assert audit_exact(SampleAggregate(blocks=1), problem, Fraction(1), pairs).passed
     delta = Fraction(1, 100)
     promised = promise(problem, Fraction(1), delta)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsubset import Bounds, Schema, best_subset, select, simulate
-from dpsubset.audit.exact import audit_exact, contrary_pairs, neighbouring_pairs
+from dpsubset.audit.exact import audit_exact, random_pairs, worst_case_pairs
 from dpsubset.base.errors import ArgumentError
 from dpsubset.data.gram import GramData
 from dpsubset.data.moments import Moments
@@ -151,8 +151,8 @@ def test_a_large_threshold_has_the_range_of_least_squares_where_residuals_stay_b
 def test_no_neighbour_passes_the_spread_and_audits_pass(threshold: float, neighbours: str) -> None:
     problem = huber_problem(threshold, neighbours=neighbours)
     right = Sensitivity.of(problem)
-    pairs = [*neighbouring_pairs(problem, 20, np.random.default_rng(5)),
-             *contrary_pairs(problem, 4000)]  # fmt: skip
+    pairs = [*random_pairs(problem, 20, np.random.default_rng(5)),
+             *worst_case_pairs(problem, 4000)]  # fmt: skip
     spread = float(right.score_range(problem.neighbours))
     moved = 0.0
     for pair in pairs:

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpsubset.audit.exact import audit_exact, contrary_pairs, neighbouring_pairs
+from dpsubset.audit.exact import audit_exact, random_pairs, worst_case_pairs
 from dpsubset.base.errors import ArgumentError
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN
@@ -220,8 +220,8 @@ def test_the_range_is_never_passed_and_not_idle(loss: str, prediction_bound: flo
         4, 2, loss=loss, prediction_bound=prediction_bound, neighbours="add-remove"
     )
     s = Sensitivity.of(problem)
-    pairs = [*neighbouring_pairs(problem, 40, np.random.default_rng(4)),
-             *contrary_pairs(problem, 4000)]  # fmt: skip
+    pairs = [*random_pairs(problem, 40, np.random.default_rng(4)),
+             *worst_case_pairs(problem, 4000)]  # fmt: skip
     largest = 0.0
     for pair in pairs:
         assert pair.records is not None
@@ -246,8 +246,8 @@ def test_the_range_is_never_passed_and_not_idle(loss: str, prediction_bound: flo
 def test_the_audit_passes_and_catches_half_a_sensitivity(loss: str, neighbours: str) -> None:
     problem = Problem.create(4, 2, loss=loss, prediction_bound=1.5, neighbours=neighbours)
     epsilon = Fraction(1)
-    pairs = [*neighbouring_pairs(problem, 20, np.random.default_rng(5)),
-             *contrary_pairs(problem, 4000)]  # fmt: skip
+    pairs = [*random_pairs(problem, 20, np.random.default_rng(5)),
+             *worst_case_pairs(problem, 4000)]  # fmt: skip
     right = Sensitivity.of(problem)
     for name in PLAIN:
         audit = audit_exact(PLAIN[name](), problem, epsilon, pairs)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
-from dpsubset.audit.exact import contrary_pairs, neighbouring_pairs
+from dpsubset.audit.exact import random_pairs, worst_case_pairs
 from dpsubset.mechanisms import Setting
 from dpsubset.mechanisms.published.hard_thresholding import HardThresholding
 from dpsubset.mechanisms.shared.gradient import Gradient
@@ -72,7 +72,7 @@ def worst(descent: Descent, rounds: Rounds, problem: Problem) -> float:
     mechanism, setting = descent.mechanism, descent.setting
     found = 0.0
     rng = np.random.default_rng(1)
-    for pair in [*contrary_pairs(problem, 200), *neighbouring_pairs(problem, 30, rng)]:
+    for pair in [*worst_case_pairs(problem, 200), *random_pairs(problem, 30, rng)]:
         targets = [
             mechanism.targets(
                 Gradient(data.digest, Fraction(problem.radius), problem.ridge), setting, {}

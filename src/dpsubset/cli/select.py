@@ -94,14 +94,14 @@ def select_command(
         from ..api.select import event_of_select, price, select
 
         if dry_run:
-            from ..power.outlook import outlook
+            from ..power_analysis.dry_run_hint import dry_run_hint
 
             hidden = book is not False and book.declaration.relation == "add-remove"
             tell(
                 price(file, schema, **arguments),
                 book,
                 lambda: event_of_select(file, schema, **arguments),
-                outlook(file, schema, rows_private=hidden, **arguments),
+                dry_run_hint(file, schema, rows_private=hidden, **arguments),
             )
             return
         with telling_of_compilation(quiet), progress_bar(quiet) as progress:
@@ -113,10 +113,10 @@ def tell(
     price: Price,
     ledger: Ledger | Literal[False],
     event: Callable[[], Event],
-    outlook: Iterable[str] = (),
+    hint: Iterable[str] = (),
 ) -> None:
     """Print what something would cost, whether there is room for it, and what to expect of it."""
-    typer.echo("\n".join(map(escape_for_terminal, [*str(price).splitlines(), *outlook])))
+    typer.echo("\n".join(map(escape_for_terminal, [*str(price).splitlines(), *hint])))
     show_room(ledger, event)
     typer.echo("Nothing was read but the header, and nothing is spent.")
 

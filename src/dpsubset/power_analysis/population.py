@@ -1,8 +1,7 @@
-"""Population: what a plan assumes of a table that nobody has looked at. Made up, hence public.
+"""The distribution that simulated tables are drawn from.
 
-p columns, Gaussian with variance 1, where columns i and j have correlation rho^|i - j|; a response
-that is a weighted sum of k of them and of Gaussian noise, with ``snr`` the variance of the sum over
-that of the noise, scaled to variance 1. Bounds are at so many standard deviations on either side.
+p Gaussian columns of variance 1, where columns i and j have correlation ``rho**|i - j|``, and a
+response that is a weighted sum of k of them plus Gaussian noise, scaled to variance 1.
 """
 
 from __future__ import annotations
@@ -22,22 +21,22 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Population:
-    """Where made-up rows come from.
+    """The distribution of simulated rows, and the bounds that are declared for them.
 
-    Attributes
+    Parameters
     ----------
     p, k : int
-        Columns, and how many of them matter.
+        Number of columns, and how many of them have a nonzero weight.
     snr : float
-        Variance of the signal over that of the noise.
+        Signal-to-noise ratio: the variance of the weighted sum over that of the noise.
     rho : float
-        Correlation of neighbouring columns; 0 makes all of them independent.
+        Correlation of neighbouring columns; 0 makes all columns independent.
     least : float
-        The smallest weight over the largest; those between fall evenly.
+        The smallest weight over the largest; the others are evenly spaced between them.
     x_bound, y_bound : float
-        Where columns and response are clipped, in standard deviations.
+        Declared bounds of columns and response, in standard deviations on either side.
     labels : bool
-        Whether the response counts by its sign alone.
+        Whether only the sign of the response is observed.
     """
 
     p: int
@@ -55,7 +54,6 @@ class Population:
             raise ArgumentError("k must be at least 1: the number of variables to select")
         if k > p:
             raise ArgumentError(f"k must be at most p, the number of variables, which is {p}")
-        settled = {"p": p, "k": k}
         checked = {name: check_float(getattr(self, name), name) for name in ("rho", "least")}
         if not 0 <= checked["rho"] < 1:
             raise ArgumentError(
@@ -68,45 +66,56 @@ class Population:
             checked[name] = check_positive(getattr(self, name), name)
             if not 1e-6 <= checked[name] <= 1e6:
                 raise ArgumentError(f"{name} must lie between 1e-6 and 1e6")
-        for name, value in (settled | checked).items():
+        if not isinstance(self.labels, bool):
+            raise ArgumentError("labels must be True or False")
+        for name, value in ({"p": p, "k": k} | checked).items():
             object.__setattr__(self, name, value)
 
     @cached_property
     def truth(self) -> tuple[int, ...]:
-        """The columns that matter: every second one, as long as there is room for that."""
+        """The true support: every second column from the first, or adjacent ones if p < 2k - 1."""
         step = 2 if self.p >= 2 * self.k - 1 else 1
         return tuple(range(0, step * self.k, step))
 
     @cached_property
     def weights(self) -> Floats:
-        """Of these columns in the response, whose variance is 1."""
+        """The weights of the true variables, scaled so that the response has variance 1."""
         weights = np.linspace(1.0, self.least, self.k)
         places = np.array(self.truth)
-        shared = self.rho ** np.abs(places[:, None] - places) if self.rho else np.eye(self.k)
-        return np.asarray(weights / math.sqrt(weights @ shared @ weights * (1 + 1 / self.snr)))
+        correlations = self.rho ** np.abs(places[:, None] - places) if self.rho else np.eye(self.k)
+        return np.asarray(
+            weights / math.sqrt(weights @ correlations @ weights * (1 + 1 / self.snr))
+        )
 
     @property
     def noise(self) -> float:
-        """Standard deviation of the response's noise."""
+        """The standard deviation of the response's noise."""
         return 1 / math.sqrt(1 + self.snr)
 
-    def columns(self, n: int, count: int, rng: np.random.Generator) -> Floats:
-        """n rows of the first ``count`` columns."""
-        x = rng.standard_normal((count, n)).T  # a column lies in one piece
+    @cached_property
+    def correlations(self) -> Floats:
+        """The correlation of each column with the response, before the response is thresholded."""
+        distances = np.abs(np.arange(self.p)[:, None] - np.array(self.truth))
+        between = self.rho**distances if self.rho else (distances == 0).astype(np.float64)
+        return np.asarray(between @ self.weights)
+
+    def columns(self, n: int, rng: np.random.Generator) -> Floats:
+        """Draw n rows of the columns."""
+        x = rng.standard_normal((self.p, n)).T  # Fortran order: each column is contiguous
         if self.rho:
-            fresh = math.sqrt(1 - self.rho**2)
-            for j in range(1, count):
-                x[:, j] = self.rho * x[:, j - 1] + fresh * x[:, j]
+            innovation = math.sqrt(1 - self.rho**2)
+            for j in range(1, self.p):
+                x[:, j] = self.rho * x[:, j - 1] + innovation * x[:, j]
         return x
 
     def response(self, x: Floats, rng: np.random.Generator) -> Floats:
-        """The response of rows that have the columns that matter."""
-        found = x[:, self.truth] @ self.weights + self.noise * rng.standard_normal(len(x))
-        return np.asarray(np.where(found < 0, -1.0, 1.0) if self.labels else found)
+        """Draw the response of rows x."""
+        y = x[:, self.truth] @ self.weights + self.noise * rng.standard_normal(len(x))
+        return np.asarray(np.where(y < 0, -1.0, 1.0) if self.labels else y)
 
     def table(self, n: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """n rows of all columns, and their response."""
-        x = self.columns(n, self.p, rng)
+        """Draw n rows with their response."""
+        x = self.columns(n, rng)
         return x, self.response(x, rng)
 
     def __str__(self) -> str:

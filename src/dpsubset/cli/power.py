@@ -1,4 +1,4 @@
-"""The command ``dpsubset plan``: what to expect of a release, from made-up tables."""
+"""The command ``dpsubset power``: a power analysis, on simulated tables."""
 
 from __future__ import annotations
 
@@ -14,26 +14,28 @@ from .shared import guarded, number, say, working
 from .warmup import telling_of_compilation
 
 if TYPE_CHECKING:
-    from ..power import Expectation
+    from ..power_analysis.expectation import Expectation
     from .outputs import Output
 
-#: Options of selections that a plan has no use for.
+#: Options of selections that have no effect without a table.
 _REFUSED = {"always_include": "--always-include", "node_limit": "--node-limit",
             "time_limit": "--time-limit", "check_readable": "--check-readable"}  # fmt: skip
 
 
 @asks
-def plan_command(
+def power_command(
     *,
-    p: Annotated[int, typer.Option("--p", help="Variables to choose from.", show_default=False)],
-    k: Annotated[int, typer.Option("--k", help="How many of them matter.", show_default=False)],
+    p: Annotated[int, typer.Option("--p", help="Variables to select from.", show_default=False)],
+    k: Annotated[
+        int, typer.Option("--k", help="How many make up the response.", show_default=False)
+    ],
     n: Annotated[
-        int | None, typer.Option("--n", help="Rows of the table; or what is to be found.")
+        int | None, typer.Option("--n", help="Number of rows. Leave out to find it.")
     ] = None,
     epsilon: Annotated[
         str | None,
         typer.Option(
-            help="Privacy budget of the release, taken exactly as written; or what is to be found.",
+            help="Privacy budget of the release, taken exactly as written. Leave out to find it.",
             metavar="NUMBER",
         ),
     ] = None,
@@ -42,56 +44,54 @@ def plan_command(
         typer.Option(help="Find the smallest epsilon (give --n) or n (give --epsilon) for this."),
     ] = None,
     snr: Annotated[
-        float, typer.Option(help="Variance of the signal over that of the noise.")
+        float, typer.Option(help="Signal-to-noise ratio, as a quotient of variances.")
     ] = 1.0,
     rho: Annotated[
-        float, typer.Option(help="Correlation of neighbouring columns; rho^d at distance d.")
+        float,
+        typer.Option(help="Correlation of neighbouring columns; rho^d at distance d."),
     ] = 0.0,
     least: Annotated[
-        float, typer.Option(help="The smallest weight of a signal over the largest.")
+        float, typer.Option(help="The smallest weight in the response over the largest.")
     ] = 1.0,
     x_bound: Annotated[
-        float, typer.Option(help="Bounds of the columns, in standard deviations.")
+        float, typer.Option(help="Declared bounds of the columns, in standard deviations.")
     ] = 3.0,
     y_bound: Annotated[
-        float, typer.Option(help="Bounds of the response, in standard deviations.")
+        float, typer.Option(help="Declared bounds of the response, in standard deviations.")
     ] = 3.0,
     labels: Annotated[
         bool, typer.Option("--labels", help="The response is one of two labels.")
     ] = False,
     rows_per_unit: Annotated[
-        int, typer.Option(help="How many rows the guarantee is for, as in a schema.")
+        int, typer.Option(help="How many rows one privacy unit has, as in a schema.")
     ] = 1,
     asked: Asked,
     intercept: Intercept = True,
-    method: Annotated[
-        str,
-        typer.Option(help="auto (the closed form where there is one), closed or simulated."),
-    ] = "auto",
     tables: Annotated[
         int | None,
-        typer.Option(help="Simulate so many tables. If not given: as many as there is time for."),
+        typer.Option(help="Number of simulated tables. By default as many as --seconds allow."),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="Roughly how long a simulation may take.")] = 6.0,
+    seconds: Annotated[float, typer.Option(help="Approximate time limit.")] = 6.0,
     figure: Annotated[
         Path | None,
-        typer.Option(help="Draw recovery against epsilon or n here: .png, .pdf or .svg."),
+        typer.Option(help="Plot recovery against epsilon or n into this .png, .pdf or .svg file."),
     ] = None,
     over: Annotated[
         str | None,
-        typer.Option(help="What the figure goes over, n or epsilon. If not given: what is found."),
+        typer.Option(help="The figure's x axis, n or epsilon. By default the one that is found."),
     ] = None,
     force: Force = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the answer for machines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """How likely a release names the k variables that matter. Reads no table, spends nothing.
+    """Power analysis: how likely a release names the true variables. Spends nothing.
 
-    With n and epsilon: the probability that exactly the true support is released, on made-up tables
-    with this signal. With --probability and one of them: the smallest value of the other one.
+    With --n and --epsilon: estimate the probability that a release names exactly the k true
+    variables, on simulated tables. With --probability and one of them: find the smallest value of
+    the other one. No table is read.
 
     \\b
     Exit codes:
-      0: the answer was found.
+      0: success.
       1: an unexpected error.
       2: an argument was refused.
     """
@@ -99,18 +99,18 @@ def plan_command(
         arguments: dict[str, Any] = {
             "p": p, "k": k, "n": n, "probability": probability, "snr": snr, "rho": rho,
             "least": least, "x_bound": x_bound, "y_bound": y_bound, "labels": labels,
-            "rows_per_unit": rows_per_unit, "intercept": intercept, "method": method,
-            "tables": tables, "epsilon": None if epsilon is None else number(epsilon, "epsilon"),
+            "rows_per_unit": rows_per_unit, "intercept": intercept, "tables": tables,
+            "epsilon": None if epsilon is None else number(epsilon, "epsilon"),
             **_selection(asked),
         }  # fmt: skip
         if over is not None and figure is None:
-            raise ArgumentError("--over goes with --figure")
+            raise ArgumentError("--over needs --figure")
         output = _reserve(figure, force, stack)
 
-        from ..power import plan
+        from ..power_analysis.power import power
 
         with telling_of_compilation(as_json), working("Simulating") as progress:
-            found = plan(**arguments, seconds=seconds, progress=progress)
+            found = power(**arguments, seconds=seconds, progress=progress)
         typer.echo(found.to_json() if as_json else str(found))
         if output is not None:
             _draw(output, found, over, arguments, seconds)
@@ -119,20 +119,20 @@ def plan_command(
 
 
 def _selection(asked: Asked) -> dict[str, Any]:
-    """What was said of the selection; what has no place in a plan is refused."""
+    """The options of the selection; those that need a table are refused."""
     given = asked.arguments()
     for name, option in _REFUSED.items():
         if given.pop(name):
-            raise ArgumentError(f"{option} goes with a table: a plan has none")
+            raise ArgumentError(f"{option} needs a table, and a power analysis has none")
     return given
 
 
 def _reserve(figure: Path | None, force: bool, stack: ExitStack) -> Output | None:
-    """Whatever prevents a figure is found before anything is computed."""
+    """Check that the figure can be written before anything is computed."""
     if figure is None:
         return None
     if figure.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise ArgumentError("a figure ends in .png, .pdf or .svg")
+        raise ArgumentError("the name of a figure must end in .png, .pdf or .svg")
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
@@ -148,7 +148,7 @@ def _draw(
     import matplotlib
 
     matplotlib.use("Agg")
-    from ..power.curve import around, curve, picture
+    from ..power_analysis.curve import around, curve, picture
 
     axis: Any = over or found.solved or "epsilon"
     settled = {**arguments, "n": found.n, "epsilon": found.epsilon, "probability": None}

@@ -1,4 +1,4 @@
-"""Recovery against epsilon or n: plans side by side, and their picture (extra ``plot``)."""
+"""Curves of recovery against epsilon or n, and their figure (extra ``plot``)."""
 
 from __future__ import annotations
 
@@ -8,34 +8,50 @@ from typing import Any
 from ..base.errors import ArgumentError
 from ..base.validation import check_choice, check_progress
 from .expectation import Expectation
-from .planner import plan
-from .simulated import Progress
-from .smallest import Unknown
+from .inverse import Unknown
+from .power import power
+from .simulation import Effort, Progress
 
-#: Points of a curve, and how far it goes on either side.
+#: The points of a curve, and the quotient of its ends and its middle.
 _POINTS, _FACTOR = 13, 8.0
 
 
 def curve(
     over: Unknown, values: Iterable[Any], *, seconds: float = 6.0,
-    progress: Progress | None = None, **asked: Any,
+    progress: Progress | None = None, **options: Any,
 ) -> list[Expectation]:  # fmt: skip
-    """Plans that differ in epsilon or n alone; ``asked`` is what :func:`dpsubset.plan` takes."""
+    """Run power analyses that differ only in epsilon or n, with common random numbers.
+
+    Parameters
+    ----------
+    over : {"n", "epsilon"}
+        What differs.
+    values : iterable
+        The values of n or epsilon.
+    seconds : float
+        Approximate time limit for all of them.
+    progress : callable, optional
+        Called with the completed fraction of the simulation.
+    **options
+        Arguments of :func:`dpsubset.power`.
+    """
     check_progress(progress)
     listed = list(values)
     if not listed:
         raise ArgumentError("values must list at least one epsilon or n")
     check_choice(over, ("n", "epsilon"), "over")
+    if options.get("seed") is None:
+        options["seed"] = Effort().seed
     found = []
     for value in listed:
-        found.append(plan(**{**asked, over: value, "seconds": seconds / len(listed)}))
+        found.append(power(**{**options, over: value, "seconds": seconds / len(listed)}))
         if progress is not None:
             progress(len(found) / len(listed))
     return found
 
 
 def around(over: Unknown, value: Any) -> list[Any]:
-    """Values on either side of one, evenly on a logarithmic scale."""
+    """Values below and above the given one, evenly spaced on a logarithmic scale."""
     steps = [_FACTOR ** (2 * i / (_POINTS - 1) - 1) for i in range(_POINTS)]
     if over == "n":
         return sorted({max(2, round(value * step)) for step in steps})
@@ -43,7 +59,7 @@ def around(over: Unknown, value: Any) -> list[Any]:
 
 
 def picture(found: list[Expectation], over: Unknown, ax: Any = None) -> Any:
-    """Draw probabilities and their intervals; returns the axes."""
+    """Draw probabilities and their intervals on matplotlib axes, and return the axes."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
@@ -52,7 +68,9 @@ def picture(found: list[Expectation], over: Unknown, ax: Any = None) -> Any:
         _, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
     at = [float(getattr(one, over)) for one in found]
     low, high = zip(*(one.interval for one in found), strict=True)
-    ax.fill_between(at, low, high, color="tab:blue", alpha=0.2, linewidth=0, label="95 % interval")
+    ax.fill_between(
+        at, low, high, color="tab:blue", alpha=0.2, linewidth=0, label="95 % confidence interval"
+    )
     ax.plot(at, [one.probability for one in found], "o-", color="tab:blue", markersize=4)
     ax.set_xscale("log")
     ax.set_ylim(-0.02, 1.02)
@@ -60,10 +78,10 @@ def picture(found: list[Expectation], over: Unknown, ax: Any = None) -> Any:
     ax.set_ylabel("probability of the true support")
     first = found[0]
     held = f"n {first.n:,}" if over == "epsilon" else f"epsilon {float(first.epsilon):g}"
-    made_up = first.assumed
+    assumed = first.assumed
     ax.set_title(
-        f"Made-up tables: {held}, p {made_up.p:,}, k {made_up.k}, SNR {made_up.snr:g}, "
-        f"rho {made_up.rho:g}\n{first.mechanism}, {first.loss}, {first.constraint}",
+        f"Simulated tables: {held}, p {assumed.p:,}, k {assumed.k}, SNR {assumed.snr:g}, "
+        f"rho {assumed.rho:g}\n{first.mechanism}, {first.loss}, {first.constraint}",
         loc="left",
         fontsize="medium",
     )

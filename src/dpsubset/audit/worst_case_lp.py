@@ -39,7 +39,7 @@ _FINE, _CURVED = flint.arb(2.0**30), 1e3
 
 
 @dataclass(frozen=True)
-class Pinned:
+class WorstCaseTable:
     """Records that pin coefficients, how many of each in a thousand, and how far these reach."""
 
     records: Records
@@ -48,7 +48,7 @@ class Pinned:
 
 
 @lru_cache(maxsize=64)
-def pinned(problem: Problem) -> Pinned | None:
+def worst_case_lp(problem: Problem) -> WorstCaseTable | None:
     """The table whose models reach furthest; None with more than one choice a support.
 
     And none where choices are columns: it is known what pins those.
@@ -70,16 +70,16 @@ def pinned(problem: Problem) -> Pinned | None:
     for i in sorted(range(len(models)), key=lambda i: -reached[i]):
         found = kinds.solve(models[i])
         if found is not None:
-            return Pinned(kinds.records, found, reached[i] / prediction_bound)
+            return WorstCaseTable(kinds.records, found, reached[i] / prediction_bound)
     return None
 
 
-def pinned_pairs(problem: Problem, copies: int) -> Iterator[tuple[Records, Records, list[Records]]]:
+def lp_pairs(problem: Problem, copies: int) -> Iterator[tuple[Records, Records, list[Records]]]:
     """Records, how often each occurs, and records that may be added or put in each other's place.
 
     The worst ones are the first two: every choice ahead, the response at either end.
     """
-    found = pinned(problem)
+    found = worst_case_lp(problem)
     if found is None:
         return
     times = np.rint(found.shares * copies).astype(np.int64)

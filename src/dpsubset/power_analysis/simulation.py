@@ -20,7 +20,7 @@ from ..api.request import SelectionRequest
 from ..base.errors import ArgumentError, SearchLimitError
 from ..mechanisms import Data
 from ..privacy.random import Randomness, SeededSource
-from ..search.bounds.blas import one_thread
+from ..search.bounds.linear_algebra import single_threaded_blas
 from ..search.engine import Limits
 from .population import Population
 from .scenario import Scenario
@@ -96,7 +96,7 @@ def simulate_recovery(
         left = start + effort.seconds - time.perf_counter()
         limit = math.inf if effort.tables else max(left, _PATIENCE)
         seed = np.random.SeedSequence([effort.seed, done])
-        with one_thread():  # threads cost more than they save on products of this size
+        with single_threaded_blas():  # threads cost more than they save on products of this size
             successes += _recovered(request, scenario.population, n, seed, limit)
         done += 1
         first = first or time.perf_counter()

@@ -9,11 +9,10 @@ database can make the whole chain anew: against that there are exported heads, k
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from .canonical import digest
+from .canonical import sha256_of_facts
 
 Kind = Literal["open", "reserve", "read", "release", "lose", "void", "refresh", "limit"]
 
@@ -83,20 +82,15 @@ class Row:
             "totals": totals,
             "previous": previous,
         }
-        return cls(**facts, hash=_hash(facts))
+        return cls(**facts, hash=sha256_of_facts(facts))
 
     @property
     def intact(self) -> bool:
         """Whether it has the hash that it states."""
         facts = self.to_dict()
         stated = facts.pop("hash")
-        return bool(_hash(facts) == stated)
+        return bool(sha256_of_facts(facts) == stated)
 
     def to_dict(self) -> dict[str, Any]:
         """As a row of the table."""
         return dict(self.__dict__)
-
-
-def _hash(facts: dict[str, Any]) -> str:
-    """Of texts and a number, which have one form in JSON."""
-    return digest(json.dumps(facts, sort_keys=True, separators=(",", ":")))

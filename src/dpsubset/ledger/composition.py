@@ -43,7 +43,7 @@ from typing import Any, Literal
 from ..base.errors import ArgumentError, LedgerError
 from ..privacy.accounting import epsilon_of
 from ..privacy.guarantee import Cost, shown_up
-from .canonical import rational, written
+from .canonical import parse_rational
 from .event import terms_of
 
 Accounting = Literal["concentrated", "basic"]
@@ -133,7 +133,7 @@ class Totals:
         """As facts; what is 0 is left out, and so is what is assumed if that is nothing."""
         sums = zip(_SUMS, self._all(), strict=True)
         return {
-            **{name: written(value) for name, value in sums if value},
+            **{name: str(value) for name, value in sums if value},
             **({_ASSUMES: dict(self.assumes)} if self.assumes else {}),
         }
 
@@ -148,7 +148,7 @@ class Totals:
             raise wrong
         if not all(isinstance(n, int) and n > 0 for n in assumed.values()):
             raise wrong
-        sums = {name: rational(text) for name, text in facts.items() if name != _ASSUMES}
+        sums = {name: parse_rational(text) for name, text in facts.items() if name != _ASSUMES}
         return cls(**sums, assumes=_listed(assumed))
 
     def _all(self) -> tuple[Fraction, ...]:
@@ -275,13 +275,13 @@ class Limit:
     def to_dict(self) -> dict[str, str]:
         """As facts."""
         if self.rho is not None:
-            return {"rho": written(self.rho)}
+            return {"rho": str(self.rho)}
         assert self.epsilon is not None
         if not self.delta:
-            return {"epsilon": written(self.epsilon)}
+            return {"epsilon": str(self.epsilon)}
         return {
-            "epsilon": written(self.epsilon),
-            "delta": written(self.delta),
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
             "accounting": self.accounting,
         }
 
@@ -292,7 +292,9 @@ class Limit:
         known = {"epsilon", "delta", "rho", "accounting"}
         if not isinstance(facts, Mapping) or not set(facts) <= known:
             raise wrong
-        numbers = {name: rational(text) for name, text in facts.items() if name != "accounting"}
+        numbers = {
+            name: parse_rational(text) for name, text in facts.items() if name != "accounting"
+        }
         accounting = facts.get("accounting", "concentrated")
         try:
             return cls(**numbers, accounting=accounting)

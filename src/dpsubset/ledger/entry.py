@@ -92,7 +92,7 @@ def body_of(row: Row, keys: set[str]) -> dict[str, Any]:
     return facts
 
 
-def opened(row: Row, epoch: int) -> Entry:
+def entry_of_reservation(row: Row, epoch: int) -> Entry:
     """From the line that reserves it."""
     facts = body_of(row, {"event", "purpose", "claim"})
     claim = str(facts["claim"])
@@ -109,7 +109,7 @@ def opened(row: Row, epoch: int) -> Entry:
     )
 
 
-def followed(entry: Entry, row: Row) -> Entry:
+def entry_after(entry: Entry, row: Row) -> Entry:
     """After one more of its lines; an error if that cannot follow."""
     if row.kind == "read" and entry.state == "reserved":
         facts = body_of(row, {"claim", "event"})
@@ -131,13 +131,13 @@ def followed(entry: Entry, row: Row) -> Entry:
     )
 
 
-def of_rows(rows: Sequence[Row], epoch: int = 0) -> Entry | None:
+def entry_of_rows(rows: Sequence[Row], epoch: int = 0) -> Entry | None:
     """An entry from all of its lines; None if there are none."""
     if not rows:
         return None
     if rows[0].kind != "reserve":
         raise LedgerError(f"line {rows[0].sequence} of the ledger is of no entry")
-    entry = opened(rows[0], epoch)
+    entry = entry_of_reservation(rows[0], epoch)
     for row in rows[1:]:
-        entry = followed(entry, row)
+        entry = entry_after(entry, row)
     return entry

@@ -14,7 +14,7 @@ from .. import __version__
 from ..base.errors import ArgumentError, LedgerError
 from ..privacy.guarantee import Cost, Guarantee
 from ..privacy.relations import RELATIONS, Neighbours
-from .canonical import canonical, plain, rational, written
+from .canonical import canonical, parse_rational, without_floats
 
 FORMAT = "dpsubset event 1"
 
@@ -79,7 +79,7 @@ class Event:
         return cls(
             what,
             mechanism,
-            cast(Mapping[str, Any], plain(dict(options or {}))),
+            cast(Mapping[str, Any], without_floats(dict(options or {}))),
             dict(guarantee.costs),
             unit,
             rows_per_unit,
@@ -153,10 +153,10 @@ def _term(term: Cost) -> dict[str, str]:
     """A cost with its measure."""
     if term.kind == "pure":
         measure = "bounded-range" if term.bounded_range else "pure"
-        return {"measure": measure, "epsilon": written(term.epsilon)}
-    shown = {"epsilon": written(term.epsilon), "delta": written(term.delta)}
+        return {"measure": measure, "epsilon": str(term.epsilon)}
+    shown = {"epsilon": str(term.epsilon), "delta": str(term.delta)}
     if term.rho is not None:
-        return {"measure": "zcdp", "rho": written(term.rho), **shown}
+        return {"measure": "zcdp", "rho": str(term.rho), **shown}
     return {"measure": "approximate", **shown}
 
 
@@ -172,7 +172,7 @@ def _read_term(facts: Any) -> Cost:
     measure = facts.get("measure") if isinstance(facts, Mapping) else None
     if measure not in _FIELDS or set(facts) != {"measure", *_FIELDS[measure]}:
         raise LedgerError("the ledger holds a cost of a measure that is not known here")
-    numbers: dict[str, Any] = {name: rational(facts[name]) for name in _FIELDS[measure]}
+    numbers: dict[str, Any] = {name: parse_rational(facts[name]) for name in _FIELDS[measure]}
     try:
         return Cost(**numbers, bounded_range=measure == "bounded-range")
     except ValueError:

@@ -24,13 +24,13 @@ from ..privacy.relations import Neighbours
 from .canonical import canonical
 from .chain import Kind, Row
 from .composition import Accounting, Limit, Totals
-from .entry import Entry, State, of_rows
+from .entry import Entry, State, entry_of_rows
 from .event import Event
 from .journal import Journal
 from .reading import LedgerReader, opening_of
 from .receipt import Receipt
 from .replay import standing_after, standing_of
-from .standing import LONGEST_NAME, Declaration, Standing, minute, relation, words
+from .standing import LONGEST_NAME, Declaration, Standing, check_text, minute
 from .store import PATIENCE, hidden
 
 
@@ -61,8 +61,8 @@ class Ledger(LedgerReader):
         patience: float = PATIENCE,
         batch: str | None = None,
     ) -> None:
-        self.actor = words(_account() if actor is None else actor, "actor", LONGEST_NAME)
-        self.purpose = None if purpose is None else words(purpose, "purpose")
+        self.actor = check_text(_account() if actor is None else actor, "actor", LONGEST_NAME)
+        self.purpose = None if purpose is None else check_text(purpose, "purpose")
         self._patience = patience
         self._batch = batch
         super().__init__(address, patience)
@@ -104,7 +104,7 @@ class Ledger(LedgerReader):
             Who opens it.
         """
         limit = _limit(epsilon, delta, rho, accounting)
-        declared = Declaration(data_set, unit, rows_per_unit, relation(neighbours), owner, purpose)
+        declared = Declaration(data_set, unit, rows_per_unit, neighbours, owner, purpose)
         ledger = cls(address, actor=actor)
         now, key = minute(), uuid.uuid4().hex
         first = Row.after(
@@ -142,7 +142,7 @@ class Ledger(LedgerReader):
         fresh = keys is None
         keys = [uuid.uuid4().hex for _ in events] if keys is None else list(keys)
         for key in keys:
-            words(key, "the key of an entry", LONGEST_NAME)
+            check_text(key, "the key of an entry", LONGEST_NAME)
         if len(set(keys)) < len(keys) or len(keys) != len(events):
             raise ArgumentError("every entry has a key of its own")
         # What can be done before others have to wait is done before.
@@ -157,7 +157,7 @@ class Ledger(LedgerReader):
         def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
             for key in () if fresh else keys:
                 rows = journal.of_entry(key)
-                if entry := of_rows(rows):
+                if entry := entry_of_rows(rows):
                     if entry.event != wanted[key][0] or entry.claim or not entry.counts:
                         raise LedgerError(
                             f"the ledger has an entry {key!r} already, of another release or past "
@@ -209,11 +209,11 @@ class Ledger(LedgerReader):
         reason, name : str
             Why, and who says so; both stay in the ledger.
         """
-        words(reason, "the reason")
+        check_text(reason, "the reason")
 
         def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
             found = journal.of_entry(key)
-            entry = of_rows(found)
+            entry = entry_of_rows(found)
             if entry is None:
                 raise LedgerError(f"the ledger has no entry {key!r}")
             if entry.state != "reserved":
@@ -237,7 +237,7 @@ class Ledger(LedgerReader):
 
         Sums of the whole life go on, and are always shown beside.
         """
-        words(reason, "the reason why the rows are new")
+        check_text(reason, "the reason why the rows are new")
         self._note("refresh", {"reason": reason}, lambda standing: standing.refreshed(), name)
 
     def change_limit(
@@ -256,7 +256,7 @@ class Ledger(LedgerReader):
         The accounting stays as it is, too. An analyst who could change them after looking at
         releases would be bounded by neither.
         """
-        words(reason, "the reason for another limit")
+        check_text(reason, "the reason for another limit")
         same = self.standing().limit.accounting if accounting is None else accounting
         limit = _limit(epsilon, delta, rho, same)
 
@@ -296,7 +296,7 @@ class Ledger(LedgerReader):
         time: str = "",
         name: str | None = None,
     ) -> Row:
-        actor = self.actor if name is None else words(name, "name", LONGEST_NAME)
+        actor = self.actor if name is None else check_text(name, "name", LONGEST_NAME)
         return Row.after(
             last,
             data_set=last.data_set,
@@ -323,7 +323,7 @@ class Ledger(LedgerReader):
 
     def _end(self, receipt: Receipt, kind: Kind, body: dict[str, Any]) -> None:
         def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
-            entry = of_rows(journal.of_entry(receipt.entry))
+            entry = entry_of_rows(journal.of_entry(receipt.entry))
             if entry is None or entry.state != "reading" or entry.claim != receipt.claim:
                 raise LedgerError(
                     f"entry {receipt.entry!r} of the ledger is not open for this release: nothing "
@@ -349,7 +349,7 @@ class Ledger(LedgerReader):
             for row in journal.of_batch(batch):
                 by_entry.setdefault(row.entry, []).append(row)
             for key, rows in by_entry.items():
-                entry = of_rows(rows)
+                entry = entry_of_rows(rows)
                 if suits(entry):
                     body = {"claim": uuid.uuid4().hex, "event": event.to_dict()}
                     standing = standing_after(last, journal.all)
@@ -362,7 +362,7 @@ class Ledger(LedgerReader):
             )
 
         self._append(lines)
-        entry = of_rows(taken)
+        entry = entry_of_rows(taken)
         assert entry is not None
         return self._receipt(entry, standing_of(taken[0]))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import LedgerError
-from .entry import Entry, body_of, of_rows
+from .entry import Entry, body_of, entry_of_rows
 from .event import Event
 from .journal import Journal
 from .replay import History, replay, standing_after
@@ -53,7 +53,7 @@ class LedgerReader:
     def entry(self, key: str) -> Entry:
         """One entry, by its id."""
         with self._store.reading() as journal:
-            found = of_rows(journal.of_entry(key))
+            found = entry_of_rows(journal.of_entry(key))
         if found is None:
             raise LedgerError(f"the ledger has no entry {key!r}")
         return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from ..base.errors import ArgumentError, BudgetExceeded, LedgerError
 from ..base.validation import check_choice, check_int
@@ -30,7 +30,7 @@ _FORM = "%Y-%m-%dT%H:%MZ"
 _FORM_OF_SUMS = 2
 
 
-def words(value: Any, what: str, longest: int = LONGEST_TEXT) -> str:
+def check_text(value: Any, what: str, longest: int = LONGEST_TEXT) -> str:
     """A text that somebody gave, or a clear error."""
     if not isinstance(value, str) or not value.strip():
         raise ArgumentError(f"{what} must be given, in words")
@@ -64,14 +64,14 @@ class Declaration:
     purpose: str
 
     def __post_init__(self) -> None:
-        words(self.data_set, "the name of the data set", LONGEST_NAME)
+        check_text(self.data_set, "the name of the data set", LONGEST_NAME)
         if "#" in self.data_set:
             raise ArgumentError("the name of a data set has no # in it")
         for name in ("unit", "owner", "purpose"):
-            words(getattr(self, name), name)
+            check_text(getattr(self, name), name)
         if check_int(self.rows_per_unit, "rows_per_unit") < 1:
             raise ArgumentError("rows_per_unit must be at least 1")
-        check_choice(self.relation, RELATIONS, "the relation of the ledger")
+        check_choice(self.relation, RELATIONS, "neighbours")
 
     def to_dict(self) -> dict[str, Any]:
         """As facts."""
@@ -216,8 +216,3 @@ def _seconds(text: str) -> int:
         return timegm(clock.strptime(text, _FORM))
     except ValueError:
         raise LedgerError("the ledger holds something that is no time") from None
-
-
-def relation(text: str) -> Neighbours:
-    """One of the two, or a clear error."""
-    return cast(Neighbours, check_choice(text, RELATIONS, "neighbours"))

@@ -142,7 +142,7 @@ class Store:
                 began = True
                 yield connection
         except (SQLAlchemyError, sqlite3.Error) as error:
-            raise LedgerError(_told(error, began and not read_only)) from None
+            raise LedgerError(_error_message(error, began and not read_only)) from None
 
     def _bring_up_to_date(self) -> None:
         if self._known:
@@ -295,7 +295,7 @@ _SQLITE = {
 }
 
 
-def _told(error: Exception, began: bool) -> str:
+def _error_message(error: Exception, began: bool) -> str:
     """An error of the database in words. Its own text is left out: it may hold a password."""
     cause = getattr(error, "orig", error)
     code = getattr(cause, "sqlite_errorcode", None)

@@ -19,7 +19,7 @@ from ..models.solve import Solution
 from ..privacy.quantiles import Scale
 from ..schema.schema import Schema
 from .model import Model, Term, names_of
-from .scale import clip_of
+from .response_range import clip_of
 
 Floats = NDArray[np.float64]
 

@@ -32,7 +32,7 @@ from ..data.readers.features import feature_blocks
 from ..schema.encoding import Design, ModelColumn
 from ..schema.layout import STEPS
 from ..schema.schema import Column, Schema
-from .files import loaded, opened, written
+from .files import facts_from_json, facts_to_json, read_bytes
 from .target import Of, kind_of, predicted, target_of
 
 FORMAT = "dpsubset model 1"
@@ -279,12 +279,12 @@ class Model:
 
     def to_json(self) -> str:
         """A model file: the model, public facts, and a digest of both."""
-        return written(self.to_dict())
+        return facts_to_json(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Model:
         """Read what :meth:`to_json` wrote; an error for anything else, or if it was changed."""
-        facts = opened(text, FORMAT, "model")
+        facts = facts_from_json(text, FORMAT, "model")
         with suppress(
             DpsubsetError, KeyError, TypeError, ValueError, AttributeError, OverflowError
         ):
@@ -294,7 +294,7 @@ class Model:
     @classmethod
     def load(cls, path: str | Path) -> Model:
         """Read a model file."""
-        return cls.from_json(loaded(path, "model"))
+        return cls.from_json(read_bytes(path, "model"))
 
     @classmethod
     def _of(cls, facts: Mapping[str, Any]) -> Model:

@@ -16,14 +16,14 @@ from ..base.errors import ArgumentError, DpsubsetError
 from ..ledger.receipt import KeptReceipt
 from ..objective.problem import Problem
 from ..objective.sensitivity import Sensitivity
-from ..privacy.guarantee import Cost, Guarantee
+from ..privacy.guarantee import Guarantee
 from ..privacy.quantiles import QuantileRule
 from ..schema.encoding import Design
 from ..schema.schema import Schema
-from .files import opened
+from .files import facts_from_json
 from .readable import ReleasedReadable
 from .release import FORMAT, Release
-from .scale import ReleasedRange
+from .response_range import ReleasedRange
 
 #: Of the program that wrote the file, not of the release.
 _OF_THE_PROGRAM = "versions"
@@ -31,7 +31,7 @@ _OF_THE_PROGRAM = "versions"
 
 def release_of(text: str | bytes, schema: Schema) -> Release:
     """The release of a file, from a table of this schema."""
-    facts = opened(text, FORMAT, "release")
+    facts = facts_from_json(text, FORMAT, "release")
     if facts.get("schema_sha256") != schema.fingerprint():
         raise ArgumentError(OTHER_SCHEMA)
     if "model" in facts:
@@ -74,7 +74,7 @@ def _release(facts: Mapping[str, Any], schema: Schema) -> Release:
     return Release(
         support=support,
         features=design.names(support),
-        guarantee=_guarantee(promised, promised),
+        guarantee=Guarantee.from_dict(promised),
         mechanism=facts["mechanism"],
         mechanism_summary=facts["mechanism_summary"],
         schema=schema,
@@ -106,19 +106,3 @@ def _scale(said: Mapping[str, Any], schema: Schema) -> ReleasedRange:
     rule = QuantileRule(shares, Fraction(said["widening"]), Fraction(said["least_in_steps"]))
     steps = tuple(int(each["step"]) for each in listed)
     return ReleasedRange(rule, rule.scale(steps), schema.response)
-
-
-def _guarantee(said: Mapping[str, Any], whole: Mapping[str, Any]) -> Guarantee:
-    """Of a release, or of one of its parts."""
-    if "parts" in said:
-        parts = {part["name"]: _guarantee(part, whole) for part in said["parts"]}
-        # Files of earlier versions state costs of parts that the whole does not have.
-        return replace(Guarantee.compose(parts), parts=tuple(parts.items()))
-    costs = {relation: _cost(cost) for relation, cost in said["costs"].items()}
-    return Guarantee(whole["neighbours"], costs, whole["seeded"], said["assumes"])
-
-
-def _cost(said: Mapping[str, Any]) -> Cost:
-    rho = None if said["rho"] is None else Fraction(said["rho"])
-    ranged = said.get("bounded_range") is True
-    return Cost(Fraction(said["epsilon"]), Fraction(said["delta"]), rho, bounded_range=ranged)

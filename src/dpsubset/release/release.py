@@ -7,10 +7,13 @@ asked for. Everything here may be published.
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from html import escape
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -21,21 +24,37 @@ from ..mechanisms.shared.base import SYSTEM_NOISE
 from ..objective.problem import Problem
 from ..objective.sensitivity import Sensitivity
 from ..privacy.guarantee import Guarantee, shown_cost
-from ..privacy.relations import PUBLIC_N, Neighbours
+from ..privacy.relations import PUBLIC_N
 from ..schema.labels import IMAGES
 from ..schema.provenance import KEY
 from ..schema.schema import Schema
 from .about import About
-from .files import loaded, written
+from .files import facts_to_json, read_bytes
 from .fitted import ReleasedFit
 from .model import Model
-from .notices import MADE_IN_SEARCH, versions, warnings
 from .readable import ReleasedReadable
-from .scale import ReleasedRange
-from .statement import Form, statement
-from .tuned import Tuned, shown
+from .response_range import ReleasedRange
+from .statement.warnings import MADE_IN_SEARCH, warnings_of_guarantee
+from .statement.write import Form, write_statement
+from .tuned import Tuned, setting_as_text
 
 FORMAT = "dpsubset release 1"
+
+_PACKAGES = ("dpsubset", "numpy", "scipy", "numba", "python-flint", "scikit-learn", "opendp")
+
+
+def package_versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that a release is made with."""
+    return {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}}
+
+
+@cache
+def _version(package: str) -> str:
+    """Look a version up once: it takes longer than a small selection."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed as a package"
 
 
 @dataclass(frozen=True)
@@ -101,7 +120,7 @@ class Release:
     earlier: str | None = None
     rows: int | None = None
     date: str | None = field(default=None, compare=False)
-    versions: Mapping[str, str] = field(default_factory=versions, repr=False, compare=False)
+    versions: Mapping[str, str] = field(default_factory=package_versions, repr=False, compare=False)
     readable: ReleasedReadable | None = None
     column_warnings: tuple[str, ...] = ()
     receipt: Receipt | KeptReceipt | None = None
@@ -124,10 +143,11 @@ class Release:
     def to_dict(self) -> dict[str, Any]:
         """Everything a machine may want to know, as plain values."""
         g, problem, s = self.guarantee, self.problem, self.sensitivity
+        warned = warnings_of_guarantee(g)
         return {
             "format": FORMAT,
             **({} if self.date is None else {"date": self.date}),
-            **({"warning": " ".join(warnings(g))} if warnings(g) else {}),
+            **({"warning": " ".join(warned)} if warned else {}),
             **({"column_warnings": [*self.column_warnings]} if self.column_warnings else {}),
             "features": list(self.features),
             "support": None if self.support is None else list(self.support),
@@ -138,23 +158,12 @@ class Release:
             **({} if self.fit is None else {"fit": self.fit.to_dict()}),
             **({} if self.tuned is None else {"tuned": self.tuned.to_dict()}),
             **({"made_in_search": True} if self.made_in_search else {}),
-            "guarantee": {
-                "private": g.private,
-                "seeded": g.seeded,
-                "epsilon": _float(g.epsilon),
-                "epsilon_exact": None if g.epsilon is None else str(g.epsilon),
-                "delta": float_up(g.delta),
-                "assumes": g.assumes,
-                "neighbours": g.neighbours,
-                "unit": self.schema.unit,
-                "rows_per_unit": self.schema.rows_per_unit,
-                **_either_way(g),
-                "costs": _costs(g),
-                **_parts(g),
-            },
+            "guarantee": g.to_dict(unit=self.schema.unit, rows_per_unit=self.schema.rows_per_unit),
             "mechanism": self.mechanism,
             "mechanism_summary": self.mechanism_summary,
-            "mechanism_options": {name: _plain(value) for name, value in self.options.items()},
+            "mechanism_options": {
+                name: _option_value(value) for name, value in self.options.items()
+            },
             "mechanism_details": list(self.details),
             "randomness": self.randomness,
             "parameters": {
@@ -183,7 +192,7 @@ class Release:
 
     def to_json(self) -> str:
         """A release file: all of this as JSON, and a digest of it."""
-        return written(self.to_dict())
+        return facts_to_json(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str | bytes, schema: Schema) -> Release:
@@ -199,7 +208,7 @@ class Release:
     @classmethod
     def load(cls, path: str | Path, schema: Schema) -> Release:
         """Read a release file."""
-        return cls.from_json(loaded(path, "release"), schema)
+        return cls.from_json(read_bytes(path, "release"), schema)
 
     def statement(self, about: About | None = None, *, form: Form = "markdown") -> str:
         """The privacy statement, for the person who signs.
@@ -211,7 +220,7 @@ class Release:
         form : {"markdown", "html", "json", "yaml"}
             "html" is one page to read or print, "yaml" a draft for OpenDP's deployments registry.
         """
-        return statement(self, about, form)
+        return write_statement(self, about, form)
 
     def __str__(self) -> str:
         """What was released and what it cost, in a few lines."""
@@ -264,67 +273,13 @@ def _summary(release: Release) -> tuple[str, list[str], list[str]]:
 
 
 def _chosen(tuned: Tuned) -> str:
-    return f"Chosen privately among {len(tuned.grid)} settings: {shown(tuned.setting)}"
+    return f"Chosen privately among {len(tuned.grid)} settings: {setting_as_text(tuned.setting)}"
 
 
-def _float(x: Fraction | None) -> float | None:
-    return None if x is None else float_up(x)
-
-
-def _delta(g: Guarantee, relation: Neighbours) -> float | None:
-    return float_up(g.costs[relation].delta) if relation in g.costs else None
-
-
-def _either_way(g: Guarantee) -> dict[str, float | None]:
-    """What it costs under both relations, with rho where zero-concentrated privacy has one."""
-    rhos = {relation: cost.rho for relation, cost in g.costs.items() if cost.rho is not None}
-    return {
-        "epsilon_if_replace_one": _float(g.epsilon_if_replace_one),
-        "delta_if_replace_one": _delta(g, "replace-one"),
-        "epsilon_if_add_remove": _float(g.epsilon_if_add_remove),
-        "delta_if_add_remove": _delta(g, "add-remove"),
-        **({"rho": _float(g.rho)} if rhos else {}),
-        **({"rho_if_replace_one": _float(rhos.get("replace-one"))} if rhos else {}),
-        **({"rho_if_add_remove": _float(rhos.get("add-remove"))} if rhos else {}),
-    }
-
-
-def _costs(g: Guarantee) -> dict[str, dict[str, str | bool | None]]:
-    """The same exactly: what the floats beside it are rounded up from."""
-    return {
-        relation: {
-            "epsilon": str(cost.epsilon),
-            "delta": str(cost.delta),
-            "rho": None if cost.rho is None else str(cost.rho),
-            **({"bounded_range": True} if cost.bounded_range else {}),
-        }
-        for relation, cost in g.costs.items()
-    }
-
-
-def _parts(g: Guarantee) -> dict[str, list[dict[str, Any]]]:
-    """The steps of a release that was made in several, under its neighbours; else nothing."""
-    if not g.parts:
-        return {}
-    entries = [
-        {
-            "name": name,
-            "epsilon": _float(part.epsilon),
-            "epsilon_exact": None if part.epsilon is None else str(part.epsilon),
-            "delta": float_up(part.delta),
-            "assumes": part.assumes,
-            **_either_way(part),
-            "costs": _costs(part),
-        }
-        for name, part in g.parts
-    ]
-    return {"parts": entries}
-
-
-def _plain(value: Any) -> Any:
+def _option_value(value: Any) -> Any:
     """An option as JSON has it."""
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [_option_value(each) for each in value]
     return str(value) if isinstance(value, Fraction) else value
 
 

@@ -11,7 +11,7 @@ import math
 from typing import Literal
 
 from ..schema.schema import Column
-from .scale import shown
+from .response_range import value_as_text
 
 #: What a prediction can be of.
 Of = Literal["mean", "median"]
@@ -46,9 +46,10 @@ def _where(response: Column, clipped: tuple[float, float] | None) -> str:
     low, high = response.span
     assert low is not None
     assert high is not None
-    if clipped is None or _at_bounds(response, clipped):
-        return f"its declared bounds {shown(response, low)} and {shown(response, high)}"
-    return f"between {shown(response, clipped[0])} and {shown(response, clipped[1])}"
+    declared = clipped is None or _at_bounds(response, clipped)
+    ends = (low, high) if clipped is None or declared else clipped
+    text = " and ".join(value_as_text(response, end) for end in ends)
+    return f"its declared bounds {text}" if declared else f"between {text}"
 
 
 def _at_bounds(response: Column, clipped: tuple[float, float]) -> bool:

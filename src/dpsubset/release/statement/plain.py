@@ -12,12 +12,10 @@ from .columns import declares_more
 from .content import Content
 from .escape import code_span, escape
 from .posterior import Posterior
+from .technical import step_name
 
 if TYPE_CHECKING:
     from ..release import Release
-
-#: Steps of a guarantee that have a shorter name in this part of the statement.
-_STEPS = {"the scale of the response": "the scale"}
 
 
 def released_lines(release: Release) -> list[str]:
@@ -34,22 +32,21 @@ def released_lines(release: Release) -> list[str]:
             f"Released: the names of {len(release.features)} of {problem.p} variables, chosen to "
             f"explain {response}: {names}."
         )
-    return [answer, *_scale_lines(release), *_earlier_lines(release)]
+    return [answer, *_range_lines(release), *_earlier_lines(release)]
 
 
-def _scale_lines(release: Release) -> list[str]:
+def _range_lines(release: Release) -> list[str]:
     if release.scale is None:
         return []
     g = release.guarantee
     text = (
-        f"A scale of the response was released first: {release.scale.listed}, noise included. "
-        "These numbers are public from now on."
+        f"The range of the response was released first, as its {release.scale.listed}, noise "
+        "included. These numbers are public from now on."
     )
     if not g.proven:
         return [text]
     costs = "; ".join(
-        f"{_STEPS.get(step, step)} costs {shown_cost(part.costs[g.neighbours])}"
-        for step, part in g.parts
+        f"{step_name(step)} costs {shown_cost(part.costs[g.neighbours])}" for step, part in g.parts
     )
     costs += f"; in all {shown_cost(g.costs[g.neighbours])}."
     if g.seeded:
@@ -235,6 +232,6 @@ def unprotected_lines(release: Release) -> list[str]:
         *([runs] if tuned else []),
         "The chance of exceeding a node or time limit, where one was set, depends on the data too. "
         "A search that exceeds it ends without a release; its epsilon counts as spent nevertheless,"
-        " that of a scale of the response included.",
+        " including that of a response range.",
         "Other releases from the same table: their epsilons add up.",
     ]

@@ -6,6 +6,7 @@ Every function returns lines of Markdown, in which untrusted text is escaped.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ...mechanisms.shared.base import SYSTEM_NOISE
@@ -95,7 +96,7 @@ def guarantee_lines(g: Guarantee, schema: Schema) -> list[str]:
     formula = "P(release in S) <= exp(epsilon) P'(release in S)" + " + delta" * bool(cost.delta)
     lines = [
         f"{kind} differential privacy, {shown_cost(cost)}{rest}.",
-        *([f"It is the total of {escape(shown_parts(g))}."] if g.parts else []),
+        *([f"It is the total of {escape(_parts(g))}."] if g.parts else []),
         *_rho_lines(g),
         _unit_line(g, schema),
         f"Neighbours: {g.neighbours}: two tables are neighbours if {relation}.",
@@ -167,7 +168,7 @@ def mechanism_lines(release: Release) -> list[str]:
         )
     if release.scale is not None:
         lines.append(
-            "Scale of the response: quantiles by the exponential mechanism over all 65535 values "
+            "Range of the response: quantiles by the exponential mechanism over all 65535 values "
             "that a response can have within its bounds; the score of a value is its rank error."
             f"{system_noise}"
         )
@@ -226,14 +227,14 @@ def preparation_lines(
         )  # fmt: skip
         lines.append(
             f"Then the response was centred on {scale.shown(scale.centre)} and clipped to between "
-            f"{low} and {high}, all from the released scale, and scaled and rounded once more."
+            f"{low} and {high}, all by the released range, and scaled and rounded once more."
             f"{missing}"
         )
         if release.fit is not None and release.fit.clip is not None:
             low, high = map(scale.shown, clip_of(schema.response, release.fit.clip))
             lines.append(
                 f"For the fit the response was clipped to between {low} and {high} instead, "
-                "computed from the same released scale and public facts."
+                "computed from the same released quantiles and public facts."
             )
     return lines
 
@@ -290,6 +291,16 @@ def versions_as_text(release: Release) -> str:
 
 def _names(names: Iterable[str]) -> str:
     return ", ".join(map(code_span, names))
+
+
+def _parts(g: Guarantee) -> str:
+    steps = tuple((step_name(name), part) for name, part in g.parts)
+    return shown_parts(replace(g, parts=steps))
+
+
+def step_name(name: str) -> str:
+    """Return what the statement calls a step of a release; files keep an older name of one."""
+    return "the range of the response" if name == "the scale of the response" else name
 
 
 def _option(value: Any) -> str:

@@ -199,8 +199,8 @@ def preparation_lines(
         else "something else was declared of a column"
     )
     lines = [
-        f"Bounds{f' and everything else {rest}' * more} were given by the caller. {holds} provided that "
-        f"they were not derived from these data. Values outside are clipped.{source}",
+        f"Bounds{f' and everything else {rest}' * more} were given by the caller. {holds} "
+        f"provided that they were not derived from these data. Values outside are clipped.{source}",
         *_paid_lines(schema),
         f"Missing and unreadable cells of features count as the {schema.bad_cells} of their bounds"
         + (f", unless {unless}." if more else "."),

@@ -27,8 +27,7 @@ from ..privacy.guarantee import Guarantee
 from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..privacy.relations import PUBLIC_N
 from ..release.fitted import check_units
-from ..release.reading import OTHER_SCHEMA
-from ..release.release import Release, package_versions
+from ..release.release import OTHER_SCHEMA, Release, package_versions
 from ..schema.dates import today
 from ..schema.encoding import Design
 from ..schema.schema import Bounds, Schema

@@ -1,7 +1,7 @@
-"""From the first line of a journal to the last: what it says, and whether it can have been so.
+"""Replay a journal from its first line to its last, and check every line.
 
-Every line is checked: its number, its hash, the hash of the line before, its time, that it may
-follow what came before it, and that its sums are those of the lines up to it.
+Checked are the number of a line, its hash, the hash of the line before, its time, that it may
+follow the lines before it, and that its sums are those of all lines up to it.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from .standing import Declaration, Standing
 
 @dataclass
 class History:
-    """What a journal says, in full.
+    """The content of a journal. Public.
 
     Attributes
     ----------
     declaration : Declaration
     key : str
-        Of the ledger, drawn when it was opened: another one of the same data set has another.
+        Drawn when the ledger was opened: two ledgers of one data set have different keys.
     standing : Standing
-        After the last line, with what its sums assume.
+        Limit and sums after the last line, with their assumptions.
     entries : dict from id to Entry
         In the order of their reservations.
     sequence, hash
-        Of the last line.
+        Number and hash of the last line.
     notes : list of dict
-        Who declared the rows new, or changed the limit, when and why.
+        Who declared the rows new or changed the limit, when and why.
     complete : bool
-        Whether the last line says what its sums assume.
+        Whether the last line states what its sums assume.
     """
 
     declaration: Declaration
@@ -50,7 +50,7 @@ class History:
 
 
 def replay(rows: Iterable[Row], marks: Iterable[int] = ()) -> tuple[History, dict[int, str]]:
-    """Check and follow all lines. Also the hashes of the lines whose numbers are asked for."""
+    """Check all lines; return the history, and the hashes of the lines with the given numbers."""
     history, wanted, found = None, set(marks), {}
     for row in rows:
         history = _history_of_first_row(row) if history is None else _history_after(history, row)
@@ -153,16 +153,16 @@ def _check_chain(row: Row, before: int, hash: str) -> None:
 
 
 def standing_after(last: Row, rows: Callable[[], Iterable[Row]]) -> Standing:
-    """How the ledger stands after its last line, with what its sums assume.
+    """Return limit and sums after the last line, with their assumptions.
 
-    An earlier version may have written that line: then it follows from all entries.
+    If an earlier version wrote that line, the assumptions follow from all entries.
     """
     stated = standing_of(last)
     return stated if stated.complete else replay(rows())[0].standing
 
 
 def standing_of(row: Row) -> Standing:
-    """What a line says of how the ledger stands after it."""
+    """Read limit and sums after a line, as the line states them."""
     try:
         facts: Any = json.loads(row.totals)
     except ValueError:

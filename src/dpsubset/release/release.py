@@ -7,9 +7,11 @@ asked for. Everything here may be published.
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
 from html import escape
@@ -17,6 +19,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from ..base.errors import ArgumentError, DpsubsetError
 from ..base.rounding import float_up
 from ..base.text import escape_for_terminal
 from ..ledger.receipt import KeptReceipt, Receipt
@@ -25,16 +28,17 @@ from ..objective.problem import Problem
 from ..objective.sensitivity import Sensitivity
 from ..privacy.guarantee import Guarantee, shown_cost
 from ..privacy.relations import PUBLIC_N
+from ..schema.encoding import Design
 from ..schema.labels import IMAGES
 from ..schema.provenance import KEY
 from ..schema.schema import Schema
 from .about import About
-from .files import facts_to_json, read_bytes
+from .files import facts_from_json, facts_to_json, read_bytes
 from .fitted import ReleasedFit
 from .model import Model
 from .readable import ReleasedReadable
 from .response_range import ReleasedRange
-from .statement.warnings import MADE_IN_SEARCH, warnings_of_guarantee
+from .statement.content import MADE_IN_SEARCH, warnings_of_guarantee
 from .statement.write import Form, write_statement
 from .tuned import Tuned, setting_as_text
 
@@ -136,12 +140,12 @@ class Release:
 
     @property
     def warnings_of_counts(self) -> tuple[str, ...]:
-        """What released numbers tell of cells that may not have been read as they were meant."""
+        """Warnings of released numbers that indicate unreadable cells."""
         parts = (self.readable, self.scale, self.fit)
         return tuple(text for part in parts if part is not None for text in part.warnings())
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything a machine may want to know, as plain values."""
+        """As plain values."""
         g, problem, s = self.guarantee, self.problem, self.sensitivity
         warned = warnings_of_guarantee(g)
         return {
@@ -191,7 +195,7 @@ class Release:
         }
 
     def to_json(self) -> str:
-        """A release file: all of this as JSON, and a digest of it."""
+        """Write a release file: JSON with a SHA-256."""
         return facts_to_json(self.to_dict())
 
     @classmethod
@@ -201,9 +205,7 @@ class Release:
         An error for anything else: a file that was changed, or a release from another schema. A
         release that has a model is not read back; its model has a file of its own.
         """
-        from .reading import release_of
-
-        return release_of(text, schema)
+        return _release_from_json(text, schema)
 
     @classmethod
     def load(cls, path: str | Path, schema: Schema) -> Release:
@@ -223,13 +225,13 @@ class Release:
         return write_statement(self, about, form)
 
     def __str__(self) -> str:
-        """What was released and what it cost, in a few lines."""
+        """Summarise the release and its cost in a few lines."""
         heading, names, facts = _summary(self)
         lines = [*_flags(self.guarantee), heading, *(f"  {name}" for name in names), *facts]
         return "\n".join(map(escape_for_terminal, lines))
 
     def _repr_html_(self) -> str:
-        """The same for notebooks."""
+        """Summarise the release for notebooks."""
         heading, names, facts = _summary(self)
         flags = "".join(f"<p><strong>{escape(flag)}</strong></p>" for flag in
                         _flags(self.guarantee))  # fmt: skip
@@ -246,7 +248,6 @@ def _flags(g: Guarantee) -> list[str]:
 
 
 def _summary(release: Release) -> tuple[str, list[str], list[str]]:
-    """A heading, the names below it, and what they cost."""
     g, schema = release.stated, release.schema
     selected = f"Selected {len(release.features)} of {release.problem.p} variables"
     if release.support is None:
@@ -277,15 +278,79 @@ def _chosen(tuned: Tuned) -> str:
 
 
 def _option_value(value: Any) -> Any:
-    """An option as JSON has it."""
     if isinstance(value, tuple):
         return [_option_value(each) for each in value]
     return str(value) if isinstance(value, Fraction) else value
 
 
 def _label_entries(schema: Schema) -> list[dict[str, Any]] | None:
-    """The labels of the response, and what they count as."""
     if schema.response.labels is None:
         return None
     pairs = zip(schema.response.labels, IMAGES, strict=True)
     return [{"label": label, "counts_as": int(image)} for label, image in pairs]
+
+
+OTHER_SCHEMA = (
+    "this release was not made from this schema: its fingerprint is another one. Take the schema "
+    "that the release was made with, unchanged"
+)
+
+
+def _release_from_json(text: str | bytes, schema: Schema) -> Release:
+    """Build a release from a file, and accept it only if it would be written as the same file."""
+    facts = facts_from_json(text, FORMAT, "release")
+    if facts.get("schema_sha256") != schema.fingerprint():
+        raise ArgumentError(OTHER_SCHEMA)
+    if "model" in facts:
+        raise ArgumentError("this release has a model already: read its model file")
+    with suppress(
+        DpsubsetError, LookupError, TypeError, ValueError, AttributeError, OverflowError,
+        ZeroDivisionError,
+    ):  # fmt: skip
+        found = _release_from_facts(facts, schema)
+        again = json.loads(json.dumps(found.to_dict()))
+        # Versions are those of the program that wrote the file.
+        if {**again, "versions": 0} == {**facts, "versions": 0}:
+            # A cost under add-remove that does not hold is not stated from now on.
+            return replace(found, guarantee=found.stated)
+    raise ArgumentError("this release file is damaged, or was not written by dpsubset")
+
+
+def _release_from_facts(facts: Mapping[str, Any], schema: Schema) -> Release:
+    design, stated, promised = Design.of(schema), facts["parameters"], facts["guarantee"]
+    labels = schema.response.labels is not None
+    problem = Problem.create(
+        len(design.choices), stated["k"], constraint=stated["constraint"], radius=stated["radius"],
+        ridge=stated["ridge"], neighbours=promised["neighbours"],
+        always_include=stated["always_include"], loss=stated["loss"], threshold=stated["threshold"],
+        intercept=stated["intercept"] is not None, labels=labels, layout=design.layout,
+    )  # fmt: skip
+    support = None if facts["support"] is None else tuple(facts["support"])
+    if support is not None and support != tuple(j for j in range(problem.p) if j in support):
+        raise ValueError("a support lists positions of variables in order")
+    versions = dict(facts["versions"])
+    if not all(isinstance(text, str) for text in (*versions, *versions.values())):
+        raise TypeError("versions are texts")
+    return Release(
+        support=support,
+        features=design.names(support),
+        guarantee=Guarantee.from_dict(promised),
+        mechanism=facts["mechanism"],
+        mechanism_summary=facts["mechanism_summary"],
+        schema=schema,
+        problem=problem,
+        sensitivity=Sensitivity.of(problem, stated["sensitivity"]),
+        options=facts["mechanism_options"],
+        details=facts["mechanism_details"],
+        randomness=facts["randomness"],
+        scale=ReleasedRange.from_dict(facts["scale"], schema.response)
+        if "scale" in facts
+        else None,
+        earlier=facts.get("earlier"),
+        rows=stated.get("rows"),
+        readable=ReleasedReadable.from_dict(facts["readable"]) if "readable" in facts else None,
+        column_warnings=tuple(map(str, facts.get("column_warnings", ()))),
+        date=facts.get("date"),
+        versions=versions,
+        receipt=KeptReceipt(facts["ledger"]) if "ledger" in facts else None,
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -94,6 +94,17 @@ class ReleasedRange:
             "widening": str(self.rule.width_factor),
             "least_in_steps": str(self.rule.min_half_width),
         }
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any], response: Column) -> ReleasedRange:
+        """Read what :meth:`to_dict` wrote."""
+        listed = facts["quantiles"]
+        rule = QuantileRule(
+            tuple(Fraction(each["share"]) for each in listed),
+            Fraction(facts["widening"]),
+            Fraction(facts["least_in_steps"]),
+        )
+        return cls(rule, rule.scale(tuple(int(each["step"]) for each in listed)), response)
 
 
 def value_as_text(column: Column, value: float) -> str:

@@ -26,7 +26,7 @@ FORMATS = ("dpsubset release 1",)
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was compared, and whether it agrees."""
+    """The result of one comparison, in words."""
 
     holds: bool
     says: str
@@ -91,7 +91,7 @@ def _private(facts: dict[str, Any]) -> list[Check]:
 
 
 def _rows(facts: dict[str, Any]) -> list[Check]:
-    """Releases of earlier versions may tell the number of rows beside a cost under add-remove."""
+    """Files of earlier versions may state the number of rows and a cost under add-remove."""
     guarantee, said = facts.get("guarantee"), facts.get("parameters")
     costs = guarantee.get("costs") if isinstance(guarantee, dict) else None
     counted = isinstance(said, dict) and "rows" in said

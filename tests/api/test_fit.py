@@ -351,7 +351,7 @@ def test_foreign_files_are_refused(text: Any) -> None:
 
 
 def test_changed_files_are_refused() -> None:
-    from dpsubset.release.files import digest
+    from dpsubset.ledger.canonical import sha256_of_facts
 
     text = fitted().model.to_json()
     for changes in ({"r2": 0.5}, {"width": 7}, {"more": 1}, {"sha256": "0"}, {"sha256": None}):
@@ -365,7 +365,7 @@ def test_changed_files_are_refused() -> None:
         if changes == {"terms": []}:
             facts["positions"] = []
         with pytest.raises(dps.ArgumentError, match="damaged"):
-            dps.Model.from_json(json.dumps({**facts, "sha256": digest(facts)}))
+            dps.Model.from_json(json.dumps({**facts, "sha256": sha256_of_facts(facts)}))
 
 
 def test_the_statement_has_a_table_and_what_it_means() -> None:

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
+from dpsubset.ledger.canonical import sha256_of_facts
 from dpsubset.models.noisy_moments import NoisyMoments
-from dpsubset.release.files import digest
 
 SCHEMA = dps.Schema.from_dict({
     "response": {"name": "cost", "lo": 0, "hi": 100},
@@ -56,7 +56,7 @@ def test_only_the_fit_is_spent_and_the_sum_is_stated(more: Any) -> None:
         **{name: part.limited_to(relations) for name, part in earlier.items()},
         "the fit": dict(release.guarantee.parts)["the fit"],
     }
-    assert release.earlier == digest(first.to_dict())
+    assert release.earlier == sha256_of_facts(first.to_dict())
     assert json.loads(release.to_json())["earlier"] == json.loads(first.to_json())["sha256"]
     text = release.statement()
     assert release.earlier in text
@@ -227,7 +227,7 @@ def test_foreign_and_changed_release_files_are_refused(tmp_path: Path) -> None:
     def made_up(**changes: Any) -> str:
         found = {**facts, **changes}
         found.pop("sha256")
-        return json.dumps({**found, "sha256": digest(found)})
+        return json.dumps({**found, "sha256": sha256_of_facts(found)})
 
     cheap = json.loads(text)["guarantee"]
     cheap["epsilon"] = 0.1

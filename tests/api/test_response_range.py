@@ -180,7 +180,7 @@ def test_every_mechanism_has_what_is_left(name: str, asked: Any) -> None:
         # Two pure steps may cost less as concentrated ones; mechanisms may leave some of theirs.
         assert guarantee.epsilon <= scale.epsilon + selection.epsilon <= 1
         assert guarantee.delta <= chance
-    assert "Scale of the response: quantiles" in release.statement()
+    assert "Range of the response: quantiles" in release.statement()
 
 
 def test_what_has_no_guarantee_has_none_with_a_scale() -> None:
@@ -369,12 +369,14 @@ def test_a_release_says_what_was_released_first(asked: Any) -> None:
         "the scale of the response", "the selection",
     ]  # fmt: skip
     for text in (release.statement(), str(release), release._repr_html_()):
-        for name, value in scale.named:
-            assert f"{name} {value:.6g}" in text
-    (sentence,) = [s for s in release.statement().splitlines() if s.startswith("A scale")]
+        assert scale.listed in text
+    for value in scale.quantiles:
+        assert re.search(rf"(decile|quartile) {re.escape(f'{value:.6g}')}( and|$)", scale.listed)
+    (sentence,) = [s for s in release.statement().splitlines() if s.startswith("The range")]
     first, second = (part["epsilon"] for part in facts["guarantee"]["parts"])
     costs = (
-        f"The scale costs epsilon = {first:g}; the selection costs epsilon = {second:g}; in all "
+        f"The range of the response costs epsilon = {first:g}; the selection costs epsilon = "
+        f"{second:g}; in all "
     )
     assert costs in sentence
     assert sentence.endswith("in all epsilon = 1.")
@@ -384,7 +386,7 @@ def test_a_release_without_a_scale_speaks_of_none() -> None:
     release = dps.select(FRAME, SCHEMA, k=1, epsilon=1, response_range="declared")
     assert release.scale is None
     assert "scale" not in json.loads(release.to_json())
-    assert "A scale of the response was released" not in release.statement()
+    assert "The range of the response was released" not in release.statement()
     assert "given by the caller" in release.statement()
     assert "not read from the data" not in release.statement()
 

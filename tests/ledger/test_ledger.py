@@ -29,7 +29,7 @@ from dpsubset.base.errors import BudgetExceeded, LedgerError
 from dpsubset.ledger import standing, tables
 from dpsubset.ledger.canonical import canonical
 from dpsubset.ledger.ledger import Ledger
-from dpsubset.ledger.reading import read_head
+from dpsubset.ledger.reader import read_head
 from dpsubset.ledger.receipt import Receipt
 from dpsubset.ledger.store import hidden, parse
 from dpsubset.privacy.guarantee import Cost

@@ -24,7 +24,7 @@ from dpsubset.cli import app
 from dpsubset.cli.outputs import Output
 from dpsubset.data.sums import Sums
 from dpsubset.ledger import standing
-from dpsubset.ledger.canonical import released_digest
+from dpsubset.ledger.canonical import sha256_of_facts
 from dpsubset.ledger.ledger import Ledger
 from dpsubset.ledger.spending import VARIABLE
 from dpsubset.papers import means
@@ -105,7 +105,7 @@ def test_a_debit_comes_first_and_the_digest_before_the_release(
     assert all(count == 1 for count in watched)
     (entry,) = ledger.verify().entries.values()
     assert entry.state == "released"
-    assert entry.release == released_digest(json.loads(json.dumps(release.to_dict())))
+    assert entry.release == sha256_of_facts(json.loads(json.dumps(release.to_dict())))
     assert ledger.standing().current.pure == 1
     told = release.to_dict()["ledger"]
     assert told["release_id"] == entry.id

@@ -237,7 +237,7 @@ def test_a_release_by_objective_perturbation(neighbours: Neighbours) -> None:
     assert len(facts["coefficients"]) == 3
     text = release.statement()
     assert "`objective-perturbation`" in text
-    assert "Nothing was released that intervals could be made of" in text
+    assert "Nothing was released that intervals could be computed from" in text
     with pytest.raises(dps.ArgumentError, match="standardised"):
         model.plot()
     price = dps.price_fit(

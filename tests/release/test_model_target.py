@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import dpsubset as dps
 from dpsubset.cli import app
 from dpsubset.models.rule import FitRule
-from dpsubset.release.files import written
+from dpsubset.release.files import facts_to_json
 
 mpl.use("agg")
 
@@ -138,7 +138,7 @@ def test_a_transformed_response_is_named(transform: str) -> None:
         assert model.target in text, where
         assert "model of cost" not in text, where
         assert "units of the response" not in text, where
-    assert f"units of {scale} a unit of the column" in release.statement().replace("\\", "")
+    assert f"units of {scale} per unit of the column" in release.statement().replace("\\", "")
 
 
 @pytest.mark.parametrize("transform", ["log", "sqrt"])
@@ -179,7 +179,7 @@ def test_files_of_earlier_versions_are_read() -> None:
     facts = model.to_dict()
     for key in ("target", "loss", "residual_variance"):
         del facts[key]
-    old = dps.Model.from_json(written(facts))
+    old = dps.Model.from_json(facts_to_json(facts))
     assert old.coefficients == model.coefficients
     assert old.residual_variance is None
     assert old.target == model.target

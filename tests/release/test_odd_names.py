@@ -20,8 +20,9 @@ from typer.testing import CliRunner
 
 import dpsubset as dps
 from dpsubset.base import errors
-from dpsubset.base.text import code, escape_for_terminal, markdown
+from dpsubset.base.text import escape_for_terminal
 from dpsubset.cli import app
+from dpsubset.release.statement.escape import code_span, escape
 
 ESCAPE = "\x1b[31mred\x9b2J"
 ODD = [
@@ -64,7 +65,7 @@ def test_odd_names_keep_the_statement_in_shape() -> None:
     assert len([line for line in lines if line.startswith("|")]) == len(ODD) + 3
     assert escape_for_terminal(statement.replace("\n", "")) == statement.replace("\n", "")
     for name in (ODD[0], ODD[2]):
-        assert code(name) in next(line for line in lines if "by declaration" in line)
+        assert code_span(name) in next(line for line in lines if "by declaration" in line)
     assert "Unit of privacy: one\\\\n\\| person." in statement
 
 
@@ -85,7 +86,7 @@ def test_labels_are_escaped_too() -> None:
 
 @given(st.text(min_size=1))
 def test_inline_code_holds_what_it_was_given(text: str) -> None:
-    shown = code(text)
+    shown = code_span(text)
     fence = re.match("`+", shown)
     assert fence is not None
     inner = shown[len(fence[0]) : -len(fence[0])]
@@ -101,7 +102,7 @@ def test_what_is_visible_moves_no_terminal(text: str) -> None:
     assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in shown)
     assert len(shown.splitlines()) <= 1
     assert escape_for_terminal(shown) == shown
-    assert columns_of(f"| {markdown(text)} |") == 1
+    assert columns_of(f"| {escape(text)} |") == 1
 
 
 @pytest.mark.parametrize("kind", [errors.ArgumentError, errors.SchemaError, errors.TableError])

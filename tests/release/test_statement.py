@@ -18,17 +18,21 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 import dpsubset as dps
-from dpsubset.base.text import code, escape_for_terminal, markdown
+from dpsubset.base.text import escape_for_terminal
 from dpsubset.cli import app
+from dpsubset.ledger.canonical import sha256_of_facts
 from dpsubset.privacy.guarantee import Cost, Guarantee
-from dpsubset.release.belief import percent, sure
-from dpsubset.release.files import digest, opened
-from dpsubset.release.marked import as_html, as_markdown, as_plain, name, said
-from dpsubset.release.registry import registry_schema
-from dpsubset.release.statement import FORMAT, form_of
+from dpsubset.release.files import facts_from_json
+from dpsubset.release.statement.columns import table
+from dpsubset.release.statement.escape import code_span, escape, plain_text
+from dpsubset.release.statement.page import html_page, text_lines
+from dpsubset.release.statement.posterior import percent, posterior_bound
+from dpsubset.release.statement.registry import registry_schema
+from dpsubset.release.statement.write import FORMAT, form_of_path
 from dpsubset.schema import dates
 from dpsubset.schema.column import Missing
 
@@ -100,12 +104,12 @@ class Text(HTMLParser):
 
     def __init__(self, page: str) -> None:
         super().__init__()
-        self.text, self.tags, self.links = "", set[str](), list[str]()
+        self.text, self.elements, self.links = "", list[str](), list[str]()
         self._hidden = False
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
+        self.elements.append(tag)
         self._hidden = tag == "style"
         self.links += [value or "" for key, value in attrs if key in ("src", "href", "action")]
 
@@ -147,21 +151,21 @@ def test_the_figure_is_never_below_the_exact_one(epsilon: Fraction, delta: Fract
     low, high = exp_between(epsilon)
     # (e + delta) / (1 + e) grows with e.
     least, most = ((e + delta) / (1 + e) for e in (low, high))
-    found = sure(epsilon, delta)
+    found = posterior_bound(epsilon, delta)
     assert least <= found <= most + Fraction(1, 10**30)
     assert found <= 1
 
 
 def test_the_figure_for_people_is_rounded_up() -> None:
-    assert percent(sure(Fraction(1))) == "73.2"  # 73.1058...
-    assert percent(sure(Fraction(0))) == "50"
-    assert percent(sure(Fraction(1, 10**9))) == "50.1"
-    assert percent(sure(Fraction(10**6))) == "100"
+    assert percent(posterior_bound(Fraction(1))) == "73.2"  # 73.1058...
+    assert percent(posterior_bound(Fraction(0))) == "50"
+    assert percent(posterior_bound(Fraction(1, 10**9))) == "50.1"
+    assert percent(posterior_bound(Fraction(10**6))) == "100"
     assert percent(Fraction(3, 4)) == "75"
-    assert sure(Fraction(0), Fraction(1)) == 1
+    assert posterior_bound(Fraction(0), Fraction(1)) == 1
     # ln 3 lies above 1.0986122886681 and below 1.0986122886682.
-    assert percent(sure(Fraction("1.0986122886681"))) == "75"
-    assert percent(sure(Fraction("1.0986122886682"))) == "75.1"
+    assert percent(posterior_bound(Fraction("1.0986122886681"))) == "75"
+    assert percent(posterior_bound(Fraction("1.0986122886682"))) == "75.1"
 
 
 def test_each_relation_has_its_own_figure(releases: dict[str, dps.Release]) -> None:
@@ -170,7 +174,7 @@ def test_each_relation_has_its_own_figure(releases: dict[str, dps.Release]) -> N
     at_all, fact = text.index("is in the table at all"), text.index("of a fact about one patient")
     assert at_all < fact  # the declared relation comes first
     for relation, cost in release.guarantee.costs.items():
-        figure = percent(sure(cost.epsilon))
+        figure = percent(posterior_bound(cost.epsilon))
         assert re.search(rf"at most {re.escape(figure)} % sure of it from this release "
                          rf"\({relation}\)", text)  # fmt: skip
     beliefs = json.loads(release.statement(form="json"))["beliefs"]
@@ -185,7 +189,7 @@ def test_a_delta_is_not_passed_over(releases: dict[str, dps.Release], form: str)
     if form != "json":
         assert "because of delta" in text
         assert "can become at most" not in text
-    assert percent(sure(cost.epsilon, cost.delta)) in text
+    assert percent(posterior_bound(cost.epsilon, cost.delta)) in text
 
 
 # -- what is in it --------------------------------------------------------------------------------
@@ -237,13 +241,13 @@ def test_plain_words_come_first(releases: dict[str, dps.Release]) -> None:
 @each_kind
 def test_what_the_release_knows_is_filled_in(releases: dict[str, dps.Release], kind: str) -> None:
     release = releases[kind]
-    facts = opened(release.statement(form="json"), FORMAT, "statement")
+    facts = facts_from_json(release.statement(form="json"), FORMAT, "statement")
     record = facts["record"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", record["date"]["value"])
     if kind == "ledger":
         assert record["release_id"]["value"] == release.receipt.entry
     else:
-        assert record["release_id"]["value"] == digest(release.to_dict())
+        assert record["release_id"]["value"] == sha256_of_facts(release.to_dict())
     assert facts["rows"] == (None if "add-remove" in release.guarantee.costs else 40)
     assert facts["private"] is release.guarantee.private
     names = [*BOUNDS, release.schema.response.name]
@@ -294,7 +298,7 @@ def test_the_ledger_fills_in_what_it_knows(releases: dict[str, dps.Release]) -> 
         "- Purpose: costs (from the ledger)",
         "Ledger: before this release epsilon = 1 was spent, with it epsilon = 2, of a limit of "
         "epsilon = 3, counted under replace-one. Ever counted in this ledger: epsilon = 2.",
-        f"the figure is {percent(sure(Fraction(2)))} % (replace-one)",
+        f"the figure is {percent(posterior_bound(Fraction(2)))} % (replace-one)",
     ):
         assert line in text, line
     # The caller is heard as well, and does not overwrite it.
@@ -319,11 +323,11 @@ def test_the_figure_of_a_ledger_is_worded_by_the_delta_of_its_sum(tmp_path: Path
     ):  # their epsilons add up to the limit, and this is the last sum without delta
         last = select(epsilon=0.05, ledger=ledger)
     assert "the figure is" in last.statement()
-    assert "the figure is of guesses" not in last.statement()
+    assert "the figure is about guesses" not in last.statement()
     belief = json.loads(last.statement(form="json"))["ledger"]["belief_with_this"]
     assert belief == {
         "relation": "replace-one", "from_percent": 50, "of": "every release",
-        "to_at_most_percent": float(percent(sure(Fraction(1)))),
+        "to_at_most_percent": float(percent(posterior_bound(Fraction(1)))),
     }  # fmt: skip
     beyond = select(epsilon=0.001, ledger=ledger)
     assert "sure of it from this release" in beyond.statement()
@@ -353,7 +357,7 @@ def test_a_receipt_that_cannot_be_read_is_told(releases: dict[str, dps.Release])
     from dpsubset.ledger.receipt import KeptReceipt
 
     text = replace(releases["ledger"], receipt=KeptReceipt(facts)).statement()
-    assert "this receipt of a ledger cannot be read" in text
+    assert "the receipt of the ledger cannot be read" in text
     assert "no ledger was used" not in text
 
 
@@ -441,9 +445,10 @@ def test_odd_names_are_text_and_nothing_else(odd: dps.Release) -> None:
     about = dps.About(data_set="<script>", purpose="&lt;", approver="<a href=x>")
     page = odd.statement(about, form="html")
     seen = Text(page)
-    assert seen.tags == {"html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "p",
-                         "section", "ul", "li", "code", "dl", "dt", "dd", "div", "table", "thead",
-                         "tbody", "tr", "th", "td"}  # fmt: skip
+    assert set(seen.elements) == {
+        "html", "head", "meta", "title", "style", "body", "main", "h1", "h2", "p", "section", "ul",
+        "li", "code", "dl", "dt", "dd", "div", "table", "thead", "tbody", "tr", "th", "td",
+    }  # fmt: skip
     assert seen.links == []
     assert page.count("</style>") == 1
     for each in (*ODD, "<y>", "<u>one", "<script>", "&lt;", "<a href=x>"):
@@ -459,13 +464,55 @@ def test_odd_names_in_the_other_forms(odd: dps.Release) -> None:
     assert escape_for_terminal(ODD[0]) in record["deployment"]["basic"]["description"]
 
 
-@given(st.text(), st.text())
-def test_marks_keep_apart_what_is_ours(first: str, second: str) -> None:
-    sentence = f"a {name(first)} b {said(second)}."
-    assert as_plain(sentence) == f"a {escape_for_terminal(first)} b {escape_for_terminal(second)}."
-    assert as_markdown(sentence) == f"a {code(first)} b {markdown(second)}."
-    assert Text(as_html(sentence)).text == as_plain(sentence)
-    assert Text(as_html(sentence)).tags == {"code"}
+#: Characters that mean something to Markdown, HTML, terminals or readers of text.
+HOSTILE = st.text(
+    st.one_of(
+        st.sampled_from("\\`*_|<>&~[]()!#+-=.:/@\"' \t\n\r\x00\x1b"),
+        st.sampled_from("\u00a0\u2028\u202e\ue000\U000e0041019aw"),
+        st.characters(),
+    ),
+    max_size=30,
+) | st.sampled_from(
+    ["http://a.b", "www.a.b", "a@b.c", "![a](b)", "[a](b 'c')", "[a]: b", "<http://a.b>", "---",
+     "# a", "- a", "1. a", "1) a", "> a", "```a", "~~~", "|-|-|", "    a", "\\", "\\|", "`` ` ``",
+     "&lt;b&gt;", "&#60;", "<!-- -->", "</style>", "**a**", "__a__", "===", "a  ", "\ta"]
+)  # fmt: skip
+
+
+def markdown_with(text: str) -> str:
+    """Untrusted text in every place where a statement may have it."""
+    return "\n".join([
+        f"said {escape(text)}.", "", f"- {escape(text)}", f"- {code_span(text)}, {code_span(text)}",
+        f"- a: {escape(text)} (b)", f"- {escape(text)}", "", f"> **{escape(text)}**", "",
+        table(["a", "b"], [[text, text], ["x", text]]), "", "## Record", "",
+        f"- Title: {escape(text)} (s)", f"- Title: {code_span(text)} (s)", "",
+    ])  # fmt: skip
+
+
+@given(HOSTILE, HOSTILE)
+def test_escaped_text_reads_as_itself(first: str, second: str) -> None:
+    shown, other = escape_for_terminal(first), escape_for_terminal(second)
+    assert plain_text(f"a {code_span(first)} b {escape(second)}.") == f"a {shown} b {other}."
+    assert plain_text(escape(first)) == shown
+
+
+@given(HOSTILE.filter(bool))
+def test_escaped_text_is_nothing_but_text(text: str) -> None:
+    shown = escape_for_terminal(text)
+    ours = lambda each: html_page("t", markdown_with(each))  # noqa: E731
+    # Another reader of Markdown, for whom HTML, links and images are in force.
+    another = MarkdownIt("commonmark").enable(["table", "strikethrough"]).render
+    for reader in (ours, lambda each: another(markdown_with(each))):
+        found, harmless = Text(reader(text)), Text(reader("x"))
+        assert found.elements == harmless.elements
+        assert found.links == []
+        for line in (f"said {shown}.", f"a: {shown} (b)", f"{shown} (s)", f"{shown}, {shown}"):
+            assert line in found.text
+        assert found.text.count(f"\n{shown}\n") >= 3  # items and cells, blanks at ends included
+    lines = text_lines(markdown_with(text))
+    assert lines[:3] == [f"said {shown}.", shown, f"{shown}, {shown}"]
+    assert lines[-4:] == [f"{shown}, {shown}", f"x, {shown}",
+                          f"Title: {shown} (s)", f"Title: {shown} (s)"]  # fmt: skip
 
 
 def test_the_page_asks_nobody_for_anything(releases: dict[str, dps.Release]) -> None:
@@ -574,7 +621,7 @@ def test_wrong_arguments(releases: dict[str, dps.Release]) -> None:
 def test_the_ending_chooses_the_form(
     releases: dict[str, dps.Release], file: str, begins: str
 ) -> None:
-    assert releases["plain"].statement(form=form_of(Path(file))).startswith(begins)
+    assert releases["plain"].statement(form=form_of_path(Path(file))).startswith(begins)
 
 
 def test_statement_and_about_on_the_command_line(

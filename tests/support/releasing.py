@@ -23,10 +23,10 @@ import numpy as np
 import dpsubset as dps
 from dpsubset.base.errors import BudgetExceeded, LedgerError
 from dpsubset.cli.outputs import Output
-from dpsubset.ledger.canonical import released_digest
+from dpsubset.ledger.canonical import sha256_of_facts
 from dpsubset.ledger.ledger import Ledger
 from dpsubset.ledger.receipt import Receipt
-from dpsubset.release.files import opened
+from dpsubset.release.files import facts_from_json
 from dpsubset.release.release import FORMAT
 
 #: All kills with DPSUBSET_FAULTS=full, a sample otherwise.
@@ -126,10 +126,10 @@ class Herd:
         paid = set()
         for path in files:
             # Whole, or not there.
-            facts = opened(path.read_bytes(), FORMAT, "release")
+            facts = facts_from_json(path.read_bytes(), FORMAT, "release")
             entry = history.entries[facts["ledger"]["release_id"]]
             assert entry.state == "released"
-            assert entry.release == released_digest(facts)
+            assert entry.release == sha256_of_facts(facts)
             assert entry.id not in paid
             paid.add(entry.id)
         states = Counter(entry.state for entry in history.entries.values())

@@ -18,6 +18,7 @@ from ..data.moments import Moments
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
 from ..data.type_checks import type_mismatches, warn_of
+from ..ledger.canonical import sha256_of_facts
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited
 from ..models.entries import Entries, of_support
@@ -25,11 +26,8 @@ from ..models.rule import FitRule
 from ..privacy.guarantee import Guarantee
 from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..privacy.relations import PUBLIC_N
-from ..release.files import digest
 from ..release.fitted import check_units
-from ..release.notices import versions
-from ..release.reading import OTHER_SCHEMA
-from ..release.release import Release
+from ..release.release import OTHER_SCHEMA, Release, package_versions
 from ..schema.dates import today
 from ..schema.encoding import Design
 from ..schema.schema import Bounds, Schema
@@ -88,7 +86,7 @@ class FitReleasedRequest:
             rows_per_unit=self.schema.rows_per_unit,
             schema=self.schema.fingerprint(),
             options={
-                "earlier": digest(self.release.to_dict()),
+                "earlier": sha256_of_facts(self.release.to_dict()),
                 "declared": self.release.problem.neighbours,
             },
         )
@@ -224,10 +222,10 @@ def fit_released(
                 guarantee=guarantee,
                 model=model_on(step, fitted, str(guarantee)),
                 fit=fitted,
-                earlier=digest(earlier.to_dict()),
+                earlier=sha256_of_facts(earlier.to_dict()),
                 rows=earlier.rows if fitted.n is None else fitted.n,
                 date=planned.date,
-                versions=versions(),
+                versions=package_versions(),
                 column_warnings=tuple(dict.fromkeys((*earlier.column_warnings, *told))),
                 receipt=None,
                 diagnostics=None,

@@ -39,7 +39,7 @@ from ..privacy.quantiles import QuantileSampler, Scale
 from ..privacy.random import Randomness
 from ..release.readable import ReleasedReadable
 from ..release.release import Release
-from ..release.scale import ReleasedRange
+from ..release.response_range import ReleasedRange
 from ..schema.schema import Schema
 from .problem_spec import build_problem_spec, with_keywords_of
 from .request import SelectionOptions, SelectionRequest, build_request, open_table_of

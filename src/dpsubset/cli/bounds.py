@@ -94,7 +94,7 @@ def bounds_suggest(
 
         from ..api.suggest_bounds import build_bounds_request, event_of_bounds, release_bounds
         from ..base.errors import ArgumentError
-        from ..release.bounds import told
+        from ..release.bounds import cost_line
         from .outputs import Output
 
         if (within is None) == (schema is None):
@@ -107,14 +107,14 @@ def bounds_suggest(
             separator=separator_sign(separator),
         )  # fmt: skip
         if dry_run:
-            typer.echo(escape_for_terminal(told(planned.price(), "Would spend")))
+            typer.echo(escape_for_terminal(cost_line(planned.price(), "Would spend")))
             show_room(book, lambda: event_of_bounds(planned))
             typer.echo("Nothing was read but the header, and nothing is spent.")
             return
         if book:
             book.check([event_of_bounds(planned)])  # before it is said to be spent
         with Output(out, replace=force) as output:
-            typer.echo(escape_for_terminal(told(planned.price(), "Spending")))
+            typer.echo(escape_for_terminal(cost_line(planned.price(), "Spending")))
             released = release_bounds(planned, file, ledger=book)
             # From here on the budget is spent: the file comes first.
             lost = []

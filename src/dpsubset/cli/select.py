@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ..base.text import escape_for_terminal
-from ..release.files import written
+from ..release.files import facts_to_json
 from . import signals
 from .options import (
     AboutFile,
@@ -160,7 +160,7 @@ class Files:
         if unprinted and (self.release is None or unwritten):
             # The last resort: public, and ASCII, for a terminal. If this fails too, the exit code
             # says so.
-            trouble(sys.stderr, written(release.to_dict(), ascii_only=True) + "\n")
+            trouble(sys.stderr, facts_to_json(release.to_dict(), ascii_only=True) + "\n")
         if unprinted:
             lost.insert(0, f"standard output: {unprinted}")
         if lost:
@@ -170,9 +170,9 @@ class Files:
         """Write the statement if asked to; returns what went wrong."""
         if self.statement is None:
             return []
-        from ..release.statement import form_of
+        from ..release.statement.write import form_of_path
 
-        form = form_of(self.statement.path)
+        form = form_of_path(self.statement.path)
         return write(self.statement, release.statement(self.about, form=form))
 
 

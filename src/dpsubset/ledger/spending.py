@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from ..base.errors import ArgumentError, LedgerError
 from ..privacy.guarantee import Cost, Guarantee
-from .canonical import released_digest
+from .canonical import sha256_of_facts
 from .composition import Totals
 from .event import Event, terms_of
 from .receipt import Receipt
@@ -92,7 +92,7 @@ class Debit:
         if self._ledger is None or self.receipt is None:
             return release
         signed: Released = replace(release, receipt=self.receipt)
-        self._ledger.release(self.receipt, released_digest(signed.to_dict()))
+        self._ledger.release(self.receipt, sha256_of_facts(signed.to_dict()))
         self._open = False
         return signed
 

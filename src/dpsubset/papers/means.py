@@ -36,7 +36,7 @@ from ..privacy.quantiles import QuantileRule, QuantileSampler
 from ..privacy.random import Randomness, SystemSource
 from ..privacy.relations import PUBLIC_N, RELATIONS, Neighbours
 from ..release.estimate import Estimate
-from ..release.scale import ReleasedRange
+from ..release.response_range import ReleasedRange
 from .peeling_steps import Peel
 
 __all__ = ["private_mean", "sparse_mean"]

@@ -1,9 +1,9 @@
-"""ReleasedRange: what was released of the response first, in its own units."""
+"""ReleasedRange: the range of the response that was released first, in the response's units."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -16,16 +16,16 @@ from ..schema.schema import Column
 
 @dataclass(frozen=True)
 class ReleasedRange:
-    """A scale of the response that was released before the selection. Public.
+    """The range of the response that was released before the selection. Public.
 
     Attributes
     ----------
     rule : QuantileRule
-        Which quantiles were released, and what was made of them.
+        Which quantiles were released, and how the range follows from them.
     exact : Scale
-        What was released, in steps of 1/32767 of half the declared range.
+        The released numbers, in steps of 1/32767 of half the declared range.
     response : Column
-        The response as it was declared.
+        The declared response.
     """
 
     rule: QuantileRule
@@ -34,50 +34,43 @@ class ReleasedRange:
 
     @property
     def quantiles(self) -> tuple[float, ...]:
-        """The released quantiles in units of the response, one for each share of the rule."""
+        """The released quantiles in units of the response, one for each probability of the rule."""
         return tuple(value_of(self.response, Fraction(q)) for q in self.exact.quantiles)
 
     @property
     def centre(self) -> float:
-        """What counts as 0 in the selection, in units of the response."""
+        """The value that counts as 0 in the selection, in units of the response."""
         return value_of(self.response, self.exact.centre)
 
     @property
     def half_width(self) -> float:
-        """How far from the centre the response was clipped, in its units; in those of its logarithm
-        or square root, where that was declared.
-        """
+        """Half the width of the range, in units of the response, or of its transform."""
         low, high = self.response.scaled_span
         return float(self.exact.half_width) / STEPS * (high / 2 - low / 2)
 
     @property
     def clipped(self) -> tuple[float, float]:
-        """Between which values the response was clipped, in its units."""
+        """The ends of the range to which the response was clipped, in its units."""
         return clip_of(self.response, self.exact)
 
     def shown(self, value: float) -> str:
-        """A value of the response, for people."""
-        return shown(self.response, value)
-
-    @property
-    def named(self) -> list[tuple[str, float]]:
-        """Quantiles with their names."""
-        return [
-            (_NAMES.get(share, f"{float(100 * share):g} % quantile"), value)
-            for share, value in zip(self.rule.probs, self.quantiles, strict=True)
-        ]
+        """Write a value of the response for people."""
+        return value_as_text(self.response, value)
 
     def __str__(self) -> str:
-        """In a few words."""
+        """The response and the released quantiles."""
         return f"of {self.response.name} the {self.listed}"
 
     @property
     def listed(self) -> str:
-        """The quantiles, for people."""
-        return " and ".join(f"{name} {self.shown(value)}" for name, value in self.named)
+        """The quantiles with their names, for people."""
+        return " and ".join(
+            f"{_NAMES.get(prob, f'{float(100 * prob):g} % quantile')} {self.shown(value)}"
+            for prob, value in zip(self.rule.probs, self.quantiles, strict=True)
+        )
 
     def warnings(self) -> Iterator[str]:
-        """What the quantiles tell of the response's cells, in words."""
+        """Warn if the quantiles indicate that the response could hardly be read."""
         if list(self.exact.quantiles) != sorted(self.exact.quantiles):
             yield (
                 f"The released quantiles of {self.response.name} are in the wrong order: there are "
@@ -86,11 +79,11 @@ class ReleasedRange:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values: floats for people, the exact steps beside them."""
-        shares, exact = self.rule.probs, self.exact
+        probs, exact = self.rule.probs, self.exact
         return {
             "quantiles": [
-                {"share": str(share), "value": value, "step": step}
-                for share, value, step in zip(shares, self.quantiles, exact.quantiles, strict=True)
+                {"share": str(prob), "value": value, "step": step}
+                for prob, value, step in zip(probs, self.quantiles, exact.quantiles, strict=True)
             ],
             "centre": self.centre,
             "half_width": self.half_width,
@@ -102,20 +95,31 @@ class ReleasedRange:
             "least_in_steps": str(self.rule.min_half_width),
         }
 
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any], response: Column) -> ReleasedRange:
+        """Read what :meth:`to_dict` wrote."""
+        listed = facts["quantiles"]
+        rule = QuantileRule(
+            tuple(Fraction(each["share"]) for each in listed),
+            Fraction(facts["widening"]),
+            Fraction(facts["least_in_steps"]),
+        )
+        return cls(rule, rule.scale(tuple(int(each["step"]) for each in listed)), response)
 
-def shown(response: Column, value: float) -> str:
-    """A value of a response, for people."""
-    return day(value) if response.kind == "date" else f"{value:.6g}"
+
+def value_as_text(column: Column, value: float) -> str:
+    """Write a value of a column for people: a date as a day."""
+    return day(value) if column.kind == "date" else f"{value:.6g}"
 
 
 def clip_of(response: Column, scale: Scale) -> tuple[float, float]:
-    """Between which values a scale clips a response, in its units."""
+    """Return the ends of the range to which a scale clips a response, in its units."""
     centre, half = scale.centre, scale.half_width
     return value_of(response, centre - half), value_of(response, centre + half)
 
 
 def value_of(response: Column, step: Fraction) -> float:
-    """Back from the steps of the door, through the transform, to what a cell would say."""
+    """Convert steps of the quantizer back to the response's units, through its transform."""
     low, high = response.scaled_span
     scaled = low / 2 + high / 2 + float(step) / STEPS * (high / 2 - low / 2)
     if response.transform == "log":
@@ -125,7 +129,7 @@ def value_of(response: Column, step: Fraction) -> float:
     return scaled
 
 
-#: A width may lead beyond the bounds, and from there beyond float64.
+#: A range may exceed the bounds, and its exponential float64.
 _LARGEST_LOG = 709.0
 
 _NAMES = {

@@ -1,8 +1,8 @@
 """The statement as a record for the Differential Privacy Deployments Registry of OpenDP, in YAML.
 
 `registry_schema.json` has the registry's field names, types, fixed choices and what it requires, as
-of commit 057e5d81 of its data. A record is a draft: who sends it in has to read it first, and fill
-in what was not declared here. A release that is not private names no guarantee.
+of commit 057e5d81 of its data. A record is a draft: whoever sends it in has to read it first, and
+fill in what was not declared here. A release that is not private names no guarantee.
 """
 
 from __future__ import annotations
@@ -12,96 +12,88 @@ import re
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from ..base.rounding import float_up
-from ..base.text import escape_for_terminal
-from ..privacy.guarantee import Guarantee
-from .facts import Facts
-from .marked import as_plain
-from .terms import mechanism_lines, preparation_lines
-from .words import fit_line, plain_lines, released_line, unprotected_lines, utility_lines
+from ...base.rounding import float_up
+from ...base.text import escape_for_terminal
+from ...privacy.guarantee import Guarantee
+from .content import Content
+from .escape import escape, plain_text
+from .plain import plain_lines, released_lines, unprotected_lines, utility_lines
+from .technical import fit_line, mechanism_lines, preparation_lines, versions_as_text
 
 if TYPE_CHECKING:
-    from .release import Release
+    from ..release import Release
 
 _TO_FILL = "TO BE FILLED IN"
 _KIND = "Industry"
 
 
 def registry_schema() -> dict[str, Any]:
-    """What the registry asks of a record, as a JSON Schema."""
+    """Return the registry's rules for a record, as a JSON Schema."""
     text = files(__package__).joinpath("registry_schema.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 
 
-def registry_yaml(release: Release, facts: Facts) -> str:
-    """A record of the registry."""
+def registry_yaml(release: Release, content: Content) -> str:
+    """Write a record of the registry, with a comment on what is left to fill in."""
     import yaml
 
-    left = [*(line.title for line in facts.record if line.value is None)]
-    left += ["Region"] if facts.about.region is None else []
+    left = [*(line.title for line in content.record if line.value is None)]
+    left += ["Region"] if content.about.region is None else []
     # The registry has no word for what was not declared.
-    left += [f"Kind of curator (until then {_KIND})"] if facts.about.curator_type is None else []
+    left += [f"Kind of curator (until then {_KIND})"] if content.about.curator_type is None else []
     head = [
         "A draft for the deployments registry of OpenDP. Read it before it is sent in.",
-        *facts.warnings,
+        *content.warnings,
         *([f"To be filled in: {', '.join(left)}."] if left else []),
     ]
-    return "".join(f"# {line}\n" for line in head) + yaml.safe_dump(
-        registry_record(release, facts), sort_keys=False, allow_unicode=True, width=100
+    return "".join(f"# {escape_for_terminal(line)}\n" for line in head) + yaml.safe_dump(
+        registry_record(release, content), sort_keys=False, allow_unicode=True, width=100
     )
 
 
-def registry_record(release: Release, facts: Facts) -> dict[str, Any]:
-    """The same as plain values."""
-    promised = facts.promised
-    data_set = facts.line("data_set").value
+def registry_record(release: Release, content: Content) -> dict[str, Any]:
+    """Return a record of the registry as plain values."""
+    promised = content.promised
+    data_set = content.value("data_set")
     title = f"Variable selection from {data_set or 'a data set that was not named'}"
     title = escape_for_terminal(title) if promised else f"NOT PRIVATE: {escape_for_terminal(title)}"
-    date = facts.line("date").value or "1900-01-01"
+    date = content.value("date") or "1900-01-01"
     found: dict[str, Any] = {
-        "basic": _basic(release, facts, title, date),
-        **(_promised(release, facts) if promised else {}),
-        "deployment_model": _model(facts),
-        "implementation": _implementation(release, facts, promised),
+        "basic": _basic(release, content, title, date),
+        **(_promised(release, content) if promised else {}),
+        "deployment_model": _deployment_model(content),
+        "implementation": _implementation(release, content, promised),
         "administrative": {
             "status": "Draft",
-            "registry_authors": [_said(facts, "operator")],
+            "registry_authors": [_value(content, "operator")],
             "tier": 3 if promised else 1,
         },
     }
-    words = f"{title}-{date}-{_said(facts, 'release_id')[:8]}"
+    words = f"{title}-{date}-{_value(content, 'release_id')[:8]}"
     slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
     return {"url_slug": slug, "deployment": found}
 
 
-def _said(facts: Facts, key: str) -> str:
-    return facts.line(key).value or _TO_FILL
+def _value(content: Content, key: str) -> str:
+    return content.value(key) or _TO_FILL
 
 
-def _basic(release: Release, facts: Facts, title: str, date: str) -> dict[str, Any]:
-    about = facts.about
-    described = " ".join(
-        [
-            *facts.warnings,
-            as_plain(released_line(release)),
-            *(
-                [as_plain(fit_line(release.fit, release.model))]
-                if release.model and release.fit
-                else []
-            ),
-        ]
-    )
+def _basic(release: Release, content: Content, title: str, date: str) -> dict[str, Any]:
+    about = content.about
+    answer, *_ = released_lines(release)
+    fitted = [fit_line(release.fit, release.model)] if release.model and release.fit else []
+    described = " ".join([*content.warnings, *map(plain_text, (answer, *fitted))])
     return {
         "name": title,
         "data_curators": [
             {
-                "data_curator_name": _said(facts, "curator"),
+                "data_curator_name": _value(content, "curator"),
                 "data_curator_type": about.curator_type or _KIND,
             }
         ],
         "description": described,
-        "intended_use": _said(facts, "purpose"),
+        "intended_use": _value(content, "purpose"),
         "data_product_type": "Summary statistics"
         if release.model is None
         else "Machine learning model",
@@ -111,9 +103,8 @@ def _basic(release: Release, facts: Facts, title: str, date: str) -> dict[str, A
     }
 
 
-def _promised(release: Release, facts: Facts) -> dict[str, Any]:
-    """Variant, unit and parameters of a release that promises something."""
-    g, schema = facts.guarantee, release.schema
+def _promised(release: Release, content: Content) -> dict[str, Any]:
+    g, schema = content.guarantee, release.schema
     return {
         "dp_variant": {
             "variant_name": "Approximate DP" if g.delta else "Pure DP",
@@ -127,15 +118,15 @@ def _promised(release: Release, facts: Facts) -> dict[str, Any]:
             "privacy_unit": escape_for_terminal(schema.protected),
             "privacy_unit_details": f"Neighbours: {g.neighbours}, in up to {schema.rows_per_unit} "
             f"row{'s' * (schema.rows_per_unit > 1)} of one unit.",
-            **({} if facts.rows is None else _units(facts.rows, schema.rows_per_unit)),
+            **({} if content.rows is None else _units(content.rows, schema.rows_per_unit)),
             "privacy_parameters": _parameters(g),
-            "privacy_parameters_details": _text([str(g), *plain_lines(release, facts)]),
+            "privacy_parameters_details": _text([escape(str(g)), *plain_lines(release, content)]),
         },
     }
 
 
 def _units(rows: int, most: int) -> dict[str, int]:
-    """Their number is known where each has a row, and that number is public."""
+    """Return the number of units, which is known where each unit has one row."""
     return {"number_of_privacy_units": rows} if most == 1 else {}
 
 
@@ -148,8 +139,8 @@ def _parameters(g: Guarantee) -> dict[str, float]:
     }
 
 
-def _model(facts: Facts) -> dict[str, Any]:
-    spent = facts.spending
+def _deployment_model(content: Content) -> dict[str, Any]:
+    spent = content.ledger
     counted = (
         "No ledger was used: other releases from the data are not counted here."
         if spent is None
@@ -158,9 +149,9 @@ def _model(facts: Facts) -> dict[str, Any]:
     )
     return {
         "model_name": "Central",
-        "actors": (
-            f"Curator: {_said(facts, 'curator')}. Operator: {_said(facts, 'operator')}. "
-            f"Approver: {_said(facts, 'approver')}. Recipient: {_said(facts, 'recipient')}."
+        "actors": " ".join(
+            f"{key.capitalize()}: {_value(content, key)}."
+            for key in ("curator", "operator", "approver", "recipient")
         ),
         "release_type": "One release",
         "release_type_details": counted,
@@ -169,30 +160,32 @@ def _model(facts: Facts) -> dict[str, Any]:
     }
 
 
-def _implementation(release: Release, facts: Facts, promised: bool) -> dict[str, Any]:
+def _implementation(release: Release, content: Content, promised: bool) -> dict[str, Any]:
     parts = release.guarantee.parts
-    made = ", ".join(f"{package} {number}" for package, number in release.versions.items())
     composed = "One step." if not parts else f"Sequential: {', '.join(each for each, _ in parts)}."
-    searched = [] if release.tuned is None else release.tuned.lines()
+    searched = [] if release.tuned is None else map(escape, release.tuned.lines())
     known = "Proofs" if promised else "What is known of the mechanism"
     return {
         "preprocessing_and_hyperparameter_tuning": _text(
-            [*preparation_lines(release, facts.bounds_from, table=False), *searched]
+            [*preparation_lines(release, content.about.bounds_from, table_follows=False), *searched]
         ),
-        "mechanisms": _text([*mechanism_lines(release), f"Versions: {made}."]),
+        "mechanisms": _text(
+            [*mechanism_lines(release), f"Versions: {escape(versions_as_text(release))}."]
+        ),
         "composition": composed,
         "post_processing": "Names of the drawn variables."
         if release.model is None
         else "Names of the drawn variables; a model from the released "
         f"{'coefficients' if release.fit and release.fit.step is not None else 'sums'} alone.",
-        "justification": f"{known}: {', '.join(facts.proofs)}. Audits: {', '.join(facts.audits)}.",
+        "justification": f"{known}: {', '.join(content.proofs)}. "
+        f"Audits: {', '.join(content.audits)}.",
         "utility": _text(utility_lines(release)),
         "additional_information": (
-            f"Release: {_said(facts, 'release_id')}. Version of the data set: "
-            f"{_said(facts, 'version')}."
+            f"Release: {_value(content, 'release_id')}. Version of the data set: "
+            f"{_value(content, 'version')}."
         ),
     }
 
 
 def _text(lines: list[str]) -> str:
-    return " ".join(escape_for_terminal(as_plain(line)) for line in lines)
+    return " ".join(map(plain_text, lines))

@@ -1,4 +1,4 @@
-"""What may be asked of a ledger: how it stands, what is in it, whether it holds."""
+"""Read a ledger: limit and sums, entries, and checks of every line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import LedgerError
-from .entry import Entry, body_of, of_rows
+from .entry import Entry, body_of, entry_of_rows
 from .event import Event
 from .journal import Journal
 from .replay import History, replay, standing_after
@@ -19,7 +19,7 @@ HEAD = "dpsubset ledger head 1"
 
 
 class LedgerReader:
-    """A ledger, to look at. `Ledger` is one that can be spent from.
+    """The part of a ledger that reads. `Ledger` adds what spends.
 
     Parameters
     ----------
@@ -35,31 +35,31 @@ class LedgerReader:
 
     @property
     def declaration(self) -> Declaration:
-        """What it is of."""
+        """What the ledger is of."""
         if self._opening is None:
             with self._store.reading() as journal:
                 self._opening = opening_of(journal)
         return self._opening[0]
 
     def standing(self) -> Standing:
-        """Limit and sums, as they are now."""
+        """Return the limit and the present sums."""
         with self._store.reading() as journal:
             return standing_after(journal.last(), journal.all)
 
     def history(self) -> History:
-        """Everything, checked line by line."""
+        """Return all entries, after a check of every line."""
         return self._replayed(())[0]
 
     def entry(self, key: str) -> Entry:
-        """One entry, by its id."""
+        """Return one entry by its id."""
         with self._store.reading() as journal:
-            found = of_rows(journal.of_entry(key))
+            found = entry_of_rows(journal.of_entry(key))
         if found is None:
             raise LedgerError(f"the ledger has no entry {key!r}")
         return found
 
     def check(self, events: Sequence[Event]) -> tuple[Standing, Standing]:
-        """How it stands, and how it would after these releases; an error if there is no room.
+        """Return the standing now and after these releases; an error if the limit refuses them.
 
         Spends nothing.
         """
@@ -95,7 +95,7 @@ class LedgerReader:
         return history
 
     def head(self) -> dict[str, Any]:
-        """Number and hash of the last line, with the sums: to be kept elsewhere."""
+        """Return number and hash of the last line, with the sums, to be kept elsewhere."""
         history = self.history()
         return {
             "format": HEAD,
@@ -120,12 +120,12 @@ class LedgerReader:
         return history, found
 
     def close(self) -> None:
-        """Let go of connections; the ledger can be used again."""
+        """Close all connections; the ledger can be used again."""
         self._store.close()
 
 
 def opening_of(journal: Journal) -> tuple[Declaration, str]:
-    """What a ledger is of, and its key."""
+    """Read the declaration of a ledger, and its key."""
     facts = body_of(journal.first(), {"declaration", "key"})
     return Declaration.from_dict(facts["declaration"]), str(facts["key"])
 
@@ -143,7 +143,7 @@ def _head(facts: Any) -> tuple[str, int, str]:
 
 
 def read_head(path: str | Path) -> dict[str, Any]:
-    """An exported head, from its file."""
+    """Read an exported head from its file."""
     try:
         facts: Any = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):

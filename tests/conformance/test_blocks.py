@@ -79,7 +79,7 @@ def excess(bound: Bounded, scorer: Scorer) -> Fraction:
     supports = bound.region.supports()
     members = set(bound.region.members.tolist())
     scores = scorer.scores(supports)
-    unit = Fraction(scorer.unit_float)
+    unit = Fraction(scorer.score_step_float)
     return max(
         Fraction(bound.blocks.base) - carried(bound.blocks, set(row) - members) - int(score) * unit
         for row, score in zip(supports.tolist(), scores, strict=True)

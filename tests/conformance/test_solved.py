@@ -35,7 +35,7 @@ def paths(recipe: Collinear) -> Iterator[tuple[Bounded, SolvedEnvelope, Scale, S
     rng = np.random.default_rng([recipe.seed, 9, LAYOUTS.index(recipe.layout)])
     eta = float(10 ** rng.uniform(-3, 2))
     walk = Walk(recipe, rng, eta, lazy=False, tuning=Tuning(last_pick=0, small=0))
-    bounder, unit = walk.bounder, Fraction(walk.scorer.unit_float)
+    bounder, unit = walk.bounder, Fraction(walk.scorer.score_step_float)
     bound = bounder.root(Region.whole(recipe.problem))
     while True:
         bound.solved = bounder.solve(bound)
@@ -141,5 +141,5 @@ def test_masses_that_would_be_long_are_not_had(power: int) -> None:
     recipe = next(iter(collinear(("near 0.1",), ("ball",), range(1), ("plain",))))
     bound, _, scale, scorer = next(paths(recipe))
     assert bound.solved is not None
-    steep = Scale(Fraction(10) ** power, Fraction(scorer.unit_float), scale.ref, 300)
+    steep = Scale(Fraction(10) ** power, Fraction(scorer.score_step_float), scale.ref, 300)
     assert SolvedEnvelope(bound.solved, bound, steep, 0.0).total.bit_length() < 20_000

@@ -22,7 +22,7 @@ from dpsubset.mechanisms import Data, Mechanism, Setting, mechanism
 from dpsubset.mechanisms.published.frank_wolfe import FrankWolfe, largest, stepped
 from dpsubset.mechanisms.published.hard_thresholding import HardThresholding
 from dpsubset.mechanisms.published.peeling import Peeling
-from dpsubset.mechanisms.shared.gradient import Gradient, change, coarse_change, coarseness
+from dpsubset.mechanisms.shared.gradient import Gradient, change, divided_change, divisor_for
 from dpsubset.mechanisms.shared.rounds import Rounds
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
@@ -116,10 +116,10 @@ def test_the_gradient_from_records_is_the_same() -> None:
 @given(st.integers(-(10**30), 10**30), st.integers(0, 10**25), st.integers(1, 10**25))
 def test_coarse_scores_move_by_no_more_than_is_said(a: int, d: int, moved: int) -> None:
     d = min(d, moved)
-    unit = coarseness(moved)
-    assert abs((a + d) // unit - a // unit) <= coarse_change(moved)
+    unit = divisor_for(moved)
+    assert abs((a + d) // unit - a // unit) <= divided_change(moved)
     # What rounding adds is worth less than a millionth.
-    assert coarse_change(moved) * unit <= moved * (1 + Fraction(1, 10**6))
+    assert divided_change(moved) * unit <= moved * (1 + Fraction(1, 10**6))
 
 
 def gradient_moves(
@@ -471,7 +471,7 @@ def told_by_the_loudest(chosen: FrankWolfe | HardThresholding) -> Mechanism:
         needs_records = True
 
         def outcomes(self, data: Data, setting: Setting) -> Any:
-            loudest = int(np.abs(data.digest.response.astype(np.int64)).max())
+            loudest = int(np.abs(data.gram.response.astype(np.int64)).max())
 
             class Fitted(type(chosen)):  # type: ignore[misc]
                 def sensitivity(self, *given: Any) -> int:

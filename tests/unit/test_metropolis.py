@@ -59,7 +59,7 @@ def matrix_of(case: Case, *, lazy: bool = False) -> np.ndarray:
 def test_the_matrix_by_its_definition() -> None:
     case = CASES[-2]  # with columns that are always included
     scored, problem = case.scored, case.problem
-    weight = float(Metropolis().eta(setting_of(case)) * scored.unit)
+    weight = float(Metropolis().eta(setting_of(case)) * scored.score_step)
     found = matrix_of(case)
     pairs = 1 * (9 - 3)  # of a member that may go and an outsider
     for i, j in itertools.product(range(len(scored)), repeat=2):
@@ -206,7 +206,7 @@ def by_the_book(case: Case, walk: Walk, steps: int, lazy: bool, bits: int, seed:
     block = source.bits(64 * count)
     words = iter([block >> (64 * i) & (2**64 - 1) for i in range(count)])
     scores = dict(zip(case.supports, case.scored.scores.tolist(), strict=True))
-    weight = Metropolis().eta(setting_of(case)) * case.scored.unit
+    weight = Metropolis().eta(setting_of(case)) * case.scored.score_step
     inside, outside = walk.inside.tolist(), walk.outside.tolist()
     always, refined = case.problem.always_include, 0
     for _ in range(steps):
@@ -358,7 +358,7 @@ def test_columns_in_batches_are_the_same() -> None:
     problem = Problem.create(30, 3, constraint="l1")
     digest = GramData.of_cells(np.asarray(records.T, dtype=np.int16, order="C"), "x")
     chain = Chain(digest, problem, Sensitivity.of(problem).score_step, Fraction(1), lazy=False)
-    chain.have_columns(1000, work_bytes=8 * 50 * 7)  # seven at a time
+    chain.prefetch_columns(1000, work_bytes=8 * 50 * 7)  # seven at a time
     right = moments_of_records(records).products[:30, :30]
     assert np.array_equal(digest.columns[digest.slot, :30], right)
 
@@ -515,7 +515,7 @@ class FromTheData(Metropolis):
     needs_records = True
 
     def outcomes(self, data: Data, setting: Setting):  # type: ignore[no-untyped-def]
-        y_max = Fraction(int(np.abs(data.digest.response.astype(int)).max(initial=0)), STEPS)
+        y_max = Fraction(int(np.abs(data.gram.response.astype(int)).max(initial=0)), STEPS)
         seen = (y_max + setting.problem.prediction_bound) ** 2
         return super().outcomes(data, replace(setting, sensitivity=replace(
             setting.sensitivity, range=seen)))  # fmt: skip

@@ -37,7 +37,7 @@ from .shared.base import Data, Outcome, Sampler, Setting
 from .shared.plain import PLAIN, flips
 
 #: Steps of the grid of scores by which the best score of a size may be too large.
-LOOSE = 1
+SLACK = 1
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class ChooseSize(Penalised):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._settle(share=check_fraction(self.share, "share"))
+        self._set_options(share=check_fraction(self.share, "share"))
         if not Fraction(1, 1000) <= self.share <= Fraction(999, 1000):
             raise ArgumentError("share must lie between 0.001 and 0.999")
 
@@ -80,16 +80,16 @@ class ChooseSize(Penalised):
         the set.
         """
         sensitivity, neighbours = setting.sensitivity, setting.problem.neighbours
-        spread = sensitivity.score_range(neighbours) + 2 * LOOSE * sensitivity.score_step
+        spread = sensitivity.score_range(neighbours) + 2 * SLACK * sensitivity.score_step
         return self.share * setting.epsilon / spread, (1 - self.share) * self.eta(setting)
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
         """Both steps, from the weights that they are drawn with."""
         for_size, for_set = self.etas(setting)
         costs = {}
-        for relation in self._covered(setting):
+        for relation in self._relations(setting):
             spread = setting.sensitivity.score_range(relation)
-            more = 2 * LOOSE * setting.sensitivity.score_step
+            more = 2 * SLACK * setting.sensitivity.score_step
             costs[relation] = Cost(for_size * (spread + more) + for_set * spread)
         return Guarantee(setting.problem.neighbours, costs, seeded)
 
@@ -98,28 +98,30 @@ class ChooseSize(Penalised):
         for_size, for_set = self.etas(setting)
         engine = data.engine(setting, math.inf, self.penalty(setting))  # for optimisation
         sizes = range(len(setting.problem.always_include), setting.problem.k + 1)
-        best = [least(Best(engine, Region.whole(setting.problem, s))) for s in sizes]
-        listed = _of_sizes(list(sizes), best, setting.sensitivity.score_step)
+        best = [best_score(Best(engine, Region.whole(setting.problem, s))) for s in sizes]
+        listed = _sizes_as_candidates(list(sizes), best, setting.sensitivity.score_step)
         first = PLAIN[self.form]().sampler(listed, for_size)
-        return _Sized(first, data.engine(setting, for_set), for_set, flips(self.form))
+        return _SizeThenSet(first, data.engine(setting, for_set), for_set, flips(self.form))
 
     def outcomes(
         self, data: Data, setting: Setting
     ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
         """All supports of all sizes and their log probabilities."""
-        problem, unit = setting.problem, setting.sensitivity.score_step
+        problem, score_step = setting.problem, setting.sensitivity.score_step
         for_size, for_set = self.etas(setting)
         sizes = range(len(problem.always_include), problem.k + 1)
         parts: list[ScoredSupports] = []
         for size in sizes:
             part = replace(problem, k=size)  # the radius stays
             check_size(part)
-            parts.append(enumerate_supports(data.digest, part, unit))
+            parts.append(enumerate_supports(data.gram, part, score_step))
         best = [
             int(part.scores.min()) + size * self.penalty(setting)
             for size, part in zip(sizes, parts, strict=True)
         ]
-        of_sizes = self.log_probabilities(_of_sizes(list(sizes), best, unit), for_size)
+        of_sizes = self.log_probabilities(
+            _sizes_as_candidates(list(sizes), best, score_step), for_size
+        )
         logs = [
             log + self.log_probabilities(part, for_set)
             for log, part in zip(of_sizes, parts, strict=True)
@@ -136,24 +138,26 @@ class ChooseSize(Penalised):
         ]
 
 
-def least(search: Best) -> int:
-    """The best score, certified to be so up to `LOOSE` steps of the grid.
+def best_score(search: Best) -> int:
+    """The best score, certified to be so up to `SLACK` steps of the grid.
 
     To tell which of many equal sets is the best one, or that none is better by a step, could take
     a search through all of them.
     """
-    while search.high - search.low > LOOSE:
+    while search.high - search.low > SLACK:
         search.narrow()
     return search.high
 
 
-def _of_sizes(sizes: list[int], scores: list[int], unit: Fraction) -> ScoredSupports:
+def _sizes_as_candidates(
+    sizes: list[int], scores: list[int], score_step: Fraction
+) -> ScoredSupports:
     """Sizes as candidates of a plain mechanism."""
     column = np.array(sizes, dtype=np.int64).reshape(-1, 1)
-    return ScoredSupports(column, np.array(scores, dtype=np.int64), unit)
+    return ScoredSupports(column, np.array(scores, dtype=np.int64), score_step)
 
 
-class _Sized(Sampler):
+class _SizeThenSet(Sampler):
     """A size, then a set of that size; races are kept from draw to draw."""
 
     def __init__(self, sizes: Sampler, engine: Engine, eta: Fraction, flip: bool) -> None:

@@ -54,7 +54,7 @@ class Exponential(ScoreMechanism):
 class _Inversion(Sampler):
     def __init__(self, scored: ScoredSupports, eta: Fraction) -> None:
         self._scored = scored
-        self._categorical = Categorical(scored.differences.tolist(), eta * scored.unit)
+        self._categorical = Categorical(scored.differences.tolist(), eta * scored.score_step)
 
     def draw(self, rng: Randomness) -> Outcome:
         return self._scored.support(self._categorical.draw(rng))

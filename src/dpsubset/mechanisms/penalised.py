@@ -30,7 +30,7 @@ _LARGEST = 2**32
 
 #: Of n, where that is public: what a variable must improve the objective by, if noise lets it.
 #: docs/mechanisms.md has the measurements.
-WORTH = Fraction(1, 100)
+DEFAULT_GAIN = Fraction(1, 100)
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,14 @@ class Penalised(ScoreMechanism):
         check_form(self.form)
         if self.phi is None:
             return
-        self._settle(phi=check_fraction(self.phi, "phi"))
+        self._set_options(phi=check_fraction(self.phi, "phi"))
         if self.phi < 0:
             raise ArgumentError("phi must be 0 or greater")
 
     def check(self, setting: Setting) -> None:
         """Scores must stay within int64."""
         super().check(setting)
-        phi = self._ends(setting)[1] if self.phi is None else self.phi
+        phi = self._default_range(setting)[1] if self.phi is None else self.phi
         if phi * setting.problem.k > _LARGEST:
             raise ArgumentError(f"phi times k must be at most {_LARGEST}")
 
@@ -83,9 +83,9 @@ class Penalised(ScoreMechanism):
         if self.phi is not None:
             phi = Fraction(self.phi)
         else:
-            phi, most = self._ends(setting)
+            phi, most = self._default_range(setting)
             if setting.n is not None:
-                phi = min(max(phi, setting.n * WORTH), most)
+                phi = min(max(phi, setting.n * DEFAULT_GAIN), most)
         return int(phi / setting.sensitivity.score_step)
 
     def etas(self, setting: Setting) -> tuple[Fraction, Fraction]:
@@ -93,7 +93,7 @@ class Penalised(ScoreMechanism):
         eta = self.eta(setting)
         return eta, eta
 
-    def _ends(self, setting: Setting) -> tuple[Fraction, Fraction]:
+    def _default_range(self, setting: Setting) -> tuple[Fraction, Fraction]:
         """Between which phi lies if nobody says so; neither depends on the number of rows."""
         problem, (_, eta) = setting.problem, self.etas(setting)
         largest = Fraction(_LARGEST, problem.k)
@@ -106,9 +106,9 @@ class Penalised(ScoreMechanism):
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
         """As of any weight."""
         found = super().guarantee(setting, seeded=seeded)
-        return found.limited_to(self._covered(setting))
+        return found.limited_to(self._relations(setting))
 
-    def _covered(self, setting: Setting) -> tuple[Neighbours, ...]:
+    def _relations(self, setting: Setting) -> tuple[Neighbours, ...]:
         """Under which relations there is a cost: phi is told, and may be made of n."""
         follows_n = self.phi is None and setting.problem.n_is_public
         return PUBLIC_N if follows_n else RELATIONS
@@ -137,17 +137,17 @@ class Penalised(ScoreMechanism):
         self, data: Data, setting: Setting
     ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
         """All supports of all sizes and their log probabilities."""
-        problem, unit = setting.problem, setting.sensitivity.score_step
+        problem, score_step = setting.problem, setting.sensitivity.score_step
         supports: list[Outcome] = []
         scores: list[NDArray[np.int64]] = []
         for size in range(len(problem.always_include), problem.k + 1):
             part = replace(problem, k=size)  # the radius stays
             check_size(part)
-            scored = enumerate_supports(data.digest, part, unit)
+            scored = enumerate_supports(data.gram, part, score_step)
             supports += [tuple(row) for row in scored.supports.tolist()]
             scores.append(scored.scores + size * self.penalty(setting))
         places = np.arange(len(supports)).reshape(-1, 1)
-        everything = ScoredSupports(places, np.concatenate(scores), unit)
+        everything = ScoredSupports(places, np.concatenate(scores), score_step)
         return supports, self.log_probabilities(everything, self.eta(setting))
 
     def details(self, setting: Setting) -> list[str]:

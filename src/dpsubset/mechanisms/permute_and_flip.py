@@ -51,7 +51,7 @@ class _Flips(Sampler):
     def __init__(self, scored: ScoredSupports, eta: Fraction) -> None:
         self._scored = scored
         self._differences = scored.differences.tolist()
-        self._weight = eta * scored.unit
+        self._weight = eta * scored.score_step
 
     def draw(self, rng: Randomness) -> Outcome:
         for i in rng.permutation(len(self._differences)):

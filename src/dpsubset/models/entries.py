@@ -96,14 +96,16 @@ class Entries:
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Pairs whose products are released."""
-        return tuple(pair for pair in combinations(range(self.m), 2) if not self._of_one(*pair))
+        return tuple(
+            pair for pair in combinations(range(self.m), 2) if not self._same_feature(*pair)
+        )
 
     @property
     def d(self) -> int:
         """How many sums are released."""
         return 2 * self.m + len(self.numbers) + len(self.pairs) + 2 + self.counted
 
-    def _of_one(self, a: int, b: int) -> bool:
+    def _same_feature(self, a: int, b: int) -> bool:
         return self.columns[a].feature == self.columns[b].feature
 
     def values(self, products: Ints) -> list[int]:
@@ -142,7 +144,7 @@ class Entries:
         for t, (a, b) in enumerate(self.pairs, start=m + len(self.numbers)):
             rows.append((a, b, t, 1.0))
         for a, b in combinations(range(m), 2):
-            if not self._of_one(a, b):
+            if not self._same_feature(a, b):
                 continue
             # Neither of two levels, or of a number and the place where it is missing, is on with
             # the other.

@@ -28,7 +28,7 @@ from ..privacy.relations import PUBLIC_N
 from .entries import Entries
 
 #: e and R.
-LEAST, RESIDUAL = Fraction(1, 8), 2
+MIN_EIGENVALUE, MAX_RESIDUAL = Fraction(1, 8), 2
 #: What coefficients are rounded to before they get their noise, in scaled units.
 STEP = Fraction(1, 2**40)
 #: What rounding and float64 may move a coefficient by.
@@ -73,7 +73,7 @@ class GaussianOls:
 
     def scale(self, d: int, n: int) -> Fraction:
         """s, in steps, rounded up."""
-        moved = 2 * RESIDUAL / (max(n, 1) * LEAST) + _SLACK
+        moved = 2 * MAX_RESIDUAL / (max(n, 1) * MIN_EIGENVALUE) + _SLACK
         return noise.float_scale(sqrt_up_relative(d * moved**2 / (2 * self.rho)) / self.step)
 
     def draw(self, entries: Entries, sums: Sequence[int], n: int) -> list[int]:

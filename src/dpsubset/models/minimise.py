@@ -1,6 +1,6 @@
-"""The minimum of a sum of smooth losses with a ridge and a push, within a certified distance.
+"""The minimum of a sum of smooth losses with a ridge and a linear_term, within a certified distance.
 
-    J(b) = sum of l(o_i, a_i'b) + (ridge / 2) |b|^2 + push'b,    a_i in [-1, 1]^d
+    J(b) = sum of l(o_i, a_i'b) + (ridge / 2) |b|^2 + linear_term'b,    a_i in [-1, 1]^d
 
 is strongly convex: |b - b*| <= |J'(b)| / ridge for every b. So whoever bounds the slope at a point
 knows how far that is from the minimum. Newton's method proposes points in float64, and
@@ -32,7 +32,7 @@ _SLOPE_ERROR = Fraction(1, 2**49)
 #: Newton steps and halvings of one in float64: beyond that balls go on.
 _STEPS, _HALVINGS = 60, 40
 #: Of J: what sums in float64 cannot tell.
-_HIDDEN = 1e-14
+_RESOLUTION = 1e-14
 #: Sufficient decrease.
 _DECREASE = Fraction(1, 10**4)
 #: Rows that balls take at a time.
@@ -52,14 +52,14 @@ class Objective:
     response : int16 array of shape (n,)
         S o_i.
     ridge : Fraction
-    push : tuple of Fraction
+    linear_term : tuple of Fraction
     """
 
     loss: Smooth
     rows: NDArray[np.int16]
     response: NDArray[np.int16]
     ridge: Fraction
-    push: Point
+    linear_term: Point
 
     def __repr__(self) -> str:
         return "Objective(private values hidden)"
@@ -67,7 +67,7 @@ class Objective:
     @property
     def d(self) -> int:
         """How many coefficients."""
-        return len(self.push)
+        return len(self.linear_term)
 
     def minimum(self, distance: Fraction) -> Point:
         """A point whose distance from the minimum, in l2, is at most this."""
@@ -91,7 +91,7 @@ class _Floats:
         self._rows = of.rows.astype(np.float64)
         self._response = of.response / STEPS
         self._ridge = float(of.ridge)
-        self._push = np.array([float(v) for v in of.push])
+        self._linear_term = np.array([float(v) for v in of.linear_term])
 
     def minimum(self) -> Floats:
         """Near enough to the minimum for float64: Newton's method, each step halved if need be."""
@@ -99,13 +99,13 @@ class _Floats:
         value, slope = self._value(point)
         for _ in range(_STEPS):
             step = self.solve(point, slope)
-            falls = float(slope @ step)
-            if falls <= _HIDDEN * (1 + abs(value)):
+            decrease = float(slope @ step)
+            if decrease <= _RESOLUTION * (1 + abs(value)):
                 return point - step  # what J can fall by drowns in rounding
             for halving in range(_HALVINGS):
                 trial = point - step / 2**halving
                 other, slope_there = self._value(trial)
-                if other <= value - float(_DECREASE) * falls / 2**halving:
+                if other <= value - float(_DECREASE) * decrease / 2**halving:
                     break
             else:
                 break
@@ -117,8 +117,8 @@ class _Floats:
 
     def _value(self, point: Floats) -> tuple[float, Floats]:
         values, slopes, _ = self._of.loss.floats(self._response, self._predictions(point))
-        total = values.sum() + self._ridge / 2 * (point @ point) + self._push @ point
-        slope = slopes @ self._rows / STEPS + self._ridge * point + self._push
+        total = values.sum() + self._ridge / 2 * (point @ point) + self._linear_term @ point
+        slope = slopes @ self._rows / STEPS + self._ridge * point + self._linear_term
         return float(total), slope
 
     def solve(self, point: Floats, slope: Floats) -> Floats:
@@ -137,7 +137,7 @@ class _Floats:
         exact = [Fraction(float(v)) for v in point]
         size = sum(map(abs, exact), Fraction(1))
         each = (of.d + 8) * _U * size + _SLOPE_ERROR + 4 * _U * of.loss.slope
-        whole = [s + of.ridge * b + p for s, b, p in zip(sums, exact, of.push, strict=True)]
+        whole = [s + of.ridge * b + p for s, b, p in zip(sums, exact, of.linear_term, strict=True)]
         return whole, n * each
 
 
@@ -163,14 +163,14 @@ def _refined(of: Objective, floats: _Floats, point: Point, most: Fraction) -> Po
             step = floats.solve(near, np.array([float(v / scale) for v in middle]))
             # On a grid, so that a point stays a number of so many bits.
             whole = [Fraction(float(v)) * scale for v in step]
-            falls = sum(s * v for s, v in zip(slope, map(ball, whole), strict=True))
+            decrease = sum(s * v for s, v in zip(slope, map(ball, whole), strict=True))
             for halving in range(bits):
                 trial = tuple(
                     Fraction(round((b - s / 2**halving) * 2**bits), 2**bits)
                     for b, s in zip(point, whole, strict=True)
                 )
                 other, _ = _ball_value(of, trial)
-                if other <= value - falls * ball(_DECREASE / 2**halving):
+                if other <= value - decrease * ball(_DECREASE / 2**halving):
                     point = trial
                     break
             else:
@@ -180,10 +180,10 @@ def _refined(of: Objective, floats: _Floats, point: Point, most: Fraction) -> Po
 def _ball_value(of: Objective, point: Point) -> tuple[flint.arb, list[flint.arb]]:
     """J and J' at a point, as balls that hold them."""
     b = flint.arb_mat(of.d, 1, [ball(v) for v in point])
-    ridge, push = ball(of.ridge), [ball(v) for v in of.push]
-    value = sum((v[0] * v[1] for v in zip(push, b.entries(), strict=True)), flint.arb(0))
+    ridge, linear_term = ball(of.ridge), [ball(v) for v in of.linear_term]
+    value = sum((v[0] * v[1] for v in zip(linear_term, b.entries(), strict=True)), flint.arb(0))
     value += ridge / 2 * sum((v * v for v in b.entries()), flint.arb(0))
-    slope = [p + ridge * v for p, v in zip(push, b.entries(), strict=True)]
+    slope = [p + ridge * v for p, v in zip(linear_term, b.entries(), strict=True)]
     for start in range(0, len(of.rows), _BLOCK):
         rows = of.rows[start : start + _BLOCK].tolist()
         a = flint.arb_mat(rows)

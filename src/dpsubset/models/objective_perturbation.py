@@ -1,13 +1,13 @@
 """objective-perturbation: the minimum of an objective with a random slope.
 
-    J(b) = sum of l(o_i, a_i'b) + (ridge / 2) |b|^2 + push'b,    P(push) falls with max |push_j|
+    J(b) = sum of l(o_i, a_i'b) + (ridge / 2) |b|^2 + linear_term'b,    P(linear_term) falls with max |push_j|
 
 After Chaudhuri, Monteleoni and Sarwate 2011 and Kifer, Smith and Thakurta 2012: one record moves
 the slope of the sum by at most Delta in any entry, and its curvature by c |a|^2, which is little
 beside the ridge. That proof is about real numbers and exact minima. This program has neither, and
 pays for the difference with a five hundredth of epsilon, at most:
 
-- the push is drawn on a grid, exactly; whatever lies around a point of the grid moves the minimum
+- the linear_term is drawn on a grid, exactly; whatever lies around a point of the grid moves the minimum
   by no more than half a `step`;
 - the minimum is found within another half, certified;
 - so what is released is rounded to steps, with noise that hides one step of each coefficient.
@@ -35,9 +35,9 @@ from .minimise import Objective
 from .smooth import Smooth
 
 #: Of epsilon, about: for the curvature. The less, the larger is the ridge.
-CURVATURE_SHARE = Fraction(1, 4)
+CURVATURE_FRACTION = Fraction(1, 4)
 #: Of epsilon: for what is not exact.
-ROUNDING_SHARE = Fraction(1, 500)
+ROUNDING_FRACTION = Fraction(1, 500)
 #: What coefficients are rounded to, in scaled units.
 STEP = Fraction(1, 2**32)
 #: Largest weight of the noise that hides a step: draws of much less noise would take long.
@@ -75,11 +75,11 @@ class ObjectivePerturbation:
     @property
     def ridge_each(self) -> Fraction:
         """The ridge of a model of one column; one of d columns has d times that."""
-        return self.loss.curvature / (CURVATURE_SHARE * self.epsilon)
+        return self.loss.curvature / (CURVATURE_FRACTION * self.epsilon)
 
     @property
     def grid(self) -> Fraction:
-        """Where the push lies: a power of two less than L, and at most step times ridge."""
+        """Where the linear_term lies: a power of two less than L, and at most step times ridge."""
         grid = self.loss.slope
         while grid > self.step * self.ridge_each:
             grid /= 2
@@ -101,11 +101,11 @@ class ObjectivePerturbation:
         """The weight of the noise on the coefficients, a step: it is paid for twice."""
         if self.weight is not None:
             return self.weight
-        return min(self.epsilon * ROUNDING_SHARE / 2, _LARGEST_ETA)
+        return min(self.epsilon * ROUNDING_FRACTION / 2, _LARGEST_ETA)
 
     @property
     def eta(self) -> Fraction:
-        """The weight of the push, a step of its grid: what is left."""
+        """The weight of the linear_term, a step of its grid: what is left."""
         left = self.epsilon - self.curvature_cost - 2 * self.rounding_eta
         return left / self.steps(self.neighbours)
 
@@ -120,14 +120,14 @@ class ObjectivePerturbation:
     def draw(self, rows: Cells, response: Cells, rng: Randomness) -> list[int]:
         """Coefficients of the columns of ``rows``, in steps."""
         d = rows.shape[1]
-        push = sup_norm.draw(d, self.eta, rng)
-        return sup_norm.add_noise(self.rounded(rows, response, push), self.rounding_eta, rng)
+        linear_term = sup_norm.draw(d, self.eta, rng)
+        return sup_norm.add_noise(self.rounded(rows, response, linear_term), self.rounding_eta, rng)
 
-    def rounded(self, rows: Cells, response: Cells, push: list[int]) -> list[int]:
-        """The minimum with this push, in steps: what noise is added to. Private."""
+    def rounded(self, rows: Cells, response: Cells, linear_term: list[int]) -> list[int]:
+        """The minimum with this linear_term, in steps: what noise is added to. Private."""
         grid = self.grid
-        moved = tuple(grid * z for z in push)
-        objective = Objective(self.loss, rows, response, self.ridge(len(push)), moved)
+        moved = tuple(grid * z for z in linear_term)
+        objective = Objective(self.loss, rows, response, self.ridge(len(linear_term)), moved)
         point = objective.minimum(self.step / 2)
         # Not `round`, which brings 1/2 and 3/2 to 0 and 2: two steps for a distance of one.
         return [math.floor(v / self.step + Fraction(1, 2)) for v in point]
@@ -137,7 +137,7 @@ class ObjectivePerturbation:
         return self.ridge_each * d
 
     def deviation(self, d: int) -> float:
-        """Of an entry of the push, where the slope of one record is between -1 and 1."""
+        """Of an entry of the linear_term, where the slope of one record is between -1 and 1."""
         return sup_norm.deviation(d, self.eta) * float(self.grid / self.loss.slope)
 
     def summary(self) -> str:

@@ -29,7 +29,7 @@ from ..schema.layout import STEPS
 from .noisy_moments import usual_deviation
 
 #: Of epsilon: for a scale of the response, for the fit; the selection has the rest.
-SCALE_SHARE, FIT_SHARE = Fraction(1, 10), Fraction(6, 10)
+RANGE_FRACTION, FIT_FRACTION = Fraction(1, 10), Fraction(6, 10)
 
 #: Of what is released of the response: its deciles.
 _OUTER = (Fraction(1, 10), Fraction(9, 10))
@@ -59,7 +59,7 @@ class FitRule:
         logistic one, and "noisy-moments", least squares, after all others.
     """
 
-    budget_fraction: Fraction = FIT_SHARE
+    budget_fraction: Fraction = FIT_FRACTION
     width: Fraction | None = None
     mechanism: str | None = None
 
@@ -88,7 +88,7 @@ class FitRule:
         """What is released of the response if nobody says so: always two quantiles, since a median
         tells no width.
         """
-        budget_fraction = min(SCALE_SHARE / (1 - self.budget_fraction), Fraction(1, 2))
+        budget_fraction = min(RANGE_FRACTION / (1 - self.budget_fraction), Fraction(1, 2))
         return ResponseRange(QuantileRule(_OUTER, Fraction(1, 2)), budget_fraction)
 
     def scale(

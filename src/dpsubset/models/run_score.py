@@ -137,14 +137,14 @@ def total_loss(
         predicted = (weights @ rows) >> _BITS
         if odds:
             most = _ODDS * STEPS
-            predicted = _of_odds()[np.clip(predicted, -most, most) + most]
+            predicted = _label_means()[np.clip(predicted, -most, most) + most]
         residual = np.abs(part[-1].astype(np.int64) - np.clip(predicted, -STEPS, STEPS))
         total += int((np.minimum(residual, cap) ** 2).sum())
     return total
 
 
 @cache
-def _of_odds() -> Ints:
+def _label_means() -> Ints:
     """The mean of a label from -1 to 1, for logarithms of odds in steps of 1 / S."""
     most = _ODDS * STEPS
     found: Ints = np.rint(STEPS * np.tanh(np.arange(-most, most + 1) / (2 * STEPS))).astype(

@@ -3,7 +3,7 @@
 All of it is public. The coefficient set C keeps predictions within the *reach* B, |x'b| <= B for
 every row x that the door can make, on the columns of k choices and the intercept; the privacy cost
 depends on B alone. With W the width of k choices (k, if each is a number or has levels) and v the
-intercept's level (0 without one):
+intercept's intercept_value (0 without one):
 
 =========== =========================== =======================
 constraint  C                           reach B
@@ -42,7 +42,7 @@ _THRESHOLDS = (0.01, 1.0)
 
 
 #: B for labels that count as -1 and 1 under a loss for numbers, where none is asked for.
-LABELS_REACH = 1.25
+LABELS_PREDICTION_BOUND = 1.25
 
 #: Most columns of a model: what is computed of one grows with their cube.
 LARGEST_MODEL = 2000
@@ -133,24 +133,24 @@ class Problem:
         if prediction_bound is not None and radius is not None:
             raise ArgumentError("give reach or radius, not both: they say the same thing")
         if radius is None:
-            usual = (
-                LABELS_REACH
+            default = (
+                LABELS_PREDICTION_BOUND
                 if labels and not LOSSES[loss].labels
                 else LOSSES[loss].prediction_bound
             )
             prediction_bound = check_positive(
-                usual if prediction_bound is None else prediction_bound, "prediction_bound"
+                default if prediction_bound is None else prediction_bound, "prediction_bound"
             )
-            settled = _radius_for(
+            checked = _radius_for(
                 prediction_bound, constraint, columns.width(k, always), columns.intercept_value
             )
         else:
-            settled = _within(check_positive(radius, "radius"))
+            checked = _check_radius(check_positive(radius, "radius"))
         ridge = check_float(ridge, "ridge")
         if not 0 <= ridge <= 1e15:
             raise ArgumentError("ridge must lie between 0 and 1e15, in scaled units")
         return cls(
-            p, k, constraint, settled, ridge, neighbours, always, loss, threshold,  # type: ignore[arg-type]
+            p, k, constraint, checked, ridge, neighbours, always, loss, threshold,  # type: ignore[arg-type]
             None if columns == Layout(p) else columns,
         )  # fmt: skip
 
@@ -161,9 +161,9 @@ class Problem:
 
     def with_prediction_bound(self, prediction_bound: float) -> Problem:
         """The same with another reach."""
-        level = self.layout.intercept_value
+        intercept_value = self.layout.intercept_value
         return replace(
-            self, radius=_radius_for(prediction_bound, self.constraint, self.width, level)
+            self, radius=_radius_for(prediction_bound, self.constraint, self.width, intercept_value)
         )
 
     @property
@@ -223,22 +223,26 @@ def _threshold(value: Any, loss: str, has_one: bool) -> float | None:
         if value is not None:
             raise ArgumentError(f"threshold goes with loss='huber': the {loss} loss has none")
         return None
-    settled = check_positive(DEFAULT_THRESHOLD if value is None else value, "threshold")
+    checked = check_positive(DEFAULT_THRESHOLD if value is None else value, "threshold")
     least, most = _THRESHOLDS
-    if not least <= settled <= most:
+    if not least <= checked <= most:
         raise ArgumentError(
             f"threshold must lie between {least:g} and {most:g}, in units of the response's "
             "half-range; where larger ones are wanted, take loss='least-squares'"
         )
-    return settled
+    return checked
 
 
-def _radius_for(prediction_bound: float, constraint: str, width: int, level: Fraction) -> float:
+def _radius_for(
+    prediction_bound: float, constraint: str, width: int, intercept_value: Fraction
+) -> float:
     # What is cut off here is refused then; its square would not fit in a float.
-    return _within(CONSTRAINTS[constraint].radius_for(min(prediction_bound, 1e100), width, level))
+    return _check_radius(
+        CONSTRAINTS[constraint].radius_for(min(prediction_bound, 1e100), width, intercept_value)
+    )
 
 
-def _within(radius: float) -> float:
+def _check_radius(radius: float) -> float:
     """Beyond these the float64 kernels could overflow; nobody wants them."""
     if not 1e-9 <= radius <= 1e9:
         raise ArgumentError("radius (reach/k for the box) must lie between 1e-9 and 1e9")

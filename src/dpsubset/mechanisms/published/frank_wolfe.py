@@ -20,7 +20,7 @@ from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
 from ...search.enumerate import list_supports
 from ..shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
-from ..shared.gradient import Gradient, change, coarse_change, coarseness, owner
+from ..shared.gradient import Gradient, choice_of_column, divided_change, divisor_for, record_change
 from ..shared.rounds import Rounds, check_linear
 
 #: Most sequences of vertices that the closed form goes through.
@@ -62,7 +62,7 @@ class FrankWolfe(Mechanism):
     def __post_init__(self) -> None:
         if self.iterations is None:
             return
-        self._settle(iterations=check_int(self.iterations, "iterations"))
+        self._set_options(iterations=check_int(self.iterations, "iterations"))
         if not 1 <= self.iterations <= 1000:
             raise ArgumentError("iterations must lie between 1 and 1000")
 
@@ -83,13 +83,13 @@ class FrankWolfe(Mechanism):
     def sensitivity(self, setting: Setting, weights: Weights, taken: int) -> int:
         """How far neighbours can move a score after this many steps."""
         moved = _change(setting, weights, taken)
-        return RECORDS[setting.problem.neighbours] * coarse_change(moved)
+        return RECORDS[setting.problem.neighbours] * divided_change(moved)
 
     def scores(
         self, gradient: Gradient, setting: Setting, weights: Weights, taken: int
     ) -> list[int]:
         """Of the vertices +e_0, +e_1, ..., then -e_0, -e_1, ...: two for each column."""
-        divisor = coarseness(_change(setting, weights, taken))
+        divisor = divisor_for(_change(setting, weights, taken))
         entries = gradient.at(weights, _parts(taken))
         return [entry // divisor for entry in entries] + [-entry // divisor for entry in entries]
 
@@ -118,14 +118,14 @@ class FrankWolfe(Mechanism):
                 scale = rounds.pick_scale(1, self.sensitivity(setting, weights, taken))
                 logs = rounds.log_pick(self.scores(gradient, setting, weights, taken), scale)
                 for vertex, log in enumerate(logs.tolist()):
-                    further = stepped(weights, vertex, taken, problem.columns)
+                    further = after_step(weights, vertex, taken, problem.columns)
                     after = tuple(sorted(further.items()))
                     total = np.logaddexp(longer.get(after, -np.inf), so_far + log)
                     longer[after] = float(total)
             walks = longer
         found: dict[tuple[int, ...], float] = {}
         for key, log in walks.items():
-            support = largest(dict(key), setting)
+            support = largest_choices(dict(key), setting)
             found[support] = float(np.logaddexp(found.get(support, -np.inf), log))
         supports: list[Outcome] = [tuple(row) for row in list_supports(problem).tolist()]
         return supports, np.array([found.get(s, -np.inf) for s in supports if s is not None])
@@ -159,18 +159,18 @@ class _Walk(Sampler):
             scores = mechanism.scores(self._gradient, setting, weights, taken)
             sensitivity = mechanism.sensitivity(setting, weights, taken)
             [vertex] = self._rounds.pick(scores, 1, sensitivity)
-            weights = stepped(weights, vertex, taken, setting.problem.columns)
-        return largest(weights, setting)
+            weights = after_step(weights, vertex, taken, setting.problem.columns)
+        return largest_choices(weights, setting)
 
 
-def stepped(weights: Weights, vertex: int, taken: int, columns: int) -> Weights:
+def after_step(weights: Weights, vertex: int, taken: int, columns: int) -> Weights:
     """The weights after one more step: the t-th vertex weighs t."""
     sign, column = (1, vertex) if vertex < columns else (-1, vertex - columns)
     after = {**weights, column: weights.get(column, 0) + sign * (taken + 1)}
     return {j: weight for j, weight in after.items() if weight}
 
 
-def largest(weights: Weights, setting: Setting) -> tuple[int, ...]:
+def largest_choices(weights: Weights, setting: Setting) -> tuple[int, ...]:
     """Choices always included, then those of largest weight; the first win ties.
 
     A choice has the largest weight of its columns; the intercept is no choice.
@@ -179,7 +179,7 @@ def largest(weights: Weights, setting: Setting) -> tuple[int, ...]:
     always = set(problem.always_include)
     most = [0] * (problem.p + 1)
     for column, weight in weights.items():
-        j = owner(problem.layout, column)
+        j = choice_of_column(problem.layout, column)
         most[j] = max(most[j], abs(weight))
     order = sorted(range(problem.p), key=lambda j: (j not in always, -most[j], j))
     return tuple(sorted(order[: problem.k]))
@@ -188,7 +188,7 @@ def largest(weights: Weights, setting: Setting) -> tuple[int, ...]:
 def _change(setting: Setting, weights: Weights, taken: int) -> int:
     """How far one record moves an entry of the gradient."""
     problem = setting.problem
-    return change(problem.layout, problem.prediction_bound, weights, _parts(taken))
+    return record_change(problem.layout, problem.prediction_bound, weights, _parts(taken))
 
 
 def _parts(taken: int) -> int:
@@ -197,4 +197,4 @@ def _parts(taken: int) -> int:
 
 
 def _gradient(data: Data, setting: Setting) -> Gradient:
-    return Gradient(data.digest, setting.problem.prediction_bound, setting.problem.ridge)
+    return Gradient(data.gram, setting.problem.prediction_bound, setting.problem.ridge)

@@ -29,7 +29,7 @@ from ...privacy.random import Randomness
 from ...privacy.relations import PUBLIC_N
 from ...search.enumerate import list_supports
 from ..shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
-from ..shared.gradient import Gradient, change, coarse_change, coarseness
+from ..shared.gradient import Gradient, divided_change, divisor_for, record_change
 from ..shared.rounds import Rounds, check_linear
 
 #: Coefficients by column, in multiples of radius / GRID; zeros left out.
@@ -97,7 +97,7 @@ class HardThresholding(Mechanism):
             raise ArgumentError("share must lie between 1e-6 and 1 - 1e-6")
         if rows is not None and not 1 <= rows < 2**40:
             raise ArgumentError("rows must be at least 1: a public guess of the number of rows")
-        self._settle(iterations=iterations, step=step, share=share, rows=rows)
+        self._set_options(iterations=iterations, step=step, share=share, rows=rows)
 
     def check(self, setting: Setting) -> None:
         """Least squares only; under add-remove the number of rows must be guessed."""
@@ -116,37 +116,37 @@ class HardThresholding(Mechanism):
     def sensitivity(self, setting: Setting, b: Coefficients) -> int:
         """How far neighbours can move an entry of `targets`."""
         moved = self._change(setting.problem, b)
-        return RECORDS[setting.problem.neighbours] * coarse_change(moved)
+        return RECORDS[setting.problem.neighbours] * divided_change(moved)
 
     def _change(self, problem: Problem, b: Coefficients) -> int:
         """How far one record moves an entry of the gradient."""
-        return change(problem.layout, _radius(problem), b, self.GRID)
+        return record_change(problem.layout, _radius(problem), b, self.GRID)
 
     def targets(self, gradient: Gradient, setting: Setting, b: Coefficients) -> list[int]:
         """u in whole numbers: in units of radius / GRID they stand for targets * divisor / weight.
 
-        One for each column, the intercept's last. Here the divisor is the `coarseness` and weight
+        One for each column, the intercept's last. Here the divisor is the `divisor_for` and weight
         the public number of `_weight`.
         """
-        divisor = coarseness(self._change(setting.problem, b))
+        divisor = divisor_for(self._change(setting.problem, b))
         entries = gradient.at(b, self.GRID)
         weight = self._weight(setting)
         for column, value in b.items():
             entries[column] += weight * value
         return [entry // divisor for entry in entries]
 
-    def settled(
+    def next_coefficients(
         self, setting: Setting, b: Coefficients, columns: Iterable[int], noisy: Iterable[int]
     ) -> Coefficients:
         """The next b: noisy targets on the grid, shrunk into the coefficient set."""
-        divisor = coarseness(self._change(setting.problem, b))
+        divisor = divisor_for(self._change(setting.problem, b))
         weight = self._weight(setting)
         values = [_rounded(value * divisor, weight) for value in noisy]
         return self.shrunk(setting.problem, dict(zip(columns, values, strict=True)))
 
-    def worth(self, setting: Setting, b: Coefficients) -> Fraction:
+    def target_step(self, setting: Setting, b: Coefficients) -> Fraction:
         """What a step of `targets` is worth in a coefficient, in units of radius / GRID."""
-        return Fraction(coarseness(self._change(setting.problem, b)), self._weight(setting))
+        return Fraction(divisor_for(self._change(setting.problem, b)), self._weight(setting))
 
     def shrunk(self, problem: Problem, values: Mapping[int, int]) -> Coefficients:
         """Coefficients cut to the box, then scaled into the coefficient set."""
@@ -196,7 +196,7 @@ class HardThresholding(Mechanism):
             rounds.measure == "zcdp" or between ** (self.iterations - 1) > _LARGEST_WALK
         ):
             return None
-        gradient = Gradient(data.digest, _radius(problem), problem.ridge)
+        gradient = Gradient(data.gram, _radius(problem), problem.ridge)
         runs: dict[Transcript, float] = {(): 0.0}
         for left in range(self.iterations - 1, -1, -1):
             longer: dict[Transcript, float] = {}
@@ -210,13 +210,13 @@ class HardThresholding(Mechanism):
                         continue
                     columns = problem.layout.of_support(support).tolist()
                     scale = rounds.value_scale(len(columns), sensitivity)
-                    for after, more in self._log_settled(setting, b, columns, targets, scale):
+                    for after, more in self._log_next(setting, b, columns, targets, scale):
                         key = (*run, (support, after))
                         longer[key] = _add(longer.get(key), so_far + log + more)
             runs = longer
         return runs
 
-    def _log_settled(
+    def _log_next(
         self,
         setting: Setting,
         b: Coefficients,
@@ -226,7 +226,7 @@ class HardThresholding(Mechanism):
     ) -> Iterable[tuple[tuple[tuple[int, int], ...], float]]:
         """Every next b on these columns, with the logarithm of its probability; once or more."""
         grid = self.GRID
-        divisor = coarseness(self._change(setting.problem, b))
+        divisor = divisor_for(self._change(setting.problem, b))
         weight = self._weight(setting)
         cells = []
         for j in columns:
@@ -265,7 +265,7 @@ class _Descent(Sampler):
     def __init__(self, mechanism: HardThresholding, data: Data, setting: Setting) -> None:
         self._mechanism, self._setting, self._rounds = mechanism, setting, mechanism.rounds(setting)
         problem = setting.problem
-        self._gradient = Gradient(data.digest, _radius(problem), problem.ridge)
+        self._gradient = Gradient(data.gram, _radius(problem), problem.ridge)
 
     def draw(self, rng: Randomness) -> Outcome:
         mechanism, setting, rounds = self._mechanism, self._setting, self._rounds
@@ -281,7 +281,7 @@ class _Descent(Sampler):
             if left:
                 columns = layout.of_support(support).tolist()
                 noisy = rounds.release([targets[i] for i in columns], sensitivity)
-                b = mechanism.settled(setting, b, columns, noisy)
+                b = mechanism.next_coefficients(setting, b, columns, noisy)
         return support
 
 

@@ -35,7 +35,7 @@ from ..shared.base import (
     Sampler,
     Setting,
 )
-from ..shared.chain import Chain, after, transition_matrix
+from ..shared.chain import Chain, distribution_after, transition_matrix
 
 #: Most supports whose transition matrix is written down.
 LARGEST_MATRIX = 2000
@@ -81,7 +81,7 @@ class Metropolis(Mechanism):
     on_intercept = SCORED_INTERCEPT
 
     def __post_init__(self) -> None:
-        self._settle(steps=check_int(self.steps, "steps"))
+        self._set_options(steps=check_int(self.steps, "steps"))
         if not 1 <= self.steps <= 10**12:
             raise ArgumentError("steps must lie between 1 and 10^12")
         if not isinstance(self.lazy, bool):
@@ -124,13 +124,13 @@ class Metropolis(Mechanism):
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         """The chain on this table."""
         chain = Chain(
-            data.digest,
+            data.gram,
             setting.problem,
             setting.sensitivity.score_step,
             self.eta(setting),
             lazy=self.lazy,
         )
-        chain.have_columns(self.steps)
+        chain.prefetch_columns(self.steps)
         return _Ends(chain, self.steps)
 
     def outcomes(
@@ -141,10 +141,10 @@ class Metropolis(Mechanism):
             raise ArgumentError(
                 f"the transition matrix is written down for at most {LARGEST_MATRIX} supports"
             )
-        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.score_step)
+        scored = enumerate_supports(data.gram, setting.problem, setting.sensitivity.score_step)
         supports: list[Outcome] = [tuple(row) for row in scored.supports.tolist()]
         with np.errstate(divide="ignore"):
-            return supports, np.log(after(self.matrix(scored, setting), self.steps))
+            return supports, np.log(distribution_after(self.matrix(scored, setting), self.steps))
 
     def matrix(self, scored: ScoredSupports, setting: Setting) -> NDArray[np.float64]:
         """The transition matrix over a list of supports."""

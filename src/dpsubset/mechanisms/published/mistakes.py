@@ -81,11 +81,11 @@ class Mistakes(Mechanism):
     def __post_init__(self) -> None:
         check_form(self.form)
         if not isinstance(self.anchor, str):
-            self._settle(anchor=_variables(self.anchor))
+            self._set_options(anchor=_variables(self.anchor))
         elif self.anchor not in ("private", "data"):
             # One variable by its name, as the command line has it for k = 1.
-            self._settle(anchor=(self.anchor,))
-        self._settle(share=check_fraction(self.share, "share"))
+            self._set_options(anchor=(self.anchor,))
+        self._set_options(share=check_fraction(self.share, "share"))
         if not 0 < self.share < 1:
             raise ArgumentError("share must lie between 0 and 1, both excluded")
 
@@ -142,7 +142,7 @@ class Mistakes(Mechanism):
         self, data: Data, setting: Setting
     ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
         """All supports and their log probabilities."""
-        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.score_step)
+        scored = enumerate_supports(data.gram, setting.problem, setting.sensitivity.score_step)
         supports = [scored.support(i) for i in range(len(scored))]
         form, (for_anchor, for_buckets) = PLAIN[self.form](), self.etas(setting)
 
@@ -188,7 +188,7 @@ def bucketed(scored: ScoredSupports, anchor: Support) -> ScoredSupports:
     for bucket in np.unique(mistakes):
         here = mistakes == bucket
         scores[here] = scored.scores[here].min()
-    return ScoredSupports(scored.supports, scores, scored.unit)
+    return ScoredSupports(scored.supports, scores, scored.score_step)
 
 
 class _Buckets:

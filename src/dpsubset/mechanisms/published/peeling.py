@@ -113,7 +113,7 @@ def log_supports(
 
 def _scores(data: Data, problem: Problem) -> list[int]:
     """|x'y| of the variables there is a choice about; the largest, of several columns."""
-    each, layout = np.abs(data.digest.c), problem.layout
+    each, layout = np.abs(data.gram.c), problem.layout
     if layout.grouped:
         each = np.maximum.reduceat(each[: layout.starts[-1]], layout.starts[:-1])
     size = each.tolist()

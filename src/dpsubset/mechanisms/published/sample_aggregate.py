@@ -23,7 +23,7 @@ from ..shared.base import Outcome, Setting
 from ..shared.lasso_votes import Floats, LassoVotes, Vote
 
 #: How far one record moves the count of a variable, in either direction.
-MOVES = 1
+SENSITIVITY = 1
 
 
 class SampleAggregate(LassoVotes):
@@ -62,14 +62,14 @@ class SampleAggregate(LassoVotes):
 
     def scale(self, setting: Setting) -> Fraction:
         """A variable t votes behind the first is accepted with probability exp(-t / scale)."""
-        return top_scale(setting.problem.picks, setting.epsilon, sensitivity=MOVES)
+        return top_scale(setting.problem.picks, setting.epsilon, sensitivity=SENSITIVITY)
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
         """The same under both relations: either way one vote changes.
 
         None under add-remove if n decides the number of blocks: one record more may change it.
         """
-        cost = Cost(top_cost(setting.problem.picks, self.scale(setting), sensitivity=MOVES))
+        cost = Cost(top_cost(setting.problem.picks, self.scale(setting), sensitivity=SENSITIVITY))
         covered = RELATIONS if self.blocks is not None else PUBLIC_N
         return Guarantee(setting.problem.neighbours, dict.fromkeys(covered, cost), seeded)
 
@@ -77,7 +77,7 @@ class SampleAggregate(LassoVotes):
         """The noisy top of the counts."""
         problem = setting.problem
         free, counts = tally(votes, problem)
-        top = noisy_top(counts, problem.picks, setting.epsilon, sensitivity=MOVES)
+        top = noisy_top(counts, problem.picks, setting.epsilon, sensitivity=SENSITIVITY)
         return problem.support(free[i] for i in top)
 
     def log_probabilities(self, votes: Sequence[Vote], setting: Setting) -> Floats:
@@ -99,7 +99,7 @@ class SampleAggregate(LassoVotes):
         return [
             f"{number} blocks; a record's block is drawn at random, independently of all others. "
             "The vote of a block is a function of its own records, so one record changes one vote "
-            f"and moves the count of a variable by at most {MOVES}, added, removed or replaced.",
+            f"and moves the count of a variable by at most {SENSITIVITY}, added, removed or replaced.",
             f"Variables are picked in {setting.problem.picks} rounds at scale "
             f"{shown_up(self.scale(setting))} votes. Coefficient set and ridge play no part.",
             *self.models(setting),

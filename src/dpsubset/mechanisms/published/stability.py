@@ -26,14 +26,14 @@ from ..shared.base import Outcome, Setting
 from ..shared.lasso_votes import Floats, LassoVotes, Vote
 
 #: How far one record moves the gap.
-MOVES = 2
+SENSITIVITY = 2
 #: The largest gap at which one record can change the winner.
-UNSTABLE = 2
+LARGEST_UNSTABLE_GAP = 2
 #: A unanimous vote of the fewest blocks that make sense fails no more often than this.
-FAILS = Fraction(1, 100)
+FAILURE_PROBABILITY = Fraction(1, 100)
 #: How many times as many there are by default: fewer leave no room for dissent, more are too small
 #: to agree. On simulated data of many sizes 3/2 passed most often, floor(sqrt(n)) blocks rarely.
-ROOM = Fraction(3, 2)
+BLOCKS_FACTOR = Fraction(3, 2)
 
 #: Bits for tails of the noise: those that count are above 1e-100, more than 2**-333.
 _BITS = 512
@@ -65,22 +65,25 @@ class Stability(LassoVotes):
         """The option, or half as many again as a unanimous vote needs to pass."""
         if self.blocks is not None:
             return self.blocks
-        return math.ceil(ROOM * (self.threshold(setting) + reaches(self.scale(setting), FAILS)))
+        return math.ceil(
+            BLOCKS_FACTOR
+            * (self.threshold(setting) + tail_quantile(self.scale(setting), FAILURE_PROBABILITY))
+        )
 
     def scale(self, setting: Setting) -> Fraction:
         """Of the noise."""
-        return float_scale(MOVES / setting.epsilon)
+        return float_scale(SENSITIVITY / setting.epsilon)
 
     def threshold(self, setting: Setting) -> int:
         """What the noisy gap must pass: an unstable gap does so with probability below delta."""
-        return UNSTABLE + reaches(self.scale(setting), setting.delta) - 1
+        return LARGEST_UNSTABLE_GAP + tail_quantile(self.scale(setting), setting.delta) - 1
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
         """The same under both relations: either way one vote changes."""
         scale = self.scale(setting)
-        tail = tail_up(scale, self.threshold(setting) + 1 - UNSTABLE)
+        tail = tail_up(scale, self.threshold(setting) + 1 - LARGEST_UNSTABLE_GAP)
         rounded = Fraction(float_up(tail))
-        cost = Cost(MOVES / scale, rounded if rounded <= setting.delta else tail)
+        cost = Cost(SENSITIVITY / scale, rounded if rounded <= setting.delta else tail)
         return Guarantee(setting.problem.neighbours, dict.fromkeys(RELATIONS, cost), seeded)
 
     def choose(self, votes: Sequence[Vote], setting: Setting) -> Outcome:
@@ -115,8 +118,8 @@ class Stability(LassoVotes):
         return [
             f"{self.number(setting)} blocks; a record's block is drawn at random, independently of "
             "all others. The vote of a block is a function of its own records, so one record "
-            f"changes one vote, the gap by at most {MOVES}, and the winner only if the gap is at "
-            f"most {UNSTABLE}.",
+            f"changes one vote, the gap by at most {SENSITIVITY}, and the winner only if the gap is at "
+            f"most {LARGEST_UNSTABLE_GAP}.",
             "The winner is released if the gap plus discrete Laplace noise of scale "
             f"{shown_up(self.scale(setting))} is above {self.threshold(setting)}. Coefficient set "
             "and ridge play no part.",
@@ -137,7 +140,7 @@ def leader(votes: Sequence[Vote], size: int) -> tuple[Vote | None, int]:
 
 
 @lru_cache(maxsize=256)
-def reaches(scale: Fraction, chance: Fraction) -> int:
+def tail_quantile(scale: Fraction, chance: Fraction) -> int:
     """The least r >= 1 that discrete Laplace noise reaches with probability at most ``chance``."""
     alpha = math.exp(-1 / scale)
     r = max(1, math.ceil(-float(scale) * (_log(chance) + math.log1p(alpha))))

@@ -76,7 +76,7 @@ class TopR(ScoreMechanism):
             value = getattr(self, name)
             if value is None:
                 continue
-            self._settle(**{name: check_int(value, name)})
+            self._set_options(**{name: check_int(value, name)})
             if getattr(self, name) < 1:
                 raise ArgumentError(f"{name} must be at least 1")
 
@@ -168,7 +168,7 @@ class TopR(ScoreMechanism):
             raise ArgumentError("over a list of supports R has to be given")
         top = np.argsort(scored.scores, kind="stable")[: self.R]
         scores = np.minimum(scored.scores, scored.scores[top[-1]])
-        return ScoredSupports(scored.supports, scores, scored.unit), top
+        return ScoredSupports(scored.supports, scores, scored.score_step), top
 
 
 def epsilon_prime(epsilon: Fraction, span: Fraction, R: int, supports: int, T: int) -> Fraction:

@@ -67,7 +67,7 @@ class Data:
     Limits and tuning are public, and the same for every table.
     """
 
-    digest: GramData = field(repr=False)
+    gram: GramData = field(repr=False)
     limits: Limits = field(default_factory=Limits)
     tuning: Tuning = USUAL
 
@@ -76,9 +76,9 @@ class Data:
 
         ``penalty`` steps of the grid of scores are added for every variable.
         """
-        unit = setting.sensitivity.score_step
+        score_step = setting.sensitivity.score_step
         return Engine(
-            self.digest, setting.problem, unit, float(eta), self.limits, penalty, self.tuning
+            self.gram, setting.problem, score_step, float(eta), self.limits, penalty, self.tuning
         )
 
 
@@ -131,7 +131,7 @@ class Mechanism(ABC):
     #: For the privacy statement: where randomness comes from if there is no seed.
     randomness: ClassVar[str] = SYSTEM_NOISE
 
-    def _settle(self, **options: Any) -> None:
+    def _set_options(self, **options: Any) -> None:
         """Options as checked: Python's own numbers, whatever kind they were given as."""
         for name, value in options.items():
             object.__setattr__(self, name, value)
@@ -229,7 +229,7 @@ class ScoreMechanism(Mechanism):
         self, data: Data, setting: Setting
     ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
         """All supports and their log probabilities."""
-        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.score_step)
+        scored = enumerate_supports(data.gram, setting.problem, setting.sensitivity.score_step)
         supports: list[Outcome] = [tuple(row) for row in scored.supports.tolist()]
         return supports, self.log_probabilities(scored, self.eta(setting))
 

@@ -57,18 +57,18 @@ class Chain:
 
     def __init__(
         self,
-        digest: GramData,
+        gram: GramData,
         problem: Problem,
-        unit: Fraction,
+        score_step: Fraction,
         eta: Fraction,
         *,
         lazy: bool,
         rows: int = _ROWS,
     ) -> None:
         self.problem, self.lazy = problem, lazy
-        self.weight = eta * unit
-        self._digest, self._unit = digest, unit
-        self._scorer = Scorer(digest, problem, unit)
+        self.weight = eta * score_step
+        self._gram, self._score_step = gram, score_step
+        self._scorer = Scorer(gram, problem, score_step)
         self._free = np.array(problem.free, dtype=np.int64)
         self._members = problem.picks
         layout = problem.layout
@@ -84,15 +84,15 @@ class Chain:
         self._remembered = np.zeros(rows, dtype=np.int64)
         self._counts = dict.fromkeys(("steps", "accepted", "scored", "by_hand"), 0)
 
-    def have_columns(self, steps: int, work_bytes: int = _WORK_BYTES) -> None:
+    def prefetch_columns(self, steps: int, work_bytes: int = _WORK_BYTES) -> None:
         """Multiply out X'X where that is quicker than entry by entry in this many steps."""
-        digest, p, most = self._digest, self.problem.columns, self.problem.most_columns
+        gram, p, most = self._gram, self.problem.columns, self.problem.most_columns
         entries = steps * (most * (most - 1) // 2)
-        if digest.whole or 8 * p * p > _WHOLE_BYTES or entries * _BULK < p * p:
+        if gram.whole or 8 * p * p > _WHOLE_BYTES or entries * _BULK < p * p:
             return
-        batch = max(1, work_bytes // (8 * max(1, digest.n)))
+        batch = max(1, work_bytes // (8 * max(1, gram.n)))
         for start in range(0, p, batch):
-            digest.fetch(range(start, min(p, start + batch)))
+            gram.fetch(range(start, min(p, start + batch)))
 
     def start(self, rng: Randomness) -> Walk:
         """A walk from a uniformly random support."""
@@ -100,7 +100,7 @@ class Chain:
         return Walk(self, self._free[chosen], np.delete(self._free, chosen))
 
     def score(self, support: NDArray[np.int64]) -> int:
-        """f~ / unit of a support, by the scorer unless the table has it."""
+        """f~ / score_step of a support, by the scorer unless the table has it."""
         row = kernels.place(support, len(self._known))
         if not kernels.same(self._known, row, support):
             self._remembered[row] = self._scorer.scores(support.reshape(1, -1))[0]
@@ -111,7 +111,7 @@ class Chain:
         """So many steps of a walk; words that are left over at the end are thrown away."""
         if self._pairs == 0:  # a single support
             return
-        state, digest, problem = walk.state, self._digest, self.problem
+        state, gram, problem = walk.state, self._gram, self.problem
         state[kernels.LEFT] = steps
         # Words up to here, modulo the number of pairs, are uniform; beyond it they are drawn again.
         last = np.uint64(2**64 - 2**64 % self._pairs - 1)
@@ -128,8 +128,8 @@ class Chain:
             else:
                 self._decide(walk, words[state[kernels.USED] - 1], bits, rng)
             halt = kernels.walk(
-                digest.products, digest.c, digest.yy, problem.coefficients, problem.ridge, _SCALE,
-                float(self._unit), float(self.weight), self._pairs, last, self.lazy, bits, words,
+                gram.products, gram.c, gram.yy, problem.coefficients, problem.ridge, _SCALE,
+                float(self._score_step), float(self.weight), self._pairs, last, self.lazy, bits, words,
                 self._starts, self._intercept, walk.inside, walk.outside, walk.members, walk.trial,
                 state, self._known, self._remembered,
             )  # fmt: skip
@@ -182,7 +182,7 @@ class Walk:
 
     @property
     def score(self) -> int:
-        """Its score f~ / unit."""
+        """Its score f~ / score_step."""
         return int(self.state[kernels.SCORE])
 
     def advance(self, steps: int, rng: Randomness) -> None:
@@ -210,7 +210,7 @@ def transition_matrix(
     has = np.zeros((count, problem.p))
     has[np.arange(count)[:, None], scored.supports] = 1.0
     adjacent = has @ has.T == problem.k - 1
-    exponents = scored.differences * float(eta * scored.unit)
+    exponents = scored.differences * float(eta * scored.score_step)
     uphill = np.maximum(exponents[None, :] - exponents[:, None], 0.0)
     matrix = np.where(adjacent, np.exp(-uphill), 0.0)
     # Refusals summed up, not 1 minus acceptances: nothing cancels.
@@ -222,7 +222,7 @@ def transition_matrix(
     return np.asarray((matrix + np.eye(count)) / 2 if lazy else matrix)
 
 
-def after(matrix: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
+def distribution_after(matrix: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
     """The distribution after so many steps from a uniformly random support."""
     at = np.full(len(matrix), 1.0 / len(matrix))
     power = matrix

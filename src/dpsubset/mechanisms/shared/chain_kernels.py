@@ -47,7 +47,7 @@ def walk(
     constraint: Constraint,
     ridge: float,
     scale: float,
-    unit: float,
+    score_step: float,
     weight: float,
     pairs: int,
     last: np.uint64,
@@ -68,10 +68,10 @@ def walk(
 
     Parameters
     ----------
-    x, ..., unit
+    x, ..., score_step
         As in `score_one`.
     weight : float
-        eta * unit, rounded to nearest.
+        eta * score_step, rounded to nearest.
     pairs, last
         A word below or at ``last`` gives, modulo ``pairs``, a uniform number below ``pairs``: the
         pair, and for the lazy chain in its last bit whether to stay.
@@ -113,7 +113,7 @@ def walk(
                 h = np.empty((columns.shape[0], columns.shape[0]))
                 c = np.empty(columns.shape[0])
             certified, score = score_one(
-                x, xy, y_square, columns, constraint, ridge, scale, unit, h, c
+                x, xy, y_square, columns, constraint, ridge, scale, score_step, h, c
             )
             state[SCORED] += 1
             if not certified:

@@ -44,7 +44,7 @@ Floats = NDArray[np.float64]
 
 #: A path stops after at most this many steps for each column that is asked for: columns that leave
 #: the path again cost steps too.
-STEPS_EACH = 8
+STEPS_PER_COLUMN = 8
 
 #: Most assignments of records to blocks that are listed one by one.
 MOST_ASSIGNMENTS = 20_000
@@ -75,7 +75,7 @@ class LassoVotes(Mechanism):
     def __post_init__(self) -> None:
         if self.blocks is None:
             return
-        self._settle(blocks=check_int(self.blocks, "blocks"))
+        self._set_options(blocks=check_int(self.blocks, "blocks"))
         if self.blocks < 1:
             raise ArgumentError("blocks must be at least 1: into how many the records are divided")
 
@@ -116,7 +116,7 @@ class LassoVotes(Mechanism):
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         """Nothing yet: blocks are drawn, and so are the votes, with every draw afresh."""
-        return _Draws(self, data.digest, setting)
+        return _Draws(self, data.gram, setting)
 
     def listed(self, setting: Setting) -> list[Outcome]:
         """All outcomes."""
@@ -124,10 +124,10 @@ class LassoVotes(Mechanism):
 
     def outcomes(self, data: Data, setting: Setting) -> tuple[list[Outcome], Floats] | None:
         """The mean over all assignments of records to blocks, where they can be listed."""
-        blocks, n = self.number(setting), data.digest.n
+        blocks, n = self.number(setting), data.gram.n
         if n * math.log(blocks) > math.log(MOST_ASSIGNMENTS):
             return None
-        box = BallotBox(data.digest, setting.problem)
+        box = BlockVotes(data.gram, setting.problem)
         tables = Counter(tuple(sorted(box.votes(a))) for a in self.assignments(n, blocks))
         logs = [self.log_probabilities(votes, setting) for votes in tables]
         shares = np.log(np.array(list(tables.values())) / tables.total())
@@ -140,30 +140,30 @@ class LassoVotes(Mechanism):
 
         For any number of records. The guarantee holds for each assignment by itself.
         """
-        votes = BallotBox(data.digest, setting.problem).votes(assignment)
+        votes = BlockVotes(data.gram, setting.problem).votes(assignment)
         return self.listed(setting), self.log_probabilities(votes, setting)
 
 
 class _Draws(Sampler):
-    def __init__(self, mechanism: LassoVotes, digest: GramData, setting: Setting) -> None:
-        self._mechanism, self._setting, self._n = mechanism, setting, digest.n
+    def __init__(self, mechanism: LassoVotes, gram: GramData, setting: Setting) -> None:
+        self._mechanism, self._setting, self._n = mechanism, setting, gram.n
         self._blocks = mechanism.number(setting)
-        self._box = BallotBox(digest, setting.problem)
+        self._box = BlockVotes(gram, setting.problem)
 
     def draw(self, rng: Randomness) -> Outcome:
         assignment = self._mechanism.assign(self._n, self._blocks, rng)
         return self._mechanism.choose(self._box.votes(assignment), self._setting)
 
 
-class BallotBox:
+class BlockVotes:
     """The votes of blocks of one table."""
 
-    def __init__(self, digest: GramData, problem: Problem) -> None:
+    def __init__(self, gram: GramData, problem: Problem) -> None:
         self._problem = problem
-        self._rows = np.empty((digest.n, digest.p + 1), dtype=np.int16)
-        self._rows[:, :-1], self._rows[:, -1] = digest.records.T, digest.response
+        self._rows = np.empty((gram.n, gram.p + 1), dtype=np.int16)
+        self._rows[:, :-1], self._rows[:, -1] = gram.records.T, gram.response
         # In a small table the same blocks come up again and again.
-        self._vote = lru_cache(maxsize=4096 if digest.n <= _FEW else 0)(self._cast)
+        self._vote = lru_cache(maxsize=4096 if gram.n <= _FEW else 0)(self._cast)
 
     def votes(self, assignment: Sequence[int]) -> list[Vote]:
         """One for each block that holds a record, in the order of the blocks."""
@@ -211,14 +211,14 @@ def vote(x: Floats, y: Floats, problem: Problem) -> Vote:
             blas.limit(limits=1, user_api="blas"),
         ):
             warnings.simplefilter("ignore")
-            x, y = _without(x[:, fixed], x[:, free], y)
-            chosen = _active(lars_path, x, y, owners, wanted)
+            x, y = _residuals(x[:, fixed], x[:, free], y)
+            chosen = _active_choices(lars_path, x, y, owners, wanted)
         return tuple(int(j) for j in chosen)
     except Exception:
         return ()
 
 
-def _without(fixed: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+def _residuals(fixed: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
     """What the columns of every model do not explain: the lasso that does not penalise them."""
     if fixed.shape[1] == 0:
         return x, y
@@ -228,13 +228,13 @@ def _without(fixed: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
     return left[:, :-1], left[:, -1]
 
 
-def _active(
+def _active_choices(
     lars_path: Any, x: Floats, y: Floats, owners: NDArray[np.int64], wanted: int
 ) -> NDArray[np.int64]:
     """Of the choices that own the columns, sorted: those of the vote."""
     choices, firsts, counts = np.unique(owners, return_index=True, return_counts=True)
-    limit = STEPS_EACH * wanted * int(counts.max())
-    for steps in _doubling(wanted, limit):
+    limit = STEPS_PER_COLUMN * wanted * int(counts.max())
+    for steps in _step_limits(wanted, limit):
         _, _, path = lars_path(x, y, method="lasso", Gram=None, max_iter=steps)
         size = np.where(np.abs(path) > 0, np.abs(path), 0.0)  # not those that are no number
         size = np.maximum.reduceat(size, firsts, axis=0)  # columns of a choice are neighbours
@@ -247,7 +247,7 @@ def _active(
     return np.asarray(choices[np.sort(largest[knot[largest] > 0])])
 
 
-def _doubling(start: int, limit: int) -> Iterator[int]:
+def _step_limits(start: int, limit: int) -> Iterator[int]:
     """Without variables that leave the path, as many steps are enough as variables are wanted."""
     while start <= limit:
         yield start

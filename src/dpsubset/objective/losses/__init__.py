@@ -37,7 +37,9 @@ def loss_of(problem: Problem) -> Loss:
     return loss.of_threshold(Fraction(problem.threshold))
 
 
-def scorer(data: Moments | GramData, problem: Problem, unit: Fraction, penalty: int = 0) -> Scorer:
+def scorer(
+    data: Moments | GramData, problem: Problem, score_step: Fraction, penalty: int = 0
+) -> Scorer:
     """What scores the supports of a problem on a data set, by the problem's loss."""
     if isinstance(data, Moments):
         data = GramData.from_moments(data, problem.layout.constant)
@@ -45,5 +47,5 @@ def scorer(data: Moments | GramData, problem: Problem, unit: Fraction, penalty: 
         raise ArgumentError("this table has other columns than the models of the problem")
     rows = loss_of(problem).rows
     if rows is None:
-        return FromMoments(data, problem, unit, penalty)
-    return FromRecords(data, problem, unit, rows(problem.prediction_bound), penalty)
+        return FromMoments(data, problem, score_step, penalty)
+    return FromRecords(data, problem, score_step, rows(problem.prediction_bound), penalty)

@@ -11,7 +11,7 @@ import flint
 from ...constraints.base import Constraint, Vector
 
 
-def minimise(
+def barrier_minimum(
     h: list[Vector], c: Vector, constraint: Constraint, goal: flint.arb, bits: int
 ) -> Vector:
     """Where t (z'Hz - 2c'z) + barrier is least, t >= goal, as far as ``bits`` can tell."""
@@ -25,7 +25,7 @@ def minimise(
         # The last point is polished: the proof that more bits are enough is about a limit.
         enough = flint.arb(1) / 64 if t < goal else flint.arb(2) ** (-bits // 2)
         for _ in range(most_steps(bits)):
-            step, decrement = newton(h, c, z, t, constraint)
+            step, decrement = newton_step(h, c, z, t, constraint)
             if step is None:
                 raise ArithmeticError("too few bits")
             damping = 1 if decrement < flint.arb(1) / 16 else 1 / (1 + decrement.sqrt())
@@ -35,7 +35,7 @@ def minimise(
     return z[:k]
 
 
-def room(z: Vector, k: int, constraint: Constraint) -> flint.arb:
+def barrier_value(z: Vector, k: int, constraint: Constraint) -> flint.arb:
     """The barrier at z; not finite outside of C."""
     rooms = constraint.rooms(z, k)
     if not all(x > 0 for x in rooms):
@@ -48,7 +48,7 @@ def most_steps(bits: int) -> int:
     return bits
 
 
-def newton(
+def newton_step(
     h: list[Vector], c: Vector, z: Vector, t: flint.arb, constraint: Constraint
 ) -> tuple[Vector | None, flint.arb]:
     """Newton step of t q + barrier at z, and the square of its decrement."""

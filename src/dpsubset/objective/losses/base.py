@@ -57,7 +57,7 @@ class RowLoss(Smoothed, Protocol):
         """
 
     @abstractmethod
-    def exact_line(
+    def exact_lower_line(
         self, o: flint.arb, t: flint.arb, fine: flint.arb
     ) -> tuple[flint.arb, flint.arb, flint.arb]:
         """The loss, the slope of a line below it, and how far below it is at t: all of it true."""
@@ -162,10 +162,10 @@ class Scorer(Protocol):
 
     #: Added to the score for every variable of a support, in units.
     penalty: int
-    unit_float: float
+    score_step_float: float
 
     def scores(self, supports: NDArray[np.int64], cutoff: int = ABOVE) -> NDArray[np.int64]:
-        """f~(S) / unit for each row of ``supports`` (sorted column positions).
+        """f~(S) / score_step for each row of ``supports`` (sorted column positions).
 
         Or `ABOVE` in its place, where it is above the cutoff and that is easier to tell.
         """

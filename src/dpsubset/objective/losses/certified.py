@@ -25,7 +25,7 @@ from ...base.errors import TableError
 from ...base.rounding import midpoint, nearest
 from ...constraints import Constraint
 from ...data.moments import is_semidefinite
-from .barrier import minimise
+from .barrier import barrier_minimum
 from .interior import points
 from .quadratic import Quadratic
 
@@ -78,4 +78,4 @@ def _barrier(q: Quadratic, c: Constraint, tolerance: Fraction, bits: int) -> lis
         linear = [nearest(x * per) for x in q.c]
         # The gap is the barrier's parameter, at most 2k + 1 (of the l1 ball), over t.
         goal = nearest(Fraction(8 * (2 * len(linear) + 1)) / tolerance)
-        return [midpoint(x) * radius for x in minimise(h, linear, c, goal, bits)]
+        return [midpoint(x) * radius for x in barrier_minimum(h, linear, c, goal, bits)]

@@ -19,7 +19,7 @@ import flint
 from ...base.rounding import ball, lower, midpoint, nearest, upper
 from ...constraints import Constraint
 from ...constraints.base import Vector
-from .barrier import newton, room
+from .barrier import barrier_value, newton_step
 from .base import RowLoss
 
 
@@ -67,7 +67,7 @@ def bracket(
         value += ball(total.ridge) * x * x
     for z, o, count in total.rows:
         at = ball(sum((x * cell for x, cell in zip(b, z, strict=True)), Fraction(0)) / total.scale)
-        loss, slope, below = total.loss.exact_line(ball(Fraction(o, total.scale)), at, fine)
+        loss, slope, below = total.loss.exact_lower_line(ball(Fraction(o, total.scale)), at, fine)
         value += count * loss
         excess += count * below
         for j, cell in enumerate(z):
@@ -100,14 +100,14 @@ def _barrier(
                            - g / 2).mid())
                 for line, g in zip(h, gradient, strict=True)
             ]  # fmt: skip
-            step, decrement = newton(h, linear, z, t, c)
+            step, decrement = newton_step(h, linear, z, t, c)
             if step is None:
                 break
-            before = t * value + room(z, k, c)
+            before = t * value + barrier_value(z, k, c)
             damping = flint.arb(1)
             for _half in range(bits):
                 trial = [flint.arb((a + damping * s).mid()) for a, s in zip(z, step, strict=True)]
-                inside = room(trial, k, c)
+                inside = barrier_value(trial, k, c)
                 if inside.is_finite():
                     reached = t * _derivatives(total, trial[:k], r, t)[0] + inside
                     if reached.mid() <= (before - damping * decrement / 8).mid():

@@ -12,8 +12,14 @@ from ...base.kernels.arrays import Array, Cells, Ints, put
 from ...base.kernels.compiled import kernel
 from ...constraints import Constraint
 from .base import SLOPES, Loss
-from .hinge_kernels import Lines, passed, settle, slopes_at, straight
-from .row_kernels import certify, descend
+from .hinge_kernels import (
+    AugmentedHinge,
+    has_margin_above_one,
+    linear_minimum,
+    method_of_multipliers,
+    smoothed_slopes,
+)
+from .row_kernels import certify, proximal_newton
 
 #: The hinge is smoothed by such a factor less each time, so many times; where lines take over they
 #: get a few rounds at each width.
@@ -46,7 +52,7 @@ class Hinge(NamedTuple):
         value = s - (s.log() + beyond.log()) / fine
         return value, -share, fine / 2 * (rest / root) * share * share
 
-    def exact_line(
+    def exact_lower_line(
         self, o: flint.arb, t: flint.arb, fine: flint.arb
     ) -> tuple[flint.arb, flint.arb, flint.arb]:
         """Any number from -1 to 0 is the slope of a line below; that of `exact` is good."""
@@ -115,18 +121,18 @@ class Hinge(NamedTuple):
         target: float, cutoff: float,
     ) -> tuple[float, float]:  # fmt: skip
         """In three ways, each tried where the one before does not certify; see `hinge_kernels`."""
-        b = straight(c, z, o, counts, ridge, target)
-        if not passed(z, b):
+        b = linear_minimum(c, z, o, counts, ridge, target)
+        if not has_margin_above_one(z, b):
             value, width = certify(hinge, c, z, o, counts, ridge, b)
             if width <= target:
                 return value, width
         first = b.copy()
-        if settle(c, z, o, counts, ridge, target, cutoff, b):
+        if method_of_multipliers(c, z, o, counts, ridge, target, cutoff, b):
             value, width = certify(hinge, c, z, o, counts, ridge, b)
             if value - width > cutoff:
                 return value, width
             put(b, first)
-            settle(c, z, o, counts, ridge, target, np.inf, b)
+            method_of_multipliers(c, z, o, counts, ridge, target, np.inf, b)
         value, width = certify(hinge, c, z, o, counts, ridge, b)
         if width <= target:
             return value, width
@@ -138,14 +144,14 @@ class Hinge(NamedTuple):
                 smoothing *= _RATIO
                 for turn in range(1 + _ROUNDS):
                     if lines:
-                        # Curvature on loan finds the way where few rows are at the kink.
+                        # Curvature on smoothed finds the way where few rows are at the kink.
                         for part in range(3):
-                            loan = Lines(1.0 if part == 1 else 0.0, True)
-                            descend(loan, c, z, o, counts, at, ridge, target, b)
-                        near = slopes_at(Lines(0.0, True), z, o, at, b)
+                            smoothed = AugmentedHinge(1.0 if part == 1 else 0.0, True)
+                            proximal_newton(smoothed, c, z, o, counts, at, ridge, target, b)
+                        near = smoothed_slopes(AugmentedHinge(0.0, True), z, o, at, b)
                     else:
-                        descend(hinge, c, z, o, counts, at, ridge, target, b)
-                        near = slopes_at(hinge, z, o, at, b)
+                        proximal_newton(hinge, c, z, o, counts, at, ridge, target, b)
+                        near = smoothed_slopes(hinge, z, o, at, b)
                     if turn == 0:
                         # As long as rows leave the kink when the width shrinks, it shrinks.
                         lines = near > 0.5 * before if patient else stage > 1
@@ -158,12 +164,12 @@ class Hinge(NamedTuple):
                         return value, width
                     if not lines:
                         break
-        # Lines can lose their way, too; a kink that is all but sharp needs none.
+        # AugmentedHinge can lose their way, too; a kink that is all but sharp needs none.
         put(b, first)
         smoothing = 0.25
         for _ in range(2 * _WIDTHS):
-            descend(hinge, c, z, o, counts, smoothing, ridge, target, b)
-            slopes_at(hinge, z, o, smoothing, b)
+            proximal_newton(hinge, c, z, o, counts, smoothing, ridge, target, b)
+            smoothed_slopes(hinge, z, o, smoothing, b)
             other, wide = certify(hinge, c, z, o, counts, ridge, b)
             if wide < width:
                 value, width = other, wide

@@ -4,13 +4,13 @@ They look for b and for the slopes of rows at the kink, which may be anything fr
 minus the slopes into ``o``, which the hinge has no other use for. None of them proves anything:
 `row_kernels.certify` judges what they propose.
 
-1. `settle`, the method of multipliers: max(0, m) is the largest a m with a in [0, 1]. With
+1. `method_of_multipliers`, the method of multipliers: max(0, m) is the largest a m with a in [0, 1]. With
    something taken off for a that differ from the last ones the kink is a parabola of some width,
    about the point where the last a belong. Rounds at less and less width settle which slopes the
    rows at the kink must have, however many they are. Rows off it are straight, so that a Newton
    step costs little more than the rows within; how far to go is found on the line itself, where
    margins move evenly. After the first round rows far from the kink are left alone.
-2. The same by general means, `Lines`, with curvature on loan.
+2. The same by general means, `AugmentedHinge`, with curvature on smoothed.
 3. The kink rounded off by a hyperbola, until it is all but sharp.
 """
 
@@ -26,7 +26,7 @@ from ...constraints.base import Constraint, shrink, solve
 from .base import Smoothed, smooth
 from .quadratic_kernels import duality_gap, newton_point
 
-#: Of `settle`: the first width, the factor from one to the next, the last, and how many rounds.
+#: Of `method_of_multipliers`: the first width, the factor from one to the next, the last, and how many rounds.
 _WIDEST, _NARROWER, _NARROWEST, _FEW = 0.2, 0.1, 1e-5, 10
 #: Newton steps at a width, and trials of a step's length.
 _STEPS, _TRIALS = 30, 12
@@ -34,30 +34,32 @@ _STEPS, _TRIALS = 30, 12
 _FAR = 0.15
 
 
-class Lines(NamedTuple):
+class AugmentedHinge(NamedTuple):
     """max over a in [0, 1] of a m - width/2 (a - o)^2, m = 1 - t: a is minus the slope.
 
-    Rows off the kink have no curvature; ``loan`` says how much they are lent.
+    Rows off the kink have no curvature; ``smoothed`` says how much they are lent.
     """
 
-    loan: float
+    extra_curvature: float
     labels: bool = True
 
     @staticmethod
     @kernel
-    def smooth(lines: Lines, width: float, o: float, t: float) -> tuple[float, float, float]:
+    def smooth(
+        hinge: AugmentedHinge, width: float, o: float, t: float
+    ) -> tuple[float, float, float]:
         """The loss, its slope, its curvature."""
         m = 1.0 - t
         wanted = o + m / width
         share = min(max(wanted, 0.0), 1.0)
         curvature = 1.0 / width
         if wanted != share:
-            curvature *= lines.loan / (1.0 + abs(wanted - share)) ** 3
+            curvature *= hinge.extra_curvature / (1.0 + abs(wanted - share)) ** 3
         return share * m - 0.5 * width * (share - o) ** 2, -share, curvature
 
 
 @kernel
-def straight(
+def linear_minimum(
     c: Constraint, z: Array, o: Array, counts: Array, ridge: float, target: float
 ) -> Array:
     """The minimum if no margin is passed, where the hinge is linear; slopes of -1."""
@@ -76,7 +78,7 @@ def straight(
 
 
 @kernel
-def passed(z: Array, b: Array) -> bool:
+def has_margin_above_one(z: Array, b: Array) -> bool:
     """Whether some margin is above 1, by more than rounding."""
     for i in range(z.shape[0]):
         t = 0.0
@@ -88,7 +90,7 @@ def passed(z: Array, b: Array) -> bool:
 
 
 @kernel
-def slopes_at(loss: Smoothed, z: Array, o: Array, smoothing: float, b: Array) -> int:
+def smoothed_slopes(loss: Smoothed, z: Array, o: Array, smoothing: float, b: Array) -> int:
     """Minus the slopes of the smoothed hinge at b, into o; how many rows are at the kink."""
     near = 0
     for i in range(z.shape[0]):
@@ -102,7 +104,7 @@ def slopes_at(loss: Smoothed, z: Array, o: Array, smoothing: float, b: Array) ->
 
 
 @kernel
-def settle(
+def method_of_multipliers(
     c: Constraint, z: Array, o: Array, counts: Array, ridge: float, target: float, cutoff: float,
     b: Array,
 ) -> bool:  # fmt: skip
@@ -113,8 +115,8 @@ def settle(
     n, k = z.shape
     m, far = np.empty(n), np.zeros(k)
     o[:] = 0.5
-    excess = _round_off(c, z, o, counts, far, _WIDEST, ridge, target, cutoff, b, m)
-    _shares(z, b, _WIDEST, o, m)
+    excess = _newton_at_width(c, z, o, counts, far, _WIDEST, ridge, target, cutoff, b, m)
+    _update_multipliers(z, b, _WIDEST, o, m)
     if excess <= 0.6 * target:
         return excess < 0.0
     near = 0
@@ -134,7 +136,7 @@ def settle(
                 for j in range(k):
                     far[j] -= counts[i] * z[i, j]
         first = b.copy()
-        _rounds(c, some, at, of, far, ridge, target, b)
+        _multiplier_rounds(c, some, at, of, far, ridge, target, b)
         stayed = True
         for i in range(n):
             here = 1.0
@@ -148,12 +150,12 @@ def settle(
             return False
         put(b, first)
         far[:] = 0.0
-    _rounds(c, z, o, counts, far, ridge, target, b)
+    _multiplier_rounds(c, z, o, counts, far, ridge, target, b)
     return False
 
 
 @kernel
-def _rounds(
+def _multiplier_rounds(
     c: Constraint, z: Array, o: Array, counts: Array, far: Array, ridge: float, target: float,
     b: Array,
 ) -> None:  # fmt: skip
@@ -162,14 +164,14 @@ def _rounds(
     width = _WIDEST
     for _ in range(_FEW):
         width = max(_NARROWER * width, _NARROWEST)
-        excess = _round_off(c, z, o, counts, far, width, ridge, target, np.inf, b, m)
-        _shares(z, b, width, o, m)
+        excess = _newton_at_width(c, z, o, counts, far, width, ridge, target, np.inf, b, m)
+        _update_multipliers(z, b, width, o, m)
         if excess <= 0.6 * target:
             return
 
 
 @kernel
-def _shares(z: Array, b: Array, width: float, o: Array, m: Array) -> None:
+def _update_multipliers(z: Array, b: Array, width: float, o: Array, m: Array) -> None:
     """Margins' distances from 1, and the slopes that go with them, in place."""
     for i in range(z.shape[0]):
         m[i] = 1.0
@@ -179,7 +181,7 @@ def _shares(z: Array, b: Array, width: float, o: Array, m: Array) -> None:
 
 
 @kernel
-def _round_off(
+def _newton_at_width(
     c: Constraint, z: Array, o: Array, counts: Array, far: Array, width: float, ridge: float,
     target: float, cutoff: float, b: Array, m: Array,
 ) -> float:  # fmt: skip
@@ -191,7 +193,7 @@ def _round_off(
     n, k = z.shape
     g, h, d = np.empty(k), np.empty((k, k)), np.empty(n)
     for _ in range(_STEPS):
-        excess, lines = _parabolas(z, o, counts, far, width, ridge, b, g, h, m)
+        excess, lines = _derivatives(z, o, counts, far, width, ridge, b, g, h, m)
         gap = duality_gap(g, b, c)
         if lines - gap > cutoff:
             return -1.0
@@ -212,14 +214,14 @@ def _round_off(
             d[i] = 0.0
             for j in range(k):
                 d[i] += z[i, j] * v[j]
-        step, end = 1.0, _slope_at(m, d, o, counts, width, linear, curvature, 1.0)
+        step, end = 1.0, _directional_slope(m, d, o, counts, width, linear, curvature, 1.0)
         if end > 0.0:
             # A root of the slope, by the secant, but never next to an end.
             low, high, at_low, at_high = 0.0, 1.0, slope, end
             for _trial in range(_TRIALS):
                 step = low - at_low * (high - low) / (at_high - at_low)
                 step = min(max(step, low + 0.05 * (high - low)), high - 0.05 * (high - low))
-                here = _slope_at(m, d, o, counts, width, linear, curvature, step)
+                here = _directional_slope(m, d, o, counts, width, linear, curvature, step)
                 if abs(here) <= 0.1 * abs(slope):
                     break
                 if here > 0.0:
@@ -232,7 +234,7 @@ def _round_off(
 
 
 @kernel
-def _parabolas(
+def _derivatives(
     z: Array, o: Array, counts: Array, far: Array, width: float, ridge: float, b: Array, g: Array,
     h: Array, m: Array,
 ) -> tuple[float, float]:  # fmt: skip
@@ -273,7 +275,7 @@ def _parabolas(
 
 
 @kernel
-def _slope_at(
+def _directional_slope(
     m: Array, d: Array, o: Array, counts: Array, width: float, linear: float, curvature: float,
     step: float,
 ) -> float:  # fmt: skip

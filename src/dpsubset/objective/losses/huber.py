@@ -19,7 +19,7 @@ from ...constraints import Constraint
 from ...data.quantize import STEPS
 from ..problem import DEFAULT_THRESHOLD
 from .base import SLOPES, Loss
-from .row_kernels import newton
+from .row_kernels import newton_minimum
 
 #: A quarter of the half-range: a residual beyond it counts by its size, not by its square.
 THRESHOLD = Fraction(DEFAULT_THRESHOLD)
@@ -59,7 +59,7 @@ class Huber(NamedTuple):
         clipped = r.max(-d).min(d)
         return (r * r).union(outer), -2 * clipped, flint.arb(1)
 
-    def exact_line(
+    def exact_lower_line(
         self, o: flint.arb, t: flint.arb, fine: flint.arb
     ) -> tuple[flint.arb, flint.arb, flint.arb]:
         """The tangent."""
@@ -126,7 +126,7 @@ class Huber(NamedTuple):
         target: float, cutoff: float,
     ) -> tuple[float, float]:  # fmt: skip
         """Newton's method, with some curvature on loan if need be."""
-        return newton(huber, c, z, o, counts, ridge, target, _LOANS)
+        return newton_minimum(huber, c, z, o, counts, ridge, target, _LOANS)
 
     @staticmethod
     @kernel

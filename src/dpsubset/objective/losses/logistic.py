@@ -15,7 +15,7 @@ from ...base.kernels.arrays import Array, Cells, Ints
 from ...base.kernels.compiled import kernel
 from ...constraints import Constraint
 from .base import ENTROPIES, SLOPES, Loss
-from .row_kernels import newton
+from .row_kernels import newton_minimum
 
 #: log 2, rounded down at the 128th bit.
 _LOG_2 = Fraction(0xB17217F7D1CF79ABC9E3B39803F2F6AF, 2**128)
@@ -44,7 +44,7 @@ class Logistic(NamedTuple):
         large = t.exp()
         return large.log1p() - t, -1 / (1 + large), large / (1 + large) ** 2
 
-    def exact_line(
+    def exact_lower_line(
         self, o: flint.arb, t: flint.arb, fine: flint.arb
     ) -> tuple[flint.arb, flint.arb, flint.arb]:
         """The tangent."""
@@ -116,7 +116,7 @@ class Logistic(NamedTuple):
         target: float, cutoff: float,
     ) -> tuple[float, float]:  # fmt: skip
         """Newton's method."""
-        return newton(logistic, c, z, o, counts, ridge, target, (0.0,))
+        return newton_minimum(logistic, c, z, o, counts, ridge, target, (0.0,))
 
     @staticmethod
     @kernel

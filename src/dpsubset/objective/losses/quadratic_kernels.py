@@ -22,15 +22,15 @@ from ...data.products import Products, entry
 @kernel
 def score_all(
     x: Products, xy: Ints, y_square: int, supports: Ints, c: Constraint, ridge: float,
-    scale: float, unit: float, scores: Ints,
+    scale: float, score_step: float, scores: Ints,
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Scores of all supports in multiples of ``unit``; False where not certified within it."""
+    """Scores of all supports in multiples of ``score_step``; False where not certified within it."""
     k = supports.shape[1]
     h, b = np.empty((k, k)), np.empty(k)
     certified = np.empty(supports.shape[0], dtype=np.bool_)
     for s in range(supports.shape[0]):
         certified[s], scores[s] = score_one(
-            x, xy, y_square, supports[s], c, ridge, scale, unit, h, b
+            x, xy, y_square, supports[s], c, ridge, scale, score_step, h, b
         )
     return certified
 
@@ -38,9 +38,9 @@ def score_all(
 @kernel
 def score_one(
     x: Products, xy: Ints, y_square: int, support: Ints, c: Constraint, ridge: float,
-    scale: float, unit: float, h: Array, linear: Array,
+    scale: float, score_step: float, h: Array, linear: Array,
 ) -> tuple[bool, np.int64]:  # fmt: skip
-    """Whether the score of a support is certified within ``unit``, and the score, else 0.
+    """Whether the score of a support is certified within ``score_step``, and the score, else 0.
 
     ``h`` and ``linear`` are working space.
     """
@@ -51,11 +51,11 @@ def score_one(
             h[i, j] = entry(x, row, support[j]) / scale
             h[j, i] = h[i, j]
         h[i, i] += ridge
-    b = solve(c, h, linear, unit / 8)
+    b = solve(c, h, linear, score_step / 8)
     value, width = certify(h, linear, y_square / scale, c, b)
-    # f lies in [value - width, value + width]; rounding to the grid adds half a unit.
-    certified = width <= unit / 2
-    return certified, np.int64(np.rint(value / unit)) if certified else np.int64(0)
+    # f lies in [value - width, value + width]; rounding to the grid adds half a score_step.
+    certified = width <= score_step / 2
+    return certified, np.int64(np.rint(value / score_step)) if certified else np.int64(0)
 
 
 @kernel

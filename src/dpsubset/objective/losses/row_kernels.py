@@ -42,7 +42,7 @@ _MIX = 0x9E3779B97F4A7C15
 
 
 @kernel
-def gather(
+def scaled_rows(
     records: Cells, response: Cells, support: Ints, which: Ints, labels: bool, scale: float,
     z: Array, o: Array,
 ) -> None:  # fmt: skip
@@ -57,7 +57,7 @@ def gather(
 
 
 @kernel
-def _same(
+def _same_row(
     records: Cells, response: Cells, support: Ints, labels: bool, one: int, other: int
 ) -> bool:
     """Whether two records have the same cells on a support, each times its label."""
@@ -72,7 +72,7 @@ def _same(
 
 
 @kernel
-def merge(
+def merge_rows(
     records: Cells, response: Cells, support: Ints, labels: bool, table: Ints, which: Ints,
     counts: Array,
 ) -> int:  # fmt: skip
@@ -93,7 +93,9 @@ def merge(
             mixed = (mixed ^ np.uint64((-x if turned else x) + 2**15)) * np.uint64(_MIX)
             mixed ^= mixed >> np.uint64(29)
         at = mixed & last
-        while table[at] >= 0 and not _same(records, response, support, labels, which[table[at]], i):
+        while table[at] >= 0 and not _same_row(
+            records, response, support, labels, which[table[at]], i
+        ):
             at = (at + np.uint64(1)) & last
         if table[at] >= 0:
             counts[table[at]] += 1.0
@@ -126,8 +128,8 @@ def score_all(
     table, which = np.empty(size, dtype=np.int64), np.empty(n, dtype=np.int64)
     certified = np.empty(supports.shape[0], dtype=np.bool_)
     for s in range(supports.shape[0]):
-        m = merge(records, response, supports[s], loss.labels, table, which, counts)
-        gather(records, response, supports[s], which, loss.labels, scale, z[:m], o[:m])
+        m = merge_rows(records, response, supports[s], loss.labels, table, which, counts)
+        scaled_rows(records, response, supports[s], which, loss.labels, scale, z[:m], o[:m])
         target = _SHARE * unit
         value, width = minimise(loss, c, z[:m], o[:m], counts[:m], ridge, target, cutoff)
         if value - width > cutoff:
@@ -139,7 +141,7 @@ def score_all(
 
 
 @kernel
-def newton(
+def newton_minimum(
     loss: RowLoss, c: Constraint, z: Array, o: Array, counts: Array, ridge: float, target: float,
     widths: tuple[float, ...],
 ) -> tuple[float, float]:  # fmt: skip
@@ -150,7 +152,7 @@ def newton(
     b = np.zeros(z.shape[1])
     value, width = 0.0, np.inf
     for smoothing in widths:
-        descend(loss, c, z, o, counts, smoothing, ridge, target, b)
+        proximal_newton(loss, c, z, o, counts, smoothing, ridge, target, b)
         value, width = certify(loss, c, z, o, counts, ridge, b)
         if width <= target:
             break
@@ -158,7 +160,7 @@ def newton(
 
 
 @kernel
-def descend(
+def proximal_newton(
     loss: Smoothed, c: Constraint, z: Array, o: Array, counts: Array, smoothing: float,
     ridge: float, target: float, b: Array,
 ) -> None:  # fmt: skip
@@ -167,7 +169,7 @@ def descend(
     g, trial_g = np.empty(k), np.empty(k)
     h, trial_h = np.empty((k, k)), np.empty((k, k))
     trial = np.empty(k)
-    value = _model(loss, z, o, counts, smoothing, ridge, b, g, h)
+    value = _value_and_derivatives(loss, z, o, counts, smoothing, ridge, b, g, h)
     drowned = 1e-14 + 2.0 * ROUNDING * np.sqrt(z.shape[0])
     for _ in range(60):
         if duality_gap(g, b, c) <= target / 8:
@@ -184,7 +186,9 @@ def descend(
         for _half in range(40):
             for j in range(k):
                 trial[j] = b[j] + step * (v[j] - b[j])
-            reached = _model(loss, z, o, counts, smoothing, ridge, trial, trial_g, trial_h)
+            reached = _value_and_derivatives(
+                loss, z, o, counts, smoothing, ridge, trial, trial_g, trial_h
+            )
             # Near the minimum the decrease drowns in the rounding of F.
             if reached <= value + 0.1 * step * slope + drowned * value:
                 better = True
@@ -199,7 +203,7 @@ def descend(
 
 
 @kernel
-def _model(
+def _value_and_derivatives(
     loss: Smoothed, z: Array, o: Array, counts: Array, smoothing: float, ridge: float, b: Array,
     g: Array, h: Array,
 ) -> float:  # fmt: skip

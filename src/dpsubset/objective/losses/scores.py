@@ -22,16 +22,16 @@ Ints = NDArray[np.int64]
 class CertifiedScorer(ABC):
     """Scores of supports on one data set: deterministic, certified, on an integer grid."""
 
-    def __init__(self, problem: Problem, unit: Fraction, penalty: int = 0) -> None:
+    def __init__(self, problem: Problem, score_step: Fraction, penalty: int = 0) -> None:
         #: Added to the score for every variable of a support, in units.
         self.penalty = penalty
         self._problem = problem
-        self._unit = unit
+        self._score_step = score_step
         #: A power of two: the conversion is exact.
-        self.unit_float = float(unit)
+        self.score_step_float = float(score_step)
 
     def scores(self, supports: Ints, cutoff: int = ABOVE) -> Ints:
-        """f~(S) / unit for each row of ``supports`` (sorted positions of choices).
+        """f~(S) / score_step for each row of ``supports`` (sorted positions of choices).
 
         Or `ABOVE` in its place, where it is above the cutoff and that is easier to tell.
         """
@@ -47,12 +47,12 @@ class CertifiedScorer(ABC):
         return scores
 
     def exact_score(self, support: Sequence[int] | Ints) -> int:
-        """f~(S) / unit without float64 and without penalty: any conditioning, any n."""
+        """f~(S) / score_step without float64 and without penalty: any conditioning, any n."""
         return self._exactly(self._problem.layout.of_support(support))
 
     def _exactly(self, columns: Ints) -> int:
         low, high = self._minimum(columns)
-        return round((low + high) / (2 * self._unit))
+        return round((low + high) / (2 * self._score_step))
 
     @abstractmethod
     def _score(self, columns: Ints, cutoff: int, scores: Ints) -> NDArray[np.bool_]:
@@ -63,4 +63,4 @@ class CertifiedScorer(ABC):
 
     @abstractmethod
     def _minimum(self, columns: Ints) -> tuple[Fraction, Fraction]:
-        """Bounds on f, half a unit apart at most, whatever the data are."""
+        """Bounds on f, half a score_step apart at most, whatever the data are."""

@@ -156,7 +156,7 @@ class Bounder(ABC):
 
     def penalty(self, region: Region) -> float:
         """What the score adds for the size of a region's supports."""
-        return float(self._scorer.penalty * self._scorer.unit_float * region.size)
+        return float(self._scorer.penalty * self._scorer.score_step_float * region.size)
 
     def gains(self, bound: Bounded) -> Array:
         """g_j of every choice of the region."""
@@ -221,7 +221,7 @@ class Bounder(ABC):
         supports[:, :-1] = region.members
         supports[:, -1] = free
         supports.sort(axis=1)
-        scores = self._scorer.scores(supports) * self._scorer.unit_float
+        scores = self._scorer.scores(supports) * self._scorer.score_step_float
         worst = float(scores.max())
         bound.fixed = np.zeros(self.problem.p)
         bound.fixed[free] = worst - scores
@@ -255,4 +255,6 @@ class Bounder(ABC):
         # Gains of choices are sums: a rounding more for each column.
         summed = k if self.problem.layout.grouped else 0
         rounding = (4 * k + summed + 64) * ROUNDING * size
-        return float(gain_error + point[CARRIED_ERROR] + rounding + 2 * self._scorer.unit_float)
+        return float(
+            gain_error + point[CARRIED_ERROR] + rounding + 2 * self._scorer.score_step_float
+        )

@@ -20,7 +20,7 @@ from ...base.kernels.arrays import Array, Ints
 from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...objective.losses.base import SLOPES, steepest
-from ...objective.losses.beyond_kernels import half_slope, slopes
+from ...objective.losses.cutoff_kernels import half_slope, quantised_slopes
 from ...objective.losses.rows import FromRecords
 from ...objective.problem import Problem
 from ..region import Region
@@ -72,7 +72,7 @@ class CurvedBounder(QuadraticBounder):
     def _lines(self, region: Region, t: Array) -> tuple[Array, float, float]:
         """c and yy from slopes at predictions t, and the sum of the lines there."""
         source, q, c = self._from, np.empty(len(t), dtype=np.int16), np.empty(self.problem.columns)
-        yy = slopes(t, source.response, source.row_loss, float(STEPS), 0.0,
+        yy = quantised_slopes(t, source.response, source.row_loss, float(STEPS), 0.0,
                                 self._omega, self._table, q)  # fmt: skip
         loss = source.row_loss
         half = half_slope(loss, float(STEPS))

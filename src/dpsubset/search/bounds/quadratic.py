@@ -328,7 +328,7 @@ class LeastSquaresBounder(QuadraticBounder):
                 tried.append(made)
             made = min(tried, key=lambda made: made.phi)
             made.certify(self.yy, self.penalty(bound.region), 2 * self._largest,
-                         self.problem.most_columns, self._scorer.unit_float)  # fmt: skip
+                         self.problem.most_columns, self._scorer.score_step_float)  # fmt: skip
         bound.blocks = made
 
     def solve(self, bound: Bounded) -> Solved | None:

@@ -37,7 +37,7 @@ _TRIED = 16
 
 
 @kernel
-def slopes(
+def quantised_slopes(
     t: Array, response: Cells, loss: RowLoss, scale: float, width: float, omega: float,
     table: Ints, q: Cells,
 ) -> float:  # fmt: skip
@@ -89,7 +89,7 @@ def predictions(records: Cells, support: Ints, b: Array, scale: float, t: Array)
 
 
 @kernel
-def least(
+def lower_bound(
     records: Cells, support: Ints, loss: RowLoss, c: Constraint, ridge: float, scale: float,
     const: float, q: Cells, most: float, start: float, b: Array, gradient: Array,
 ) -> float:  # fmt: skip
@@ -115,7 +115,7 @@ def least(
 
 
 @kernel
-def _bend(
+def _half_hessian(
     records: Cells, response: Cells, support: Ints, loss: RowLoss, ridge: float, scale: float,
     width: float, t: Array, h: Array,
 ) -> None:  # fmt: skip
@@ -140,7 +140,7 @@ def _bend(
 
 
 @kernel
-def _told(
+def _is_above(
     records: Cells, response: Cells, support: Ints, loss: RowLoss, c: Constraint, ridge: float,
     scale: float, table: Ints, widths: tuple[float, float], most: float, start: float,
     cutoff: float, guess: Array, t: Array, q: Cells,
@@ -154,15 +154,15 @@ def _told(
     highest, step, told = -np.inf, 1.0, False
     for _ in range(_ROUNDS):
         predictions(records, support, b, scale, t)
-        const = slopes(t, response, loss, scale, widths[0], 0.0, table, q)
-        low = least(records, support, loss, c, ridge, scale, const, q, most, start, b, g)
+        const = quantised_slopes(t, response, loss, scale, widths[0], 0.0, table, q)
+        low = lower_bound(records, support, loss, c, ridge, scale, const, q, most, start, b, g)
         if low > highest:
             highest = low
             put(best, b)
         told = low > cutoff
         if told:
             break
-        _bend(records, response, support, loss, ridge, scale, widths[1], t, h)
+        _half_hessian(records, response, support, loss, ridge, scale, widths[1], t, h)
         v = newton_point(g, h, b, c, _NEAR)
         if not shrink(c, v):
             break
@@ -181,7 +181,7 @@ def _told(
 
 
 @kernel
-def beyond(
+def certainly_above(
     records: Cells, response: Cells, supports: Ints, loss: RowLoss, c: Constraint, ridge: float,
     scale: float, table: Ints, widths: tuple[float, float], most: float, start: float,
     cutoff: float, guess: Array,
@@ -196,7 +196,7 @@ def beyond(
     for s in range(supports.shape[0]):
         if s > _TRIED + 2 * told:
             break
-        above[s] = _told(records, response, supports[s], loss, c, ridge, scale, table, widths,
+        above[s] = _is_above(records, response, supports[s], loss, c, ridge, scale, table, widths,
                          most, start, cutoff, guess, t, q)  # fmt: skip
         told += above[s]
     return above

@@ -1,7 +1,7 @@
-"""Text from outside, such as names of columns, on a terminal and in Markdown.
+"""Escape untrusted text, such as column names, for terminals and Markdown.
 
-A name may hold anything: escape sequences that move a terminal's cursor, characters that turn the
-direction of what follows, a bar that ends the cell of a table.
+A name may contain anything: escape sequences that move a terminal's cursor, characters that reverse
+the direction of the text that follows, or a bar that ends a cell of a table.
 """
 
 from __future__ import annotations
@@ -11,24 +11,24 @@ import unicodedata
 
 
 def escape_for_terminal(text: str) -> str:
-    r"""Control characters, and all that show as nothing, written out: ``\x1b``, ``\n``."""
+    r"""Write control and invisible characters as escapes: ``\x1b``, ``\n``."""
     return text if text.isprintable() else "".join(map(_written_out, text))
 
 
 def markdown(text: str) -> str:
-    """As ordinary words of Markdown, within a line or a table."""
+    """Escape text for Markdown, within a line or a table cell."""
     escaped = re.sub(r"([\\`*|<>&~\[\]])", r"\\\1", escape_for_terminal(text))
-    # Within a word an underscore is only that, and names are full of them.
+    # An underscore within a word needs no escape, and many names have one.
     return re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", escaped)
 
 
 def code(text: str) -> str:
-    """As inline code of Markdown, outside of tables."""
+    """Format text as inline code of Markdown, outside of tables."""
     text = escape_for_terminal(text)
     fence = "`"
     while fence in text:
         fence += "`"
-    # Blanks at both ends are taken off again by whoever renders it.
+    # Renderers remove one blank from both ends.
     pad = " " if text[:1] in ("`", " ") or text[-1:] in ("`", " ") else ""
     return f"{fence}{pad}{text}{pad}{fence}"
 

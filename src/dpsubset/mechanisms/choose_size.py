@@ -1,16 +1,16 @@
-"""Choose-size: first how many variables, then which.
+"""Choose-size: draw the number of variables first, then the variables.
 
     1. s from 0, ..., k, by the score  g(s) = min over |S| = s of f~(S) + phi s
     2. S of size s, by the score f~(S)
 
-Each step is permute-and-flip with a share of epsilon. A minimum over all sets of a size moves as
-little as the scores do, so that the first step has k + 1 candidates and hardly any noise: unlike
-`penalised`, it does not have to tell one size from all sets of another.
+Each step is permute-and-flip with a fraction of epsilon. A minimum over all sets of a size changes
+no more than the scores do, so the first step has k + 1 candidates and needs little noise. Unlike
+`penalised`, it does not have to distinguish one size from all sets of another.
 
-Cai, Wang and Zhang 2021 (Section 5.2) draw the size from cross-validated errors. A record is part
-of the fits of all folds but one, and may change each of them, and with it the errors of all others:
-the sensitivity of such an error is no smaller than the error itself, unless every fit is private
-and paid for. The best score of a size, with a public penalty, needs neither.
+Cai, Wang and Zhang 2021 (Section 5.2) draw the size from cross-validated errors. A record takes
+part in the fits of all folds but one and may change each of them, and with it the errors of all
+other records. The sensitivity of such an error is no smaller than the error itself, unless every
+fit is private and paid for. The best score of a size, with a public penalty, needs neither.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .penalised import Penalised
 from .shared.base import Data, Outcome, Sampler, Setting
 from .shared.plain import PLAIN, flips
 
-#: Steps of the grid of scores by which the best score of a size may be too large.
+#: Largest error of the best score of a size, in steps of the grid of scores.
 SLACK = 1
 
 
@@ -47,13 +47,12 @@ class ChooseSize(Penalised):
     Attributes
     ----------
     phi : number, optional
-        What a variable must improve the objective by, in scaled units, to be worth its place. By
-        default as for `penalised`, between ends for the epsilon of the second step: what that could
-        not find is not worth a place.
+        What a variable must improve the objective by, in scaled units, to be selected. By default
+        as for `penalised`, between bounds for the epsilon of the second step.
     form : {"exponential", "permute-and-flip"}
-        What is drawn from the scores, in both steps.
+        The mechanism that draws from the scores, in both steps.
     share : number
-        Of epsilon, for the size.
+        The fraction of epsilon for the size.
     """
 
     form: str = "permute-and-flip"
@@ -76,25 +75,25 @@ class ChooseSize(Penalised):
             raise ArgumentError("share must lie between 0.001 and 0.999")
 
     def etas(self, setting: Setting) -> tuple[Fraction, Fraction]:
-        """Weights of the scores: for the size, whose scores have an error of their own, and for
-        the set.
+        """Weights of the scores for the size, whose scores have an additional error, and for the
+        set.
         """
         sensitivity, neighbours = setting.sensitivity, setting.problem.neighbours
-        spread = sensitivity.score_range(neighbours) + 2 * SLACK * sensitivity.score_step
-        return self.share * setting.epsilon / spread, (1 - self.share) * self.eta(setting)
+        size_range = sensitivity.score_range(neighbours) + 2 * SLACK * sensitivity.score_step
+        return self.share * setting.epsilon / size_range, (1 - self.share) * self.eta(setting)
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """Both steps, from the weights that they are drawn with."""
+        """The cost of both steps, from the weights that the draws use."""
         for_size, for_set = self.etas(setting)
         costs = {}
         for relation in self._relations(setting):
-            spread = setting.sensitivity.score_range(relation)
+            score_range = setting.sensitivity.score_range(relation)
             more = 2 * SLACK * setting.sensitivity.score_step
-            costs[relation] = Cost(for_size * (spread + more) + for_set * spread)
+            costs[relation] = Cost(for_size * (score_range + more) + for_set * score_range)
         return Guarantee(setting.problem.neighbours, costs, seeded)
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
-        """The best score of every size; the races are made when they are asked for."""
+        """Find the best score of every size; races are built on demand."""
         for_size, for_set = self.etas(setting)
         engine = data.engine(setting, math.inf, self.penalty(setting))  # for optimisation
         sizes = range(len(setting.problem.always_include), setting.problem.k + 1)
@@ -130,7 +129,6 @@ class ChooseSize(Penalised):
         return supports, np.concatenate(logs)
 
     def details(self, setting: Setting) -> list[str]:
-        """The score, phi as it was used, and the share of the size."""
         return [
             *super().details(setting),
             f"The number of variables was drawn first, at {self.share} of epsilon, from the best "
@@ -139,10 +137,10 @@ class ChooseSize(Penalised):
 
 
 def best_score(search: Best) -> int:
-    """The best score, certified to be so up to `SLACK` steps of the grid.
+    """The best score, certified up to `SLACK` steps of the grid.
 
-    To tell which of many equal sets is the best one, or that none is better by a step, could take
-    a search through all of them.
+    Deciding between many equal sets, or proving that none is better by a single step, could take a
+    search through all of them.
     """
     while search.high - search.low > SLACK:
         search.narrow()
@@ -158,7 +156,7 @@ def _sizes_as_candidates(
 
 
 class _SizeThenSet(Sampler):
-    """A size, then a set of that size; races are kept from draw to draw."""
+    """A size, then a set of that size; races are reused between draws."""
 
     def __init__(self, sizes: Sampler, engine: Engine, eta: Fraction, flip: bool) -> None:
         self._sizes, self._engine, self._eta, self._flip = sizes, engine, eta, flip

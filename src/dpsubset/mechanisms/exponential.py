@@ -31,7 +31,9 @@ class Exponential(ScoreMechanism):
     use_when = "results have to be comparable with the literature"
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """Epsilon is the length of the interval that log quotients lie in, which counts less."""
+        """The guarantee, stated as bounded range: the log ratios lie in an interval of length
+        epsilon.
+        """
         found = super().guarantee(setting, seeded=seeded)
         ranged = {
             relation: replace(cost, bounded_range=True) for relation, cost in found.costs.items()
@@ -39,15 +41,12 @@ class Exponential(ScoreMechanism):
         return replace(found, costs=ranged)
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:
-        """By rejection from integer envelopes over regions."""
         return Race(engine, eta, permute_and_flip=False)
 
     def sampler(self, scored: ScoredSupports, eta: Fraction) -> Sampler:
-        """By inversion of the distribution function, with lazily refined uniforms."""
         return _Inversion(scored, eta)
 
     def log_probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
-        """Softmax of -eta f."""
         return log_exponential(scored, eta)
 
 

@@ -1,6 +1,6 @@
 """Penalised: supports of every size up to k, scored by f~(S) + phi |S|.
 
-Chooses the size too. The coefficient set is the same for all sizes, with the radius that goes with
+The number of variables is chosen too. All sizes have the same coefficient set, with the radius for
 k, so that one range holds for all of them.
 """
 
@@ -25,11 +25,11 @@ from ..search.region import Region
 from .shared.base import Data, Outcome, Sampler, ScoreMechanism, Setting
 from .shared.plain import PLAIN, check_form, flips
 
-#: phi times k may not pass this: scores fit in int64.
+#: Largest phi times k, so that scores fit in int64.
 _LARGEST = 2**32
 
-#: Of n, where that is public: what a variable must improve the objective by, if noise lets it.
-#: docs/mechanisms.md has the measurements.
+#: Default of phi as a fraction of n, where n is public and noise allows it. docs/mechanisms.md has
+#: the measurements.
 DEFAULT_GAIN = Fraction(1, 100)
 
 
@@ -40,13 +40,14 @@ class Penalised(ScoreMechanism):
     Attributes
     ----------
     phi : number, optional
-        What a variable must improve the objective by, in scaled units, to be worth its place;
-        rounded down to the grid of the scores. By default n / 100 where the number n of rows is
-        public, but at least log C(p, k) / (k eta), so that without evidence the empty set has the
-        weight of all sets of k together, and at most 2 log(p) / eta, with which noise hardly ever
-        adds a variable that explains nothing. Where n is private: the least of these.
+        What a variable must improve the objective by, in scaled units, to be selected; rounded down
+        to the grid of the scores. The default is n / 100 where the number n of rows is public, but
+        at least log C(p, k) / (k eta), at which the empty set has the weight of all sets of k
+        together without evidence, and at most 2 log(p) / eta, at which noise hardly ever adds a
+        variable that explains nothing. Where n is private, the default is the lower of these
+        bounds.
     form : {"exponential", "permute-and-flip"}
-        What is drawn from the penalised scores.
+        The mechanism that draws from the penalised scores.
     """
 
     phi: Any = None
@@ -72,14 +73,14 @@ class Penalised(ScoreMechanism):
             raise ArgumentError("phi must be 0 or greater")
 
     def check(self, setting: Setting) -> None:
-        """Scores must stay within int64."""
+        """Refuse a phi with which scores would not fit in int64."""
         super().check(setting)
         phi = self._default_range(setting)[1] if self.phi is None else self.phi
         if phi * setting.problem.k > _LARGEST:
             raise ArgumentError(f"phi times k must be at most {_LARGEST}")
 
     def penalty(self, setting: Setting) -> int:
-        """Phi on the grid of the scores: public, like everything it is computed from."""
+        """Phi in steps of the grid of scores. Public."""
         if self.phi is not None:
             phi = Fraction(self.phi)
         else:
@@ -89,12 +90,12 @@ class Penalised(ScoreMechanism):
         return int(phi / setting.sensitivity.score_step)
 
     def etas(self, setting: Setting) -> tuple[Fraction, Fraction]:
-        """Weights with which the size is drawn, and the variables: here both at once."""
+        """Weights of the scores for the size and for the variables; here both are drawn at once."""
         eta = self.eta(setting)
         return eta, eta
 
     def _default_range(self, setting: Setting) -> tuple[Fraction, Fraction]:
-        """Between which phi lies if nobody says so; neither depends on the number of rows."""
+        """The range of the default phi; neither end depends on the number of rows."""
         problem, (_, eta) = setting.problem, self.etas(setting)
         largest = Fraction(_LARGEST, problem.k)
         picks = problem.picks
@@ -104,12 +105,11 @@ class Penalised(ScoreMechanism):
         return least, max(least, most)
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """As of any weight."""
         found = super().guarantee(setting, seeded=seeded)
         return found.limited_to(self._relations(setting))
 
     def _relations(self, setting: Setting) -> tuple[Neighbours, ...]:
-        """Under which relations there is a cost: phi is told, and may be made of n."""
+        """The relations with a stated cost: phi is published, and may be computed from n."""
         follows_n = self.phi is None and setting.problem.n_is_public
         return PUBLIC_N if follows_n else RELATIONS
 
@@ -119,18 +119,15 @@ class Penalised(ScoreMechanism):
         return self.race(data.engine(setting, eta, self.penalty(setting)), eta)
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:
-        """By the plain mechanism's race."""
         problem = engine.problem
         sizes = range(len(problem.always_include), problem.k + 1)
         leaves = [engine.leaf(Region.whole(problem, size)) for size in sizes]
         return Race(engine, eta, permute_and_flip=flips(self.form), leaves=leaves)
 
     def sampler(self, scored: ScoredSupports, eta: Fraction) -> Sampler:
-        """The plain mechanism's: the scores hold the penalty."""
         return PLAIN[self.form]().sampler(scored, eta)
 
     def log_probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
-        """The plain mechanism's: the scores hold the penalty."""
         return PLAIN[self.form]().log_probabilities(scored, eta)
 
     def outcomes(
@@ -151,6 +148,5 @@ class Penalised(ScoreMechanism):
         return supports, self.log_probabilities(everything, self.eta(setting))
 
     def details(self, setting: Setting) -> list[str]:
-        """The score, and phi as it was used."""
         phi = self.penalty(setting) * setting.sensitivity.score_step
         return [*super().details(setting), f"phi = {shown_up(phi)} in scaled units."]

@@ -2,8 +2,8 @@
 
     q_S = exp(-eta (f(S) - min f))
 
-Never worse than the exponential mechanism at the same epsilon, for any scores (McKenna and Sheldon
-2020), hence the default.
+For any scores, at most the expected error of the exponential mechanism at the same epsilon (McKenna
+and Sheldon 2020); hence the default.
 """
 
 from __future__ import annotations
@@ -35,15 +35,14 @@ class PermuteAndFlip(ScoreMechanism):
     use_when = "always, unless there is a reason for another: the default"
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:
-        """By thinning points in time from integer envelopes over regions."""
         return Race(engine, eta, permute_and_flip=True)
 
     def sampler(self, scored: ScoredSupports, eta: Fraction) -> Sampler:
-        """By the definition: an exact permutation and exact flips."""
+        """Draw an exact permutation and exact coin flips."""
         return _Flips(scored, eta)
 
     def log_probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
-        """One polynomial integral a support."""
+        """Evaluate one polynomial integral for each support."""
         return log_permute_and_flip(scored, eta)
 
 

@@ -2,8 +2,8 @@
 
     b_t = b_(t-1) + 2 / (t + 1) * (v_t - b_(t-1)),   v_t a noisy best vertex for the gradient there
 
-From b_0 = 0 this is b_t = (1 v_1 + 2 v_2 + ... + t v_t) / (1 + 2 + ... + t): whole numbers over a
-public whole number, times the radius.
+From b_0 = 0 this is b_t = (1 v_1 + 2 v_2 + ... + t v_t) / (1 + 2 + ... + t): the radius times
+integers over a public integer.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ...privacy.random import Randomness
 from ...search.enumerate import list_supports
 from ..shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
 from ..shared.gradient import Gradient, choice_of_column, divided_change, divisor_for, record_change
-from ..shared.rounds import Rounds, check_linear
+from ..shared.rounds import Rounds
 
-#: Most sequences of vertices that the closed form goes through.
+#: Largest number of sequences of vertices that the closed form enumerates.
 _LARGEST_WALK = 100
 
-#: Weights of the vertices visited so far, by column: b in whole numbers.
+#: Weights of the vertices visited so far, by column: b in integers.
 Weights = dict[int, int]
 
 
@@ -37,7 +37,7 @@ class FrankWolfe(Mechanism):
     Attributes
     ----------
     iterations : int, optional
-        How many steps; twice k by default, and two more with an intercept.
+        Number of steps; by default twice k, and two more with an intercept.
     """
 
     iterations: int | None = None
@@ -66,13 +66,8 @@ class FrankWolfe(Mechanism):
         if not 1 <= self.iterations <= 1000:
             raise ArgumentError("iterations must lie between 1 and 1000")
 
-    def check(self, setting: Setting) -> None:
-        """Least squares only."""
-        super().check(setting)
-        check_linear(self.name, setting)
-
     def steps(self, setting: Setting) -> int:
-        """T."""
+        """T, the number of steps."""
         problem = setting.problem
         return self.iterations or min(2 * (problem.k + problem.layout.has_intercept), 1000)
 
@@ -81,35 +76,33 @@ class FrankWolfe(Mechanism):
         return Rounds.of(setting, self.steps(setting), 1)
 
     def sensitivity(self, setting: Setting, weights: Weights, taken: int) -> int:
-        """How far neighbours can move a score after this many steps."""
+        """How far neighbouring tables can move a score after ``taken`` steps."""
         moved = _change(setting, weights, taken)
         return RECORDS[setting.problem.neighbours] * divided_change(moved)
 
     def scores(
         self, gradient: Gradient, setting: Setting, weights: Weights, taken: int
     ) -> list[int]:
-        """Of the vertices +e_0, +e_1, ..., then -e_0, -e_1, ...: two for each column."""
+        """Scores of the vertices +e_0, +e_1, ..., then -e_0, -e_1, ...: two for each column."""
         divisor = divisor_for(_change(setting, weights, taken))
         entries = gradient.at(weights, _parts(taken))
         return [entry // divisor for entry in entries] + [-entry // divisor for entry in entries]
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """What the rounds cost."""
         return self.rounds(setting).guarantee(setting, seeded)
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
-        """The gradient's data."""
         return _Walk(self, data, setting)
 
     def outcomes(
         self, data: Data, setting: Setting
     ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
-        """Sums over all sequences of vertices, where they are few."""
+        """Sums over all sequences of vertices, where these are few."""
         problem, steps = setting.problem, self.steps(setting)
         if (2 * problem.columns) ** (steps - 1) > _LARGEST_WALK:
             return None
         rounds, gradient = self.rounds(setting), _gradient(data, setting)
-        # Walks that end in the same weights continue alike.
+        # Walks that end in the same weights have the same continuations.
         walks: dict[tuple[tuple[int, int], ...], float] = {(): 0.0}
         for taken in range(steps):
             longer: dict[tuple[tuple[int, int], ...], float] = {}
@@ -131,7 +124,6 @@ class FrankWolfe(Mechanism):
         return supports, np.array([found.get(s, -np.inf) for s in supports if s is not None])
 
     def details(self, setting: Setting) -> list[str]:
-        """The steps, and how far a row moves them."""
         prediction_bound, layout = setting.problem.prediction_bound, setting.problem.layout
         intercept = ", the intercept's coordinate among them" if layout.has_intercept else ""
         group = "; a variable has the largest of its columns' coefficients" * layout.grouped
@@ -141,8 +133,8 @@ class FrankWolfe(Mechanism):
             f"scaled units{intercept}{group}. A row added or removed moves an entry of the "
             "gradient by at "
             f"most {added}, a row replaced by at most {replaced}.",
-            "If fewer than k variables were visited, the first of the table fill up: they "
-            "carry no information.",
+            "If fewer than k variables were visited, the support is filled up with the first "
+            "variables of the table, which carry no information.",
             self.rounds(setting).details(setting),
         ]
 
@@ -164,16 +156,16 @@ class _Walk(Sampler):
 
 
 def after_step(weights: Weights, vertex: int, taken: int, columns: int) -> Weights:
-    """The weights after one more step: the t-th vertex weighs t."""
+    """The weights after one more step: the t-th vertex has weight t."""
     sign, column = (1, vertex) if vertex < columns else (-1, vertex - columns)
     after = {**weights, column: weights.get(column, 0) + sign * (taken + 1)}
     return {j: weight for j, weight in after.items() if weight}
 
 
 def largest_choices(weights: Weights, setting: Setting) -> tuple[int, ...]:
-    """Choices always included, then those of largest weight; the first win ties.
+    """Choices always included, then those of largest weight; ties go to the first.
 
-    A choice has the largest weight of its columns; the intercept is no choice.
+    A choice has the largest weight of its columns; the intercept is not a choice.
     """
     problem = setting.problem
     always = set(problem.always_include)
@@ -192,7 +184,7 @@ def _change(setting: Setting, weights: Weights, taken: int) -> int:
 
 
 def _parts(taken: int) -> int:
-    """1 + 2 + ... + taken; before the first step b = 0, over any number."""
+    """1 + 2 + ... + taken; any positive number before the first step, where b = 0."""
     return max(1, taken * (taken + 1) // 2)
 
 

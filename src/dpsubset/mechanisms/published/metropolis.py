@@ -1,12 +1,12 @@
-"""A Metropolis-Hastings chain: the support that a double-swap walk has after some steps.
+"""A Metropolis-Hastings chain: the state of a double-swap walk over supports after some steps.
 
-The chain is that of Roy, Wang and Tewari 2024. It is private only as far as the walk has forgotten
-where it came from: the exponential mechanism's distribution is where it tends to, and nobody can
-tell in general how near it is. The exact draw of that distribution, `exponential`, assumes nothing;
-this mechanism is here for comparison.
+The chain is that of Roy, Wang and Tewari 2024. It is private only as far as it has mixed: it
+converges to the distribution of the exponential mechanism, but in general its distance after a
+number of steps is unknown. The exact draw from that distribution, `exponential`, assumes nothing;
+this mechanism is for comparison.
 
-One chain is run and its last state released: what a second one adds would be a second release.
-Several can be watched in simulation, with `dpsubset.traces_not_private`.
+One chain is run and its last state released; the state of a second one would be a second release.
+`dpsubset.traces_not_private` shows several chains in simulations.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ..shared.base import (
 )
 from ..shared.chain import Chain, distribution_after, transition_matrix
 
-#: Most supports whose transition matrix is written down.
+#: Largest number of supports for which the transition matrix is computed.
 LARGEST_MATRIX = 2000
 
 #: Bits of the interval arithmetic behind a guarantee.
@@ -51,10 +51,10 @@ class Metropolis(Mechanism):
     Parameters
     ----------
     steps : int
-        How many steps. The default is the 50 p of Roy, Wang and Tewari 2024 for their p = 2000.
+        Number of steps. The default is the 50 p of Roy, Wang and Tewari 2024 for their p = 2000.
     lazy : bool
-        Stay with probability 1/2 at every step, as the proof of Theorem 2 of Roy, Wang and
-        Tewari 2024 has it.
+        Stay with probability 1/2 at every step, as in the proof of Theorem 2 of Roy, Wang and
+        Tewari 2024.
     """
 
     steps: int = 100_000
@@ -88,26 +88,26 @@ class Metropolis(Mechanism):
             raise ArgumentError("lazy must be True or False")
 
     def eta(self, setting: Setting) -> Fraction:
-        """The weight of the scores: that of the exponential mechanism, the chain's target."""
+        """The weight of the scores of the exponential mechanism, the target of the chain."""
         return Exponential().eta(setting)
 
     def distance(self, setting: Setting) -> Fraction:
-        """How near the chain must come to its target: delta / (1 + e^epsilon), rounded down.
+        """The total variation distance to its target that the chain must reach, rounded down.
 
-        In total variation. Lemma 4 of Roy, Wang and Tewari 2024 gives the delta of a chain that is
-        this near; here it is solved for the distance, which the lemma calls eta.
+        Lemma 4 of Roy, Wang and Tewari 2024 gives the delta of a chain within this distance (there
+        called eta); solved for the distance, it is delta / (1 + e^epsilon).
         """
         with flint.ctx.workprec(_PRECISION):
             return lower(ball(setting.delta) / (1 + ball(setting.epsilon).exp()))
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """Epsilon and delta under either relation, if as near as `distance` on every table."""
+        """Epsilon and delta under either relation, assuming that the chain is within `distance`."""
         eta, distance = self.eta(setting), self.distance(setting)
         costs = {}
         for relation in RELATIONS:
             epsilon = eta * setting.sensitivity.score_range(relation)
-            # Lemma 4 of Roy, Wang and Tewari 2024. A delta of 1 promises nothing; for no larger an
-            # epsilon the one that was asked for is enough, by the choice of the distance.
+            # Lemma 4 of Roy, Wang and Tewari 2024. A delta of 1 promises nothing. At an epsilon up
+            # to the given one, the given delta suffices, by the choice of the distance.
             most = setting.delta if epsilon <= setting.epsilon else Fraction(1)
             with flint.ctx.workprec(_PRECISION):
                 delta = upper(ball(distance) * (1 + ball(epsilon).exp()))
@@ -122,7 +122,6 @@ class Metropolis(Mechanism):
         return Guarantee(setting.problem.neighbours, costs, seeded, assumes)
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
-        """The chain on this table."""
         chain = Chain(
             data.gram,
             setting.problem,
@@ -139,7 +138,7 @@ class Metropolis(Mechanism):
         """All supports and the logarithms of P0 P^steps, by the transition matrix."""
         if setting.problem.supports > LARGEST_MATRIX:
             raise ArgumentError(
-                f"the transition matrix is written down for at most {LARGEST_MATRIX} supports"
+                f"the transition matrix is computed for at most {LARGEST_MATRIX} supports"
             )
         scored = enumerate_supports(data.gram, setting.problem, setting.sensitivity.score_step)
         supports: list[Outcome] = [tuple(row) for row in scored.supports.tolist()]
@@ -151,7 +150,6 @@ class Metropolis(Mechanism):
         return transition_matrix(scored, setting.problem, self.eta(setting), lazy=self.lazy)
 
     def details(self, setting: Setting) -> list[str]:
-        """The score, the weight, the walk."""
         lazy = ", staying put half of the time" if self.lazy else ""
         return [
             *Exponential().details(setting),
@@ -162,7 +160,7 @@ class Metropolis(Mechanism):
 
 
 class _Ends(Sampler):
-    """Where fresh walks end."""
+    """Draws fresh walks and returns their last states."""
 
     def __init__(self, chain: Chain, steps: int) -> None:
         self._chain, self._steps = chain, steps
@@ -177,7 +175,7 @@ class _Ends(Sampler):
 
 
 def _shown_down(x: Fraction) -> str:
-    """x > 0 to three digits, rounded down: what is assumed must not look weaker than it is."""
+    """x > 0 to three digits, rounded down: an assumption must not look weaker than it is."""
     with flint.ctx.workprec(_PRECISION):
         size, ten = ball(x), flint.arb(10)
         exponent = int((size.log() / ten.log()).lower().floor().fmpz())

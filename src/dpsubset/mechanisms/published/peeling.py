@@ -12,7 +12,7 @@ from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
 from ...search.enumerate import list_supports
 from ..shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
-from ..shared.rounds import Rounds, check_linear
+from ..shared.rounds import Rounds
 
 
 class Peeling(Mechanism):
@@ -38,28 +38,22 @@ class Peeling(Mechanism):
     seedable = False
     randomness = OPENDP_NOISE
 
-    def check(self, setting: Setting) -> None:
-        """Least squares only: X'y is its gradient at 0."""
-        super().check(setting)
-        check_linear(self.name, setting)
-
     def rounds(self, setting: Setting) -> Rounds:
-        """One round of as many picks as are free."""
+        """One round with one pick for each free variable."""
         return Rounds.of(setting, 1, setting.problem.picks)
 
     def change(self, setting: Setting) -> int:
-        """How far neighbours can move |X'y|_j: a record adds x_j y, of size at most STEPS^2.
+        """How far neighbouring tables can move |X'y|_j: a record adds x_j y, at most STEPS^2 in
+        size.
 
-        The largest of several moves no further than each of them.
+        The largest of several entries moves no further than each of them.
         """
         return RECORDS[setting.problem.neighbours] * STEPS**2
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """What the round costs."""
         return self.rounds(setting).guarantee(setting, seeded)
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
-        """Look at X'y."""
         return _Peeler(self, data, setting)
 
     def outcomes(
@@ -69,21 +63,20 @@ class Peeling(Mechanism):
         return log_supports(data, setting, self.rounds(setting), self.change(setting))
 
     def details(self, setting: Setting) -> list[str]:
-        """The score, and how far a row moves it."""
         scale = self.rounds(setting).pick_scale(setting.problem.picks, self.change(setting))
         layout = setting.problem.layout
         several = ", the largest of its columns' where it has several" if layout.grouped else ""
-        told = [
+        sentences = [
             f"Score of a variable: |x_j'y| in scaled units{several}. A row added or removed moves "
             f"it by at most 1, a row replaced by at most 2; scale of the noise: "
-            f"{shown_up(scale / STEPS**2)}. Coefficients, reach and ridge play no part.",
+            f"{shown_up(scale / STEPS**2)}. The coefficient set and the ridge play no part.",
         ]
         if layout.has_intercept:
-            told.append(
-                "Nor does the intercept: variables and response count from the middle of their "
-                "bounds, and nothing is taken off for their means."
+            sentences.append(
+                "Nor does the intercept: variables and response are measured from the middle of "
+                "their bounds, without subtracting their means."
             )
-        return [*told, self.rounds(setting).details(setting)]
+        return [*sentences, self.rounds(setting).details(setting)]
 
 
 class _Peeler(Sampler):
@@ -112,7 +105,7 @@ def log_supports(
 
 
 def _scores(data: Data, problem: Problem) -> list[int]:
-    """|x'y| of the variables there is a choice about; the largest, of several columns."""
+    """|x'y| of the free choices; the largest of several columns."""
     each, layout = np.abs(data.gram.c), problem.layout
     if layout.grouped:
         each = np.maximum.reduceat(each[: layout.starts[-1]], layout.starts[:-1])

@@ -1,10 +1,12 @@
-"""Stability: blocks vote for supports by the lasso; a winner far enough ahead is released as it is.
+"""Stability: blocks vote for supports by the lasso; a winner with a large lead is released without
+change.
 
     gap = votes of the first support - votes of the second
     release the first iff gap + Z > threshold,  P(Z = z) proportional to exp(-|z| / scale)
 
-One record changes one vote, hence the gap by at most 2; and it changes the winner only where the
-gap is at most 2. The noise hides the former, and the threshold makes the latter rarer than delta.
+One record changes one vote, and thus the gap by at most 2; it changes the winner only if the gap is
+at most 2. The noise hides the change of the gap, and the threshold makes a release at a gap of at
+most 2 less likely than delta.
 """
 
 from __future__ import annotations
@@ -27,15 +29,16 @@ from ..shared.lasso_votes import Floats, LassoVotes, Vote
 
 #: How far one record moves the gap.
 SENSITIVITY = 2
-#: The largest gap at which one record can change the winner.
+#: Largest gap at which one record can change the winner.
 LARGEST_UNSTABLE_GAP = 2
-#: A unanimous vote of the fewest blocks that make sense fails no more often than this.
+#: Largest probability that a unanimous vote of the smallest useful number of blocks fails.
 FAILURE_PROBABILITY = Fraction(1, 100)
-#: How many times as many there are by default: fewer leave no room for dissent, more are too small
-#: to agree. On simulated data of many sizes 3/2 passed most often, floor(sqrt(n)) blocks rarely.
+#: Default number of blocks as a multiple of that number. With fewer blocks no vote may dissent;
+#: with more they are too small to agree. In simulations of many sizes 3/2 passed most often, and
+#: floor(sqrt(n)) blocks rarely did.
 BLOCKS_FACTOR = Fraction(3, 2)
 
-#: Bits for tails of the noise: those that count are above 1e-100, more than 2**-333.
+#: Bits for tail probabilities of the noise; relevant ones are above 1e-100 > 2**-333.
 _BITS = 512
 
 
@@ -71,15 +74,15 @@ class Stability(LassoVotes):
         )
 
     def scale(self, setting: Setting) -> Fraction:
-        """Of the noise."""
+        """The scale of the noise."""
         return float_scale(SENSITIVITY / setting.epsilon)
 
     def threshold(self, setting: Setting) -> int:
-        """What the noisy gap must pass: an unstable gap does so with probability below delta."""
+        """The noisy gap must exceed this; an unstable one does so with probability below delta."""
         return LARGEST_UNSTABLE_GAP + tail_quantile(self.scale(setting), setting.delta) - 1
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """The same under both relations: either way one vote changes."""
+        """Equal under both relations: either way one vote changes."""
         scale = self.scale(setting)
         tail = tail_up(scale, self.threshold(setting) + 1 - LARGEST_UNSTABLE_GAP)
         rounded = Fraction(float_up(tail))
@@ -87,7 +90,7 @@ class Stability(LassoVotes):
         return Guarantee(setting.problem.neighbours, dict.fromkeys(RELATIONS, cost), seeded)
 
     def choose(self, votes: Sequence[Vote], setting: Setting) -> Outcome:
-        """The winner, if the noisy gap passes."""
+        """The winner, if the noisy gap exceeds the threshold."""
         winner, gap = leader(votes, setting.problem.picks)
         (noisy,) = discrete_laplace([gap], self.scale(setting))
         if winner is None or noisy <= self.threshold(setting):
@@ -95,11 +98,10 @@ class Stability(LassoVotes):
         return setting.problem.support(winner)
 
     def listed(self, setting: Setting) -> list[Outcome]:
-        """All supports, and nothing."""
+        """All supports, and None."""
         return [*super().listed(setting), None]
 
     def log_probabilities(self, votes: Sequence[Vote], setting: Setting) -> Floats:
-        """The winner passes, or nothing does."""
         winner, gap = leader(votes, setting.problem.picks)
         needed = self.threshold(setting) + 1 - gap
         scale = self.scale(setting)
@@ -114,23 +116,22 @@ class Stability(LassoVotes):
         return logs
 
     def details(self, setting: Setting) -> list[str]:
-        """Blocks, noise and threshold."""
         return [
             f"{self.number(setting)} blocks; a record's block is drawn at random, independently of "
             "all others. The vote of a block is a function of its own records, so one record "
-            f"changes one vote, the gap by at most {SENSITIVITY}, and the winner only if the gap is at "
-            f"most {LARGEST_UNSTABLE_GAP}.",
+            f"changes one vote, the gap by at most {SENSITIVITY}, and the winner only if the gap "
+            f"is at most {LARGEST_UNSTABLE_GAP}.",
             "The winner is released if the gap plus discrete Laplace noise of scale "
-            f"{shown_up(self.scale(setting))} is above {self.threshold(setting)}. Coefficient set "
-            "and ridge play no part.",
+            f"{shown_up(self.scale(setting))} is above {self.threshold(setting)}. The coefficient "
+            "set and the ridge play no part.",
             *self.models(setting),
         ]
 
 
 def leader(votes: Sequence[Vote], size: int) -> tuple[Vote | None, int]:
-    """The support with most votes, the first of equals, and by how many it leads; None if no votes.
+    """The support with most votes (first of equals) and its lead; None without votes.
 
-    Votes for fewer variables than asked for are votes for nothing.
+    Votes for fewer variables than required do not count.
     """
     counts = Counter(vote for vote in votes if len(vote) == size)
     if not counts:
@@ -141,7 +142,7 @@ def leader(votes: Sequence[Vote], size: int) -> tuple[Vote | None, int]:
 
 @lru_cache(maxsize=256)
 def tail_quantile(scale: Fraction, chance: Fraction) -> int:
-    """The least r >= 1 that discrete Laplace noise reaches with probability at most ``chance``."""
+    """The smallest r >= 1 that discrete Laplace noise reaches with probability at most ``chance``."""
     alpha = math.exp(-1 / scale)
     r = max(1, math.ceil(-float(scale) * (_log(chance) + math.log1p(alpha))))
     while tail_up(scale, r) > chance:

@@ -2,9 +2,9 @@
 
     f(S) = min over b in C of |y - X_S b|^2 + ridge |b|^2,   all in scaled units.
 
-`Scorer.scores` returns f~(S), an integer multiple of ``score_step``, with |f~(S) - f(S)| <= score_step
-certified for every S and every data set, in the end by `objective.losses.certified.minimum`.
-f~ is a fixed function of (moments, S).
+`Scorer.scores` returns f~(S), an integer multiple of ``score_step``. |f~(S) - f(S)| <= score_step
+is certified for every S and every data set, in the last resort by
+`objective.losses.certified.minimum`. f~ is a deterministic function of (moments, S).
 """
 
 from __future__ import annotations

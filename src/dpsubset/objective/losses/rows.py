@@ -2,8 +2,8 @@
 
     f(S) = min over b in C of the sum over records of l(y, x_S'b) + ridge |b|^2,  in scaled units.
 
-`FromRecords.scores` returns f~(S), an integer multiple of ``score_step``, with |f~(S) - f(S)| <= score_step
-certified for every S and every data set, in the end by
+`FromRecords.scores` returns f~(S), an integer multiple of ``score_step``. |f~(S) - f(S)| <=
+score_step is certified for every S and every data set, in the last resort by
 :func:`dpsubset.objective.losses.certified_rows.minimum`.
 """
 
@@ -47,7 +47,7 @@ class FromRecords(CertifiedScorer):
         super().__init__(problem, score_step, penalty)
         self.records, self.response = data.records, data.response
         self.row_loss = row_loss
-        #: Coefficients that columns had: where `certainly_above` starts.
+        #: Last good coefficient of each column: the start of `certainly_above`.
         self._guess = np.zeros(problem.columns)
 
     def _score(
@@ -55,10 +55,10 @@ class FromRecords(CertifiedScorer):
     ) -> NDArray[np.bool_]:
         problem = self._problem
         zero, rest = self._at_zero
-        # f~ is above the cutoff where f is above it by a score_step. Another is for rounding.
+        # f~ is above the cutoff where f exceeds it by a step. A second step covers rounding.
         bar = np.inf if cutoff >= ABOVE else (cutoff - zero + 2 - rest) * self.score_step_float
         if np.isfinite(bar):
-            # Most are far above, which lines that are good for others often tell at once.
+            # Most scores are far above, which good lines of other supports often prove.
             above = self._above(columns, bar)
             scores[above], left = ABOVE, ~above
         else:
@@ -72,7 +72,7 @@ class FromRecords(CertifiedScorer):
         return certified
 
     def _above(self, columns: NDArray[np.int64], bar: float) -> NDArray[np.bool_]:
-        """Which of the models have f - F(0) above the bar, as far as `certainly_above` can tell."""
+        """Which models have f - F(0) certified above ``bar`` by `certainly_above`."""
         problem, loss = self._problem, self.row_loss
         widest, _ = loss.smoothing(problem.prediction_bound)
         above: NDArray[np.bool_] = certainly_above(
@@ -85,7 +85,7 @@ class FromRecords(CertifiedScorer):
 
     @cached_property
     def _at_zero(self) -> tuple[int, float]:
-        """F(0) in units: the nearest integer, and what is left as a float."""
+        """F(0) in steps: the nearest integer, and the remainder as a float."""
         exact = self.row_loss.at_zero(self.response) / self._score_step
         return round(exact), float(exact - round(exact))
 
@@ -95,7 +95,7 @@ class FromRecords(CertifiedScorer):
         )
 
     def sum(self, support: Sequence[int] | NDArray[np.int64]) -> Sum:
-        """The exact objective on a support: different rows in order, and how often they occur."""
+        """The exact objective on a support: distinct rows in order, with their counts."""
         return self._on(self._problem.layout.of_support(support))
 
     def _on(self, columns: NDArray[np.int64]) -> Sum:

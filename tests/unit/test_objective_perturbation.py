@@ -154,7 +154,7 @@ def test_the_audit_catches_a_ridge_that_is_too_small(monkeypatch: pytest.MonkeyP
 def test_the_audit_catches_minima_without_noise_of_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A failure of the textbook proof: a linear term on a grid, with points that reveal the table."""
+    """The textbook proof fails here: a linear term on a grid, and points that reveal the table."""
     fit = ObjectivePerturbation(ONE, "replace-one", LEAST_SQUARES, **COARSE)
     monkeypatch.setattr(ObjectivePerturbation, "eta", fit.eta)
     monkeypatch.setattr(ObjectivePerturbation, "rounding_eta", Fraction(3))

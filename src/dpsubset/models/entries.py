@@ -189,7 +189,7 @@ class Entries:
         return gram, c, (float(v[start + self.m + 1]) + rows) / 2
 
     def noise_map(self, theta: Floats) -> Floats:
-        """W, by which X'y - X'X theta changes by W z if the entries change by z: one row a column."""
+        """W such that a change z of the entries changes X'y - X'X theta by W z; a row a column."""
         first, second, entry, weight, _ = self._map
         found = np.zeros((self.m + 1, self.d))
         np.add.at(found, (first, entry), -weight * theta[second])

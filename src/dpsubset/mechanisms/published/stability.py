@@ -142,7 +142,7 @@ def leader(votes: Sequence[Vote], size: int) -> tuple[Vote | None, int]:
 
 @lru_cache(maxsize=256)
 def tail_quantile(scale: Fraction, chance: Fraction) -> int:
-    """The smallest r >= 1 that discrete Laplace noise reaches with probability at most ``chance``."""
+    """The smallest r >= 1 that discrete Laplace noise reaches with at most this probability."""
     alpha = math.exp(-1 / scale)
     r = max(1, math.ceil(-float(scale) * (_log(chance) + math.log1p(alpha))))
     while tail_up(scale, r) > chance:

@@ -66,7 +66,9 @@ class ChooseSize(Penalised):
     source = "ours, in place of the cross-validation of Cai, Wang and Zhang 2021, Section 5.2"
     promises = "pure epsilon; the number of variables is chosen too"
     running_time = "a certified search for each size, and one race: milliseconds to seconds"
-    use_when = "nobody knows how many variables matter, and fewer useless ones are worth some fit"
+    use_when = (
+        "the number of relevant variables is unknown; names fewer useless ones than penalised"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

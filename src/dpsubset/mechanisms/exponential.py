@@ -28,7 +28,7 @@ class Exponential(ScoreMechanism):
     source = "McSherry and Talwar 2007; Roy, Wang and Tewari 2024; the exact draw is ours"
     promises = "pure epsilon"
     running_time = "milliseconds to seconds: branch and bound, exact"
-    use_when = "results have to be comparable with the literature"
+    use_when = "results must be comparable with the literature"
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
         """The guarantee, stated as bounded range: the log ratios lie in an interval of length

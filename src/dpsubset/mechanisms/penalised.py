@@ -62,7 +62,7 @@ class Penalised(ScoreMechanism):
     source = "Lei, Charest, Slavkovic, Smith and Fienberg 2018; the exact draw is ours"
     promises = "pure epsilon; the number of variables is chosen too"
     running_time = "milliseconds to seconds: branch and bound over every size, exact"
-    use_when = "nobody knows how many variables matter, only that they are few"
+    use_when = "the number of relevant variables is unknown, but small"
 
     def __post_init__(self) -> None:
         check_form(self.form)

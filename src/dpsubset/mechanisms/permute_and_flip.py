@@ -29,10 +29,10 @@ class PermuteAndFlip(ScoreMechanism):
         "Supports are visited in uniformly random order, and each is accepted with probability "
         "exp(-eta * (f(S) - min f)); the first accepted one is released."
     )
-    source = "McKenna and Sheldon 2020; over supports, and the exact draw, are ours"
+    source = "McKenna and Sheldon 2020; the use over supports and the exact draw are ours"
     promises = "pure epsilon"
     running_time = "milliseconds to seconds: branch and bound, exact"
-    use_when = "always, unless there is a reason for another: the default"
+    use_when = "there is no reason for another: the default"
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:
         return Race(engine, eta, permute_and_flip=True)

@@ -236,12 +236,12 @@ def quantile(weights: Floats, sampling: float) -> float:
     total = float(of_noise.sum()) + sampling
     if not total > 0:
         return QUANTILE
-    d, share = len(weights), float(of_noise.sum()) / total
+    d, noise_fraction = len(weights), float(of_noise.sum()) / total
     # The excess kurtosis is -6/5 for a uniform, -6 / (2 a + 3) for a symmetric beta.
     concentration = float(((of_noise / total) ** 2).sum())
     shape = (5 / concentration - 3) / 2 if concentration > 1e-9 else np.inf
     nodes, mass = _gamma_nodes(d)
-    spread = np.sqrt(1 - share + share * nodes**2 / ((d + 1) * (d + 2)))
+    spread = np.sqrt(1 - noise_fraction + noise_fraction * nodes**2 / ((d + 1) * (d + 2)))
     low, high = 1.4, 2.6
     for _ in range(_STEPS):
         q = (low + high) / 2

@@ -45,17 +45,17 @@ class FrankWolfe(Mechanism):
     name = "frank-wolfe"
     place = 11
     summary = (
-        "Coefficients take steps towards noisy best corners of an l1 ball; the variables with the "
+        "Coefficients take steps towards noisy best vertices of an l1 ball; the variables with the "
         "largest coefficients are released."
     )
     source = "Talwar, Thakurta and Zhang 2015; exact integers and constants are ours"
     promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
     running_time = "milliseconds to seconds, for any p: a few columns of X'X"
-    use_when = "p is huge and variables are correlated, or results are to be compared"
+    use_when = "p is very large and variables are correlated, or to compare with the literature"
     takes_delta = "may"
     takes_groups = takes_intercept = True
-    on_groups = "a choice counts with the largest coefficient of its columns"
-    on_intercept = "one more coordinate of the ball; k does not count it"
+    on_groups = "a choice has the largest coefficient of its columns"
+    on_intercept = "one more coordinate of the ball, not counted in k"
     seedable = False
     randomness = OPENDP_NOISE
 

@@ -77,10 +77,12 @@ class HardThresholding(Mechanism):
     source = "Cai, Wang and Zhang 2021, Algorithm 4; exact integers and constants are ours"
     promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
     running_time = "milliseconds to seconds, for any p: a few columns of X'X"
-    use_when = "p is huge, n is large and a delta is acceptable; to compare with the literature"
+    use_when = (
+        "p is very large, n is large and a delta is acceptable; to compare with the literature"
+    )
     takes_delta = "may"
     takes_groups = takes_intercept = True
-    on_groups = "a choice is kept by its largest coefficient, and all of its columns with it"
+    on_groups = "a choice is kept, with all of its columns, by its largest coefficient"
     on_intercept = "one more coefficient, always kept, whose value is released with the others"
     seedable = False
     randomness = OPENDP_NOISE

@@ -73,8 +73,8 @@ class Metropolis(Mechanism):
         "that on every table, not only on this one, the chain ends within delta / (1 + e^epsilon) "
         "of its target"
     )
-    running_time = "microseconds a step; nobody knows how many steps are enough"
-    use_when = "published figures are to be reproduced; exponential draws its target exactly"
+    running_time = "microseconds a step; the number of steps that suffices is unknown"
+    use_when = "published figures are to be reproduced; exponential draws from its target exactly"
     takes_delta = "must"
     takes_groups = takes_intercept = True
     on_groups = SCORED_GROUPS

@@ -71,11 +71,11 @@ class Mistakes(Mechanism):
     name = "mistakes"
     place = 4
     summary = (
-        "Each support counts with the best score among those that differ from an anchor in equally "
-        "many variables; one support is drawn from these scores, uniformly among equals."
+        "Each support has the best score among those that differ from an anchor in equally many "
+        "variables; one support is drawn from these scores, uniformly among equals."
     )
-    source = "Prastakos, Behdin and Mazumder 2025; the anchor from outside the data is ours"
-    promises = "pure epsilon with a public or private anchor; nothing with the published one"
+    source = "Prastakos, Behdin and Mazumder 2025; the anchor independent of the scores is ours"
+    promises = "pure epsilon with a public or private anchor; no guarantee with the published one"
     running_time = "a certified search in each of the k + 1 buckets: milliseconds to seconds"
     use_when = "a good guess at the support is public knowledge, or figures are to be reproduced"
 

@@ -22,18 +22,20 @@ class Peeling(Mechanism):
     place = 9
     summary = (
         "Variables are picked one after the other, each time the one with the noisy largest "
-        "|x_j'y| among those left."
+        "|x_j'y| among the remaining ones."
     )
     source = "Cai, Wang and Zhang 2021, Algorithm 2; noise and constants are ours"
     promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
-    running_time = "milliseconds, for any p: one look at X'y"
-    use_when = "p is huge and variables are nearly uncorrelated: it looks at them one by one"
+    running_time = "milliseconds, for any p: X'y is computed once"
+    use_when = (
+        "p is very large and variables are nearly uncorrelated, since it scores them one by one"
+    )
     takes_delta = "may"
     takes_groups = takes_intercept = True
-    on_groups = "a choice counts with the largest |x_j'y| of its columns"
+    on_groups = "a choice has the largest |x_j'y| of its columns"
     on_intercept = (
-        "plays no part: values count from the middle of their bounds, 0 and 1 for levels, so a "
-        "response that is far from its middle favours columns that are, too"
+        "plays no part: values are measured from the middle of their bounds (levels are 0 and 1), "
+        "so a response whose mean is far from its middle favours columns whose means are, too"
     )
     seedable = False
     randomness = OPENDP_NOISE

@@ -32,7 +32,7 @@ class SampleAggregate(LassoVotes):
     name = "sample-aggregate"
     place = 7
     summary = (
-        "Every record is put into a block drawn at random; every block votes for k variables by "
+        "Every record is assigned to a random block; every block votes for k variables by "
         "its own lasso path; the most voted variables are picked one by one by permute-and-flip."
     )
     source = "Kifer, Smith and Thakurta 2012; Table 1 of Roy, Wang and Tewari 2024"

@@ -48,9 +48,9 @@ class Stability(LassoVotes):
     name = "stability"
     place = 8
     summary = (
-        "Every record is put into a block drawn at random; every block votes for one support by "
-        "its own lasso path. The support with most votes is released if it is further ahead of "
-        "the second than a noisy test demands, and nothing otherwise."
+        "Every record is assigned to a random block; every block votes for one support by its own "
+        "lasso path. The support with most votes is released if its lead over the second passes a "
+        "noisy test, and nothing otherwise."
     )
     source = (
         "Thakurta and Smith 2013; Table 1 of Roy, Wang and Tewari 2024; disjoint blocks in place "
@@ -60,7 +60,7 @@ class Stability(LassoVotes):
     running_time = "one lasso path a block: tens of milliseconds for thousands of rows"
     use_when = (
         "the signal is so strong that most of about 4 log(1/delta) / epsilon blocks would find the "
-        "same support, and no answer is better than a doubtful one"
+        "same support, and no release is better than an unreliable one"
     )
     takes_delta = "must"
 

@@ -59,8 +59,8 @@ class TopR(ScoreMechanism):
     name = "top-r"
     place = 3
     summary = (
-        "The R best supports count with their scores, all others with the R-th best score; one "
-        "support is drawn from these."
+        "The R best supports keep their scores, all others get the R-th best score; one support is "
+        "drawn from these."
     )
     source = "Behdin, Prastakos and Mazumder 2024; Prastakos, Behdin and Mazumder 2025"
     promises = (
@@ -68,7 +68,9 @@ class TopR(ScoreMechanism):
         "Mazumder 2024"
     )
     running_time = "a certified search for the R best: milliseconds to seconds"
-    use_when = "published figures are to be reproduced; the exact draws find the best more often"
+    use_when = (
+        "published figures are to be reproduced; exact draws find the best support more often"
+    )
 
     def __post_init__(self) -> None:
         check_form(self.form)
@@ -149,8 +151,8 @@ class TopR(ScoreMechanism):
         moved = logs + math.log1p(-failed)
         tail = np.ones(len(scored), dtype=bool)
         tail[top] = False
-        share = math.log(np.exp(logs[tail]).sum()) + math.log(failed / len(top))
-        moved[top] = np.logaddexp(logs[top], share)
+        extra = math.log(np.exp(logs[tail]).sum()) + math.log(failed / len(top))
+        moved[top] = np.logaddexp(logs[top], extra)
         return moved
 
     def outcomes(

@@ -67,7 +67,9 @@ class LassoVotes(Mechanism):
 
     needs_records = True
     takes_groups = takes_intercept = True
-    on_groups = "a choice is in the vote where the path has one of its columns, by the largest"
+    on_groups = (
+        "a choice is in the vote if one of its columns is active, ranked by the largest coefficient"
+    )
     on_intercept = "part of every block's model, without a penalty"
     seedable = False
     randomness = OPENDP_NOISE + " Blocks are drawn from the operating system's own."

@@ -45,12 +45,12 @@ class Hinge(NamedTuple):
         x = fine * m / 2
         root = (1 + x * x).sqrt()
         rest = 1 / (root + x) if x > 0 else root - x
-        share = 1 / (1 + rest)
+        multiplier = 1 / (1 + rest)
         s, beyond = (root + 1 + x) / fine, (1 + rest) / fine
         if x < 0:
             s = (1 + 1 / (root - x)) / fine
         value = s - (s.log() + beyond.log()) / fine
-        return value, -share, fine / 2 * (rest / root) * share * share
+        return value, -multiplier, fine / 2 * (rest / root) * multiplier * multiplier
 
     def exact_lower_line(
         self, o: flint.arb, t: flint.arb, fine: flint.arb
@@ -58,8 +58,10 @@ class Hinge(NamedTuple):
         """Lines of any slope from -1 to 0 support the hinge; that of `exact` is a good one."""
         m = 1 - t
         loss = m.max(flint.arb(0))
-        share = flint.arb((-self.exact(o, t, fine)[1]).mid()).max(flint.arb(0)).min(flint.arb(1))
-        return loss, -share, loss - share * m
+        multiplier = (
+            flint.arb((-self.exact(o, t, fine)[1]).mid()).max(flint.arb(0)).min(flint.arb(1))
+        )
+        return loss, -multiplier, loss - multiplier * m
 
     def smoothing(self, prediction_bound: Fraction) -> tuple[float, float]:
         """Up to B = 1 no margin exceeds 1: the hinge is a line with the same slope everywhere."""
@@ -94,11 +96,11 @@ class Hinge(NamedTuple):
     @kernel
     def line(hinge: Hinge, o: float, t: float) -> tuple[float, float, float]:
         """The line with slope -o, o clipped to [0, 1]."""
-        share = min(max(o, 0.0), 1.0)
+        multiplier = min(max(o, 0.0), 1.0)
         m = 1.0 - t
         if m > 0.0:
-            return -t, -share, (1.0 - share) * m
-        return -1.0, -share, -share * m
+            return -t, -multiplier, (1.0 - multiplier) * m
+        return -1.0, -multiplier, -multiplier * m
 
     @staticmethod
     @kernel

@@ -52,11 +52,11 @@ class AugmentedHinge(NamedTuple):
         """The loss, its slope and its curvature."""
         m = 1.0 - t
         wanted = o + m / width
-        share = min(max(wanted, 0.0), 1.0)
+        multiplier = min(max(wanted, 0.0), 1.0)
         curvature = 1.0 / width
-        if wanted != share:
-            curvature *= hinge.extra_curvature / (1.0 + abs(wanted - share)) ** 3
-        return share * m - 0.5 * width * (share - o) ** 2, -share, curvature
+        if wanted != multiplier:
+            curvature *= hinge.extra_curvature / (1.0 + abs(wanted - multiplier)) ** 3
+        return multiplier * m - 0.5 * width * (multiplier - o) ** 2, -multiplier, curvature
 
 
 @kernel
@@ -257,13 +257,13 @@ def _derivatives(
             here -= z[i, j] * b[j]
         m[i] = here
         wanted = o[i] + here / width
-        share = min(max(wanted, 0.0), 1.0)
-        excess += counts[i] * (max(here, 0.0) - share * here)
-        lines += counts[i] * (share * here - 1.0)
-        share *= counts[i]
-        if share > 0.0:
+        multiplier = min(max(wanted, 0.0), 1.0)
+        excess += counts[i] * (max(here, 0.0) - multiplier * here)
+        lines += counts[i] * (multiplier * here - 1.0)
+        multiplier *= counts[i]
+        if multiplier > 0.0:
             for j in range(k):
-                g[j] -= share * z[i, j]
+                g[j] -= multiplier * z[i, j]
         if 0.0 < wanted < 1.0:
             for j in range(k):
                 weight = counts[i] * z[i, j]
@@ -287,6 +287,6 @@ def _directional_slope(
     """The slope of the objective at a point of the search line."""
     total = linear + curvature * step
     for i in range(m.shape[0]):
-        share = o[i] + (m[i] - step * d[i]) / width
-        total -= counts[i] * min(max(share, 0.0), 1.0) * d[i]
+        multiplier = o[i] + (m[i] - step * d[i]) / width
+        total -= counts[i] * min(max(multiplier, 0.0), 1.0) * d[i]
     return total

@@ -139,8 +139,8 @@ LOGISTIC = Loss(
 @functools.cache
 def entropies() -> Ints:
     """-l*: the entropy of q / SLOPES in nats, rounded down."""
-    share = np.arange(1, SLOPES) / SLOPES
-    nats = -share * np.log(share) - (1 - share) * np.log1p(-share)
+    fraction = np.arange(1, SLOPES) / SLOPES
+    nats = -fraction * np.log(fraction) - (1 - fraction) * np.log1p(-fraction)
     table = np.zeros(SLOPES + 1, dtype=np.int64)
     # The rounding error of float64 is far below the step subtracted here.
     table[1:-1] = np.maximum(np.floor(nats * ENTROPIES).astype(np.int64) - 1, 0)
@@ -164,17 +164,17 @@ def parabola(prediction_bound: float) -> tuple[float, Ints]:
             _secant(0.5 * prediction_bound, -prediction_bound),
             omega,
         )
-    share = np.arange(SLOPES + 1) / SLOPES
+    fraction = np.arange(SLOPES + 1) / SLOPES
 
     def values(t: Array | float) -> Array:
-        return np.asarray(np.logaddexp(0.0, -t) - 0.5 * omega * t * t + share * t)
+        return np.asarray(np.logaddexp(0.0, -t) - 0.5 * omega * t * t + fraction * t)
 
     def slope(t: Array) -> Array:
-        return np.asarray(-expit(-t) - omega * t + share)
+        return np.asarray(-expit(-t) - omega * t + fraction)
 
     edge = math.sqrt(1.0 - 4.0 * omega)
     edge = min(math.log1p(edge) - math.log1p(-edge), prediction_bound)
-    low, high = np.full(len(share), -edge), np.full(len(share), edge)
+    low, high = np.full(len(fraction), -edge), np.full(len(fraction), edge)
     for _ in range(60):
         middles = 0.5 * (low + high)
         below = slope(middles) < 0.0

@@ -21,7 +21,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
 from ..base.validation import check_fraction
@@ -33,7 +32,7 @@ from ..search.enumerate import ScoredSupports, check_size, enumerate_supports
 from ..search.race import Race
 from ..search.region import Region
 from .penalised import Penalised
-from .shared.base import Data, Outcome, Sampler, Setting
+from .shared.base import Data, Distribution, Outcome, Sampler, Setting
 from .shared.plain import PLAIN, flips
 
 #: Largest error of the best score of a size, in steps of the grid of scores.
@@ -104,9 +103,7 @@ class ChooseSize(Penalised):
         first = PLAIN[self.form]().sampler(listed, for_size)
         return _SizeThenSet(first, data.engine(setting, for_set), for_set, flips(self.form))
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         """All supports of all sizes and their log probabilities."""
         problem, score_step = setting.problem, setting.sensitivity.score_step
         for_size, for_set = self.etas(setting)

@@ -22,7 +22,7 @@ from ..search.engine import Engine
 from ..search.enumerate import ScoredSupports, check_size, enumerate_supports
 from ..search.race import Race
 from ..search.region import Region
-from .shared.base import Data, Outcome, Sampler, ScoreMechanism, Setting
+from .shared.base import Data, Distribution, Outcome, Sampler, ScoreMechanism, Setting
 from .shared.plain import PLAIN, check_form, flips
 
 #: Largest phi times k, so that scores fit in int64.
@@ -130,9 +130,7 @@ class Penalised(ScoreMechanism):
     def log_probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
         return PLAIN[self.form]().log_probabilities(scored, eta)
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         """All supports of all sizes and their log probabilities."""
         problem, score_step = setting.problem, setting.sensitivity.score_step
         supports: list[Outcome] = []

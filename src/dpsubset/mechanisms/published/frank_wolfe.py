@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
 from ...base.validation import check_int
@@ -19,7 +18,7 @@ from ...privacy.budget import RECORDS
 from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
 from ...search.enumerate import list_supports
-from ..shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
+from ..shared.base import OPENDP_NOISE, Data, Distribution, Mechanism, Outcome, Sampler, Setting
 from ..shared.gradient import Gradient, choice_of_column, divided_change, divisor_for, record_change
 from ..shared.rounds import Rounds
 
@@ -94,9 +93,7 @@ class FrankWolfe(Mechanism):
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         return _Walk(self, data, setting)
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         """Sums over all sequences of vertices, where these are few."""
         problem, steps = setting.problem, self.steps(setting)
         if (2 * problem.columns) ** (steps - 1) > _LARGEST_WALK:

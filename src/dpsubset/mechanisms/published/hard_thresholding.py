@@ -17,7 +17,6 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
 from ...base.validation import check_fraction, check_int
@@ -28,7 +27,7 @@ from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
 from ...privacy.relations import PUBLIC_N
 from ...search.enumerate import list_supports
-from ..shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
+from ..shared.base import OPENDP_NOISE, Data, Distribution, Mechanism, Outcome, Sampler, Setting
 from ..shared.gradient import Gradient, divided_change, divisor_for, record_change
 from ..shared.rounds import Rounds
 
@@ -174,9 +173,7 @@ class HardThresholding(Mechanism):
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         return _Descent(self, data, setting)
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         """Sums over all transcripts, where these are few."""
         transcripts = self.transcripts(data, setting)
         if transcripts is None:

@@ -26,15 +26,7 @@ from ...privacy.random import Randomness
 from ...privacy.relations import RELATIONS
 from ...search.enumerate import ScoredSupports, enumerate_supports
 from ..exponential import Exponential
-from ..shared.base import (
-    SCORED_GROUPS,
-    SCORED_INTERCEPT,
-    Data,
-    Mechanism,
-    Outcome,
-    Sampler,
-    Setting,
-)
+from ..shared.base import Data, Distribution, Outcome, Sampler, Scored, Setting
 from ..shared.chain import Chain, distribution_after, transition_matrix
 
 #: Largest number of supports for which the transition matrix is computed.
@@ -45,7 +37,7 @@ _PRECISION = 128
 
 
 @dataclass(frozen=True)
-class Metropolis(Mechanism):
+class Metropolis(Scored):
     """The state of the double-swap chain after a fixed number of steps from a uniform start.
 
     Parameters
@@ -76,9 +68,6 @@ class Metropolis(Mechanism):
     running_time = "microseconds a step; the number of steps that suffices is unknown"
     use_when = "published figures are to be reproduced; exponential draws from its target exactly"
     takes_delta = "must"
-    takes_groups = takes_intercept = True
-    on_groups = SCORED_GROUPS
-    on_intercept = SCORED_INTERCEPT
 
     def __post_init__(self) -> None:
         self._set_options(steps=check_int(self.steps, "steps"))
@@ -132,9 +121,7 @@ class Metropolis(Mechanism):
         chain.prefetch_columns(self.steps)
         return _Ends(chain, self.steps)
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         """All supports and the logarithms of P0 P^steps, by the transition matrix."""
         if setting.problem.supports > LARGEST_MATRIX:
             raise ArgumentError(

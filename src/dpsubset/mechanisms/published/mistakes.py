@@ -31,12 +31,12 @@ from ...search.race import Race
 from ...search.region import Region
 from ..permute_and_flip import PermuteAndFlip
 from ..shared.base import (
-    SCORED_GROUPS,
-    SCORED_INTERCEPT,
     Data,
+    Distribution,
     Mechanism,
     Outcome,
     Sampler,
+    Scored,
     ScoreMechanism,
     Setting,
 )
@@ -46,7 +46,7 @@ Support = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Mistakes(Mechanism):
+class Mistakes(Scored):
     """Prastakos, Behdin and Mazumder's mechanism, with an anchor for which the guarantee holds.
 
     Attributes
@@ -64,10 +64,6 @@ class Mistakes(Mechanism):
     share: Fraction = field(default=Fraction(1, 2))
     form: str = "exponential"
 
-    any_loss = True
-    takes_groups = takes_intercept = True
-    on_groups = SCORED_GROUPS
-    on_intercept = SCORED_INTERCEPT
     name = "mistakes"
     place = 4
     summary = (
@@ -139,9 +135,7 @@ class Mistakes(Mechanism):
         anchor = best_supports(engine, 1)[0][1] if self.anchor == "data" else self.anchor
         return buckets.around(tuple(anchor))
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         scored = enumerate_supports(data.gram, setting.problem, setting.sensitivity.score_step)
         supports = [scored.support(i) for i in range(len(scored))]
         form, (for_anchor, for_buckets) = PLAIN[self.form](), self.etas(setting)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...data.quantize import STEPS
 from ...objective.problem import Problem
@@ -11,7 +10,7 @@ from ...privacy.budget import RECORDS
 from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
 from ...search.enumerate import list_supports
-from ..shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
+from ..shared.base import OPENDP_NOISE, Data, Distribution, Mechanism, Outcome, Sampler, Setting
 from ..shared.rounds import Rounds
 
 
@@ -58,9 +57,7 @@ class Peeling(Mechanism):
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         return _Peeler(self, data, setting)
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         """Sums over the orders of picks."""
         return log_supports(data, setting, self.rounds(setting), self.change(setting))
 
@@ -94,9 +91,7 @@ class _Peeler(Sampler):
         return problem.support(free[i] for i in picks)
 
 
-def log_supports(
-    data: Data, setting: Setting, rounds: Rounds, change: int
-) -> tuple[list[Outcome], NDArray[np.float64]]:
+def log_supports(data: Data, setting: Setting, rounds: Rounds, change: int) -> Distribution:
     """Every support and the logarithm of its probability."""
     problem = setting.problem
     sets = rounds.log_sets(_scores(data, problem), problem.picks, change)

@@ -28,7 +28,7 @@ from ...search.engine import Engine, Flat, Leaf, Listed
 from ...search.enumerate import ScoredSupports
 from ...search.race import Race
 from ...search.region import Region
-from ..shared.base import Data, Outcome, Sampler, ScoreMechanism, Setting
+from ..shared.base import Data, Distribution, Outcome, Sampler, ScoreMechanism, Setting
 from ..shared.plain import PLAIN, check_form, flips
 
 #: Largest default R; the R best are found and stored one by one.
@@ -155,9 +155,7 @@ class TopR(ScoreMechanism):
         moved[top] = np.logaddexp(logs[top], extra)
         return moved
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         """All supports and their log probabilities, with the default R filled in."""
         if self.R is not None:
             return super().outcomes(data, setting)

@@ -26,15 +26,14 @@ from ...search.tuning import USUAL, Tuning
 #: The outcome of a draw: a support, or None if nothing is released.
 Outcome = tuple[int, ...] | None
 
+#: All outcomes, and the logarithms of their probabilities.
+Distribution = tuple[list[Outcome], NDArray[np.float64]]
+
 SYSTEM_NOISE = "Noise is drawn exactly, from the operating system's cryptographic generator."
 OPENDP_NOISE = (
     "Noise is drawn exactly, by OpenDP, from OpenSSL's cryptographic generator, which the "
     "operating system seeds."
 )
-
-#: ``on_groups`` and ``on_intercept`` of mechanisms that see scores alone.
-SCORED_GROUPS = "a model has all columns of a choice, or none of them"
-SCORED_INTERCEPT = "part of every model, with a coefficient in the same set as the others"
 
 
 @dataclass(frozen=True)
@@ -175,9 +174,7 @@ class Mechanism(ABC):
     def prepare(self, data: Data, setting: Setting) -> Sampler:
         """Do everything but the noise. Must not fail because of a value."""
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         """All outcomes and the logarithms of their probabilities; None without a closed form.
 
         Computed by enumeration, for small problems: the oracle of tests and audits.
@@ -202,13 +199,17 @@ class Mechanism(ABC):
         return []
 
 
-class ScoreMechanism(Mechanism):
-    """A mechanism that sees the data through the scores alone, weighted by eta."""
+class Scored(Mechanism):
+    """A mechanism that sees the data through the scores alone."""
 
     any_loss = True
     takes_groups = takes_intercept = True
-    on_groups = SCORED_GROUPS
-    on_intercept = SCORED_INTERCEPT
+    on_groups = "a model has all columns of a choice, or none of them"
+    on_intercept = "part of every model, with a coefficient in the same set as the others"
+
+
+class ScoreMechanism(Scored):
+    """A mechanism that draws from the scores, weighted by eta."""
 
     def eta(self, setting: Setting) -> Fraction:
         """The weight of the scores at which the mechanism is epsilon-private."""
@@ -225,9 +226,7 @@ class ScoreMechanism(Mechanism):
         eta = self.eta(setting)
         return self.race(data.engine(setting, eta), eta)
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         scored = enumerate_supports(data.gram, setting.problem, setting.sensitivity.score_step)
         supports: list[Outcome] = [tuple(row) for row in scored.supports.tolist()]
         return supports, self.log_probabilities(scored, self.eta(setting))

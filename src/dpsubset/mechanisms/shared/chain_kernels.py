@@ -40,29 +40,11 @@ _EXP_ERROR = 2.0**-45
 
 @kernel
 def walk(
-    x: Products,
-    xy: Ints,
-    y_square: int,
-    constraint: Constraint,
-    ridge: float,
-    scale: float,
-    score_step: float,
-    weight: float,
-    pairs: int,
-    last: np.uint64,
-    lazy: bool,
-    bits: int,
-    words: Words,
-    starts: Ints,
-    intercept: int,
-    inside: Ints,
-    outside: Ints,
-    support: Ints,
-    trial: Ints,
-    state: Ints,
-    known: Ints,
-    remembered: Ints,
-) -> int:
+    x: Products, xy: Ints, y_square: int, constraint: Constraint, ridge: float, scale: float,
+    score_step: float, weight: float, pairs: int, last: np.uint64, lazy: bool, bits: int,
+    words: Words, starts: Ints, intercept: int, inside: Ints, outside: Ints, support: Ints,
+    trial: Ints, state: Ints, known: Ints, remembered: Ints,
+) -> int:  # fmt: skip
     """Walk until all steps are done or something is missing; return the reason.
 
     Parameters
@@ -139,15 +121,9 @@ def walk(
 
 @kernel
 def move(
-    inside: Ints,
-    outside: Ints,
-    support: Ints,
-    trial: Ints,
-    state: Ints,
-    member: np.int64 | int,
-    outsider: np.int64 | int,
-    difference: np.int64 | int,
-) -> None:
+    inside: Ints, outside: Ints, support: Ints, trial: Ints, state: Ints, member: np.int64 | int,
+    outsider: np.int64 | int, difference: np.int64 | int,
+) -> None:  # fmt: skip
     """Accept the proposal."""
     inside[member], outside[outsider] = outside[outsider], inside[member]
     put(support, trial)

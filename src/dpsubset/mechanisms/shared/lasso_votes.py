@@ -35,7 +35,7 @@ from ...data.quantize import STEPS
 from ...objective.problem import Problem
 from ...privacy.random import Randomness
 from ...search.enumerate import list_supports
-from .base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
+from .base import OPENDP_NOISE, Data, Distribution, Mechanism, Outcome, Sampler, Setting
 
 #: Sorted positions of at most k choices, those always included left out.
 Vote = tuple[int, ...]
@@ -118,7 +118,7 @@ class LassoVotes(Mechanism):
         """All outcomes."""
         return [tuple(row) for row in list_supports(setting.problem).tolist()]
 
-    def outcomes(self, data: Data, setting: Setting) -> tuple[list[Outcome], Floats] | None:
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         """Average over all assignments of records to blocks, where these can be listed."""
         blocks, n = self.number(setting), data.gram.n
         if n * math.log(blocks) > math.log(MOST_ASSIGNMENTS):
@@ -131,7 +131,7 @@ class LassoVotes(Mechanism):
 
     def outcomes_given(
         self, data: Data, setting: Setting, assignment: Sequence[int]
-    ) -> tuple[list[Outcome], Floats]:
+    ) -> Distribution:
         """All outcomes and their log probabilities, given the block of each record.
 
         For any number of records. The guarantee holds for each assignment by itself.

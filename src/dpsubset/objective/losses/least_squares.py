@@ -64,16 +64,9 @@ class Scorer(CertifiedScorer):
 
         problem, gram = self._problem, self._gram
         certified: NDArray[np.bool_] = score_all(
-            gram.products,
-            gram.c,
-            gram.yy,
-            columns,
-            problem.coefficients,
-            problem.ridge,
-            float(STEPS) ** 2,
-            self.score_step_float,
-            scores,
-        )
+            gram.products, gram.c, gram.yy, columns, problem.coefficients, problem.ridge,
+            float(STEPS) ** 2, self.score_step_float, scores,
+        )  # fmt: skip
         return certified
 
     def _minimum(self, columns: NDArray[np.int64]) -> tuple[Fraction, Fraction]:

@@ -26,7 +26,7 @@ from ..data.moments import Moments
 from ..data.type_checks import type_mismatches, warn_of
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited
-from ..models.rule import SCALE_SHARE, FitRule
+from ..models.rule import RANGE_FRACTION, FitRule
 from ..models.run_score import RunScore, Window, total_loss
 from ..privacy.guarantee import Guarantee
 from ..privacy.missing_counts import share_of
@@ -259,7 +259,7 @@ def build_tune_request(
     scale = next((each for each in scales if each is not None), None)
     share = Fraction(0) if scale is None else scale.budget_fraction
     if asked.get("response_range") in (None, "private"):
-        share = min(share, SCALE_SHARE)
+        share = min(share, RANGE_FRACTION)
     one = budget * (1 - share) / stopping.factor
     candidates = planned(one * (1 - SCORE_SHARE))
     problem, rows = candidates[0].selection.setting.problem, settled.rows_per_unit

@@ -112,7 +112,7 @@ def traces_not_private(
     digest = SensitiveTable(data, stated.schema, asked.get("y")).read(problem)
     eta = settled.eta(budget, problem.neighbours)
     chain = Chain(digest, problem, settled.score_step, eta, lazy=mechanism.lazy)
-    chain.have_columns(chains * steps)
+    chain.prefetch_columns(chains * steps)
     rng = Randomness(source)
     looks = [*range(0, steps, every), steps]
     supports = np.empty((chains, len(looks), problem.k), dtype=np.int64)

@@ -214,7 +214,7 @@ EXPERIMENT = Experiment(
     source="ours",
     published="Nothing like it.",
     caption=(
-        "`dps.power` estimates how likely a release names the true support, before a table is read. Here "
+        "`dps.power` estimates how likely a release names the true support, by simulation. Here "
         "are 20 settings of n, p, k, epsilon, signal, correlation, mechanism, loss, constraint and "
         "scale, drawn at random, each with epsilon where the answer is neither 0 nor 1. Across: "
         "the share of releases that were the truth, 20 draws (5 with a private scale) from each of "

@@ -1,13 +1,12 @@
-"""Model: what was fitted on a released support, in the user's own units.
+"""Model: a linear model on a released support, in the user's units.
 
     prediction = intercept + sum of coefficient * column
 
-over the columns of the model: a number (its logarithm or square root, where that was declared), or
-1 where a category has a level and else 0; the first level is what the others are compared with. Of
-a response that was declared with a transform it is the predicted mean of its logarithm or square
-root; of a logistic model it is the logarithm of the odds of the second label. `Model.target` says
-what the model is of.
-Everything here was made of what was released, and may be published.
+over the columns of the model. A column is a number (its logarithm or square root, if declared), or
+an indicator of a level of a category; the other levels are compared with the first one. For a
+response with a transform the prediction is the mean of its logarithm or square root; for a logistic
+model it is the logarithm of the odds of the second label. `Model.target` says what the model is of.
+Everything here is computed from released numbers and may be published.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from .target import Of, kind_of, predicted, target_of
 
 FORMAT = "dpsubset model 1"
 
-#: How a file with infinite ends says so: JSON has no such number.
+#: Stands for an infinite end in a file: JSON has no infinity.
 _OPEN = None
 
 
@@ -48,16 +47,17 @@ class Term:
     Attributes
     ----------
     name : str
-        The feature, with its level where it has some: ``ward = medicine``.
+        The feature, with its level if it has levels: ``ward = medicine``.
     coefficient : float
-        In units of the model's target a unit of the column, shrunk towards 0 where noise is large.
+        In units of the model's target per unit of the column, shrunk towards 0 where noise is
+        large.
     interval : pair of floats
         95 % confidence interval of the coefficient in the population that the rows were drawn from:
         sampling and the noise for privacy.
     table_interval : pair of floats
-        95 % interval of the least squares coefficient of this very table: the noise alone.
+        95 % interval of the least squares coefficient of this table: the noise alone.
     standardised : float, optional
-        Deviations of the response a deviation of the column, as far as these can be told.
+        Deviations of the response per deviation of the column, if these were released.
     """
 
     name: str
@@ -93,26 +93,24 @@ class Model:
     constant : Term
         The intercept.
     r2 : float, optional
-        Share of the response's variance that the model explains on the table, from the same noisy
-        sums: an estimate, between 0 and 1. Of the clipped response, and of its logarithm or square
-        root where that was declared.
+        Estimated fraction of the response's variance that the model explains on the table, between
+        0 and 1, from the same noisy sums. It refers to the clipped and transformed response.
     schema : Schema
-        Of the model's features and the response.
+        Schema of the model's features and the response.
     positions, width : tuple of int, int
-        Where these features are in an array of all, and how many columns that has.
+        Positions of these features in an array of all features, and its number of columns.
     clipped : pair of floats, optional
-        Between which values the response was clipped for the fit, in its units.
+        The range to which the response was clipped for the fit, in its units.
     guarantee : str
-        What the release costs, in words.
+        The privacy cost of the release, in words.
     link : {"identity", "logistic"}
-        What the chance of the second label is made by, where the response has labels.
+        The link function.
     loss : str, optional
-        What was minimised: "least-squares", "logistic" or "hinge"; None in files of versions that
-        did not say so.
+        The loss that was minimised: "least-squares", "logistic" or "hinge"; None in files of
+        versions that did not state it.
     residual_variance : float, optional
-        Of the response as it was fitted, transformed and clipped, about the model on the table:
-        from the same noisy sums, between 0 and the variance of the response. None where the fit
-        released nothing that tells it.
+        Estimated variance of the transformed and clipped response about the model on the table,
+        between 0 and the variance of the response. None if the fit released nothing to estimate it.
     """
 
     terms: tuple[Term, ...]
@@ -129,9 +127,9 @@ class Model:
 
     @property
     def target(self) -> str:
-        """What coefficients, intervals and R2 are of: the response as the fit saw it.
+        """The quantity that coefficients, intervals and R2 refer to: the response in the fit.
 
-        Its transform, and between which values it was clipped; of labels, what they count as.
+        Names its transform and the range to which it was clipped, or how labels count.
         """
         return target_of(self.schema.response, self.clipped, self.link, self.loss)
 
@@ -185,8 +183,8 @@ class Model:
             off by a factor of several: docs/model.md has an example. Without a transform both are
             the linear prediction, which is of the mean.
 
-        Of two labels it is the mean of the label counted as -1 and 1: twice the chance of the
-        second one, less 1. `probabilities` has the chance itself.
+        For a response with labels, the prediction is the mean of the label counted as -1 and 1:
+        twice the probability of the second label, minus 1. `probabilities` returns the probability.
         """
         of = self._settled(of)
         scores = self.scores(data)
@@ -227,15 +225,15 @@ class Model:
 
     def scores(self, data: Any) -> NDArray[np.float64]:
         """Return the linear predictions: not clipped, and before a transform is undone."""
-        design, door = Design.of(self.schema), Quantizer(self.schema)
+        design, quantizer = Design.of(self.schema), Quantizer(self.schema)
         kept = [(i, c) for i, c in enumerate(design.columns) if c.level != 0 and self.terms]
         spans = [_span(column, design.features[column.feature]) for _, column in kept]
         coefficients = np.array([term.coefficient for term in self.terms])
         parts, empty = [np.empty(0)], np.ones(len(design.features), dtype=bool)
         for x in feature_blocks(data, self.schema, self.positions, self.width):
             empty &= np.isnan(np.asarray(x, dtype=np.float64)).all(axis=0)
-            cells = np.empty((len(x), door.width))
-            door.records(x, np.zeros(len(x)), cells)  # any response that can be read
+            cells = np.empty((len(x), quantizer.width))
+            quantizer.records(x, np.zeros(len(x)), cells)  # any response that can be read
             cells = cells[:, [i for i, _ in kept]] / STEPS
             for j, (middle, half) in enumerate(spans):
                 cells[:, j] = middle + half * cells[:, j]
@@ -246,9 +244,10 @@ class Model:
         return found
 
     def probabilities(self, data: Any) -> NDArray[np.float64]:
-        """Of the second label, where the response has labels: of a logistic model, or of a linear
-        one within 0 and 1. Scores of a hinge model are no chances: what is made of them here orders
-        rows, and is not calibrated.
+        """Return probabilities of the second label, where the response has labels.
+
+        Those of a linear model are clipped to [0, 1]. Those of a hinge model order rows, but are
+        not calibrated.
         """
         if self.schema.response.labels is None:
             raise ArgumentError("probabilities are for a response with labels")

@@ -1,4 +1,4 @@
-"""A picture of a model: coefficients and their intervals, on one scale."""
+"""Plot a model: coefficients and their intervals, on one scale."""
 
 from __future__ import annotations
 

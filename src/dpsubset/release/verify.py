@@ -1,7 +1,7 @@
-"""Whether a release file is what it says: its schema, its version, its entry in a ledger.
+"""Verify a release file: its SHA-256, its schema, its version, its entry in a ledger.
 
-The ledger has a digest of the release, taken before anybody had it. A file whose digest is another
-one was changed, or was never paid for.
+The ledger has the SHA-256 of the release, recorded before the release was returned. A file with
+another SHA-256 was changed, or was never debited.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Check:
 def checks(release: str | Path, fingerprint: str, ledger: Ledger | None = None) -> list[Check]:
     """Compare a release file with a schema's fingerprint and with a ledger.
 
-    Raises an error if the file is no release; everything else is told by the checks.
+    Raises an error if the file is no release; the checks report everything else.
     """
     facts = _read(release)
     whole = facts.pop(SHA256, None) == sha256_of_facts(facts)
@@ -43,10 +43,10 @@ def checks(release: str | Path, fingerprint: str, ledger: Ledger | None = None) 
     found += [_version(facts), *_private(facts), *_rows(facts)]
     receipt = facts.get("ledger")
     if ledger is None:
-        told = "no ledger was given: whether it was paid for was not looked at"
+        text = "no ledger was given: whether it was paid for was not looked at"
         if isinstance(receipt, dict):
-            told = f"it names entry {receipt.get('release_id')}; {told}"
-        return [*found, Check(True, told)]
+            text = f"it names entry {receipt.get('release_id')}; {text}"
+        return [*found, Check(True, text)]
     try:
         history = ledger.verify()
     except LedgerError as error:
@@ -92,13 +92,12 @@ def _private(facts: dict[str, Any]) -> list[Check]:
 
 def _rows(facts: dict[str, Any]) -> list[Check]:
     """Files of earlier versions may state the number of rows and a cost under add-remove."""
-    guarantee, said = facts.get("guarantee"), facts.get("parameters")
+    guarantee, stated = facts.get("guarantee"), facts.get("parameters")
     costs = guarantee.get("costs") if isinstance(guarantee, dict) else None
-    counted = isinstance(said, dict) and "rows" in said
+    counted = isinstance(stated, dict) and "rows" in stated
     if not counted or not isinstance(costs, dict) or "add-remove" not in costs:
         return []
-    told = "it tells the number of rows: its cost under add-remove does not hold"
-    return [Check(False, told)]
+    return [Check(False, "it tells the number of rows: its cost under add-remove does not hold")]
 
 
 def _entry(facts: dict[str, Any], receipt: Any, history: History, fingerprint: str) -> list[Check]:

@@ -76,10 +76,23 @@ class Term:
         return {
             "name": self.name,
             "coefficient": self.coefficient,
-            "interval": _ends(self.interval),
-            "table_interval": _ends(self.table_interval),
+            "interval": _finite_ends(self.interval),
+            "table_interval": _finite_ends(self.table_interval),
             "standardised": self.standardised,
         }
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Term:
+        """Read what :meth:`to_dict` wrote."""
+
+        def interval(ends: Any) -> tuple[float, float]:
+            low, high = (None if end is None else float(end) for end in ends)
+            return -math.inf if low is None else low, math.inf if high is None else high
+
+        return cls(
+            str(facts["name"]), float(facts["coefficient"]), interval(facts["interval"]),
+            interval(facts["table_interval"]), _optional_float(facts["standardised"]),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -227,7 +240,9 @@ class Model:
         """Return the linear predictions: not clipped, and before a transform is undone."""
         design, quantizer = Design.of(self.schema), Quantizer(self.schema)
         kept = [(i, c) for i, c in enumerate(design.columns) if c.level != 0 and self.terms]
-        spans = [_span(column, design.features[column.feature]) for _, column in kept]
+        spans = [
+            _middle_and_half_width(column, design.features[column.feature]) for _, column in kept
+        ]
         coefficients = np.array([term.coefficient for term in self.terms])
         parts, empty = [np.empty(0)], np.ones(len(design.features), dtype=bool)
         for x in feature_blocks(data, self.schema, self.positions, self.width):
@@ -300,7 +315,7 @@ class Model:
         schema = Schema.from_dict({**facts["schema"], "patterns": False})
         by_name = {column.name: column for column in schema.columns}
         schema = replace(schema, columns=tuple(by_name[name] for name in facts["order"]))
-        terms = tuple(_term(entry) for entry in facts["terms"])
+        terms = tuple(Term.from_dict(entry) for entry in facts["terms"])
         names = tuple(name for name, _ in names_of(schema)) if terms else ()
         positions = tuple(int(i) for i in facts["positions"])
         if names != tuple(term.name for term in terms) or len(positions) != len(schema.features):
@@ -313,26 +328,24 @@ class Model:
         if loss not in (None, "least-squares", "logistic", "hinge"):
             raise ValueError("there is no such loss")
         return cls(
-            terms, _term(facts["intercept"]), _number(facts["r2"]), schema, positions,
+            terms, Term.from_dict(facts["intercept"]), _optional_float(facts["r2"]), schema,
+            positions,
             int(facts["width"]), None if clipped is None else (float(clipped[0]),
                                                                float(clipped[1])),
-            str(facts["guarantee"]), link, loss, _number(facts.get("residual_variance")),
+            str(facts["guarantee"]), link, loss, _optional_float(facts.get("residual_variance")),
         )  # fmt: skip
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Return name, coefficient, interval and standardised size as text, the intercept last."""
-        found = [
-            (
-                t.name,
-                _shown(t.coefficient),
-                _between(t.interval),
-                "not known" if t.standardised is None else f"{t.standardised:.2f}",
-            )
-            for t in self.terms
+        sizes = (
+            "not known" if t.standardised is None else f"{t.standardised:.2f}" for t in self.terms
+        )
+        named = [*zip((t.name for t in self.terms), sizes, self.terms, strict=True),
+                 ("(intercept)", "", self.constant)]  # fmt: skip
+        return [
+            (name, f"{t.coefficient:.4g}", _interval_as_text(t.interval), size)
+            for name, size, t in named
         ]
-        constant = self.constant
-        found.append(("(intercept)", _shown(constant.coefficient), _between(constant.interval), ""))
-        return found
 
     def __str__(self) -> str:
         """The model's heading and a table of its coefficients."""
@@ -386,7 +399,7 @@ def _warn_of_empty(columns: Iterable[Column]) -> None:
             )
 
 
-def _span(column: ModelColumn, feature: Column) -> tuple[float, float]:
+def _middle_and_half_width(column: ModelColumn, feature: Column) -> tuple[float, float]:
     """Return middle and half-width of the values that a column of the quantizer stands for."""
     if column.kind != "value":
         return 0.0, 1.0
@@ -394,30 +407,15 @@ def _span(column: ModelColumn, feature: Column) -> tuple[float, float]:
     return low / 2 + high / 2, high / 2 - low / 2
 
 
-def _ends(interval: tuple[float, float]) -> list[float | None]:
+def _finite_ends(interval: tuple[float, float]) -> list[float | None]:
     return [end if math.isfinite(end) else _OPEN for end in interval]
 
 
-def _term(entry: Mapping[str, Any]) -> Term:
-    def interval(ends: Any) -> tuple[float, float]:
-        low, high = ends
-        return (-math.inf if low is None else float(low), math.inf if high is None else float(high))
-
-    return Term(
-        str(entry["name"]), float(entry["coefficient"]), interval(entry["interval"]),
-        interval(entry["table_interval"]), _number(entry["standardised"]),
-    )  # fmt: skip
-
-
-def _number(value: Any) -> float | None:
+def _optional_float(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _shown(value: float) -> str:
-    return f"{value:.4g}"
-
-
-def _between(interval: tuple[float, float]) -> str:
+def _interval_as_text(interval: tuple[float, float]) -> str:
     low, high = interval
     if not (math.isfinite(low) and math.isfinite(high)):
         return "not known"

@@ -48,11 +48,14 @@ _PACKAGES = ("dpsubset", "numpy", "scipy", "numba", "python-flint", "scikit-lear
 
 def package_versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that a release is made with."""
-    return {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}}
+    return {
+        "python": platform.python_version(),
+        **{name: _package_version(name) for name in _PACKAGES},
+    }
 
 
 @cache
-def _version(package: str) -> str:
+def _package_version(package: str) -> str:
     """Look a version up once: it takes longer than a small selection."""
     try:
         return version(package)
@@ -226,28 +229,33 @@ class Release:
 
     def __str__(self) -> str:
         """Summarise the release and its cost in a few lines."""
-        heading, names, facts = _summary(self)
-        lines = [*_flags(self.guarantee), heading, *(f"  {name}" for name in names), *facts]
+        heading, names, facts = _heading_names_facts(self)
+        lines = [
+            *_not_private_flags(self.guarantee),
+            heading,
+            *(f"  {name}" for name in names),
+            *facts,
+        ]
         return "\n".join(map(escape_for_terminal, lines))
 
     def _repr_html_(self) -> str:
         """Summarise the release for notebooks."""
-        heading, names, facts = _summary(self)
+        heading, names, facts = _heading_names_facts(self)
         flags = "".join(f"<p><strong>{escape(flag)}</strong></p>" for flag in
-                        _flags(self.guarantee))  # fmt: skip
+                        _not_private_flags(self.guarantee))  # fmt: skip
         items = "".join(f"<li>{escape(name)}</li>" for name in names)
         lines = "<br>".join(map(escape, facts))
         return f"{flags}<p>{escape(heading)}</p><ul>{items}</ul><p>{lines}</p>"
 
 
-def _flags(g: Guarantee) -> list[str]:
+def _not_private_flags(g: Guarantee) -> list[str]:
     return [
         *(["*** NOT PRIVATE: seeded draw, for tests only ***"] if g.seeded else []),
         *([] if g.proven else ["*** NOT PRIVATE: no guarantee ***"]),
     ]
 
 
-def _summary(release: Release) -> tuple[str, list[str], list[str]]:
+def _heading_names_facts(release: Release) -> tuple[str, list[str], list[str]]:
     g, schema = release.stated, release.schema
     selected = f"Selected {len(release.features)} of {release.problem.p} variables"
     if release.support is None:
@@ -260,7 +268,7 @@ def _summary(release: Release) -> tuple[str, list[str], list[str]]:
         [
             f"Guarantee: {g}; unit of privacy: {schema.protected}",
             *([f"Cost: {', '.join(costs)}"] if costs and g.private else []),
-            *([_chosen(release.tuned)] if release.tuned else []),
+            *([_tuned_line(release.tuned)] if release.tuned else []),
             *([MADE_IN_SEARCH] if release.made_in_search else []),
             *([f"Released first: {release.scale}"] if release.scale else []),
             *(f"Warning: {text}" for text in release.column_warnings),
@@ -273,7 +281,7 @@ def _summary(release: Release) -> tuple[str, list[str], list[str]]:
     )
 
 
-def _chosen(tuned: Tuned) -> str:
+def _tuned_line(tuned: Tuned) -> str:
     return f"Chosen privately among {len(tuned.grid)} settings: {setting_as_text(tuned.setting)}"
 
 

@@ -36,13 +36,13 @@ def target_of(
     scale = scale_of(response, link, loss)
     if response.labels is not None:
         return scale
-    where = _where(response, clipped)
+    where = _clip_as_text(response, clipped)
     if response.transform is None:
         return f"{scale} clipped to {where}"
     return f"{scale}, with {response.name} clipped to {where}"
 
 
-def _where(response: Column, clipped: tuple[float, float] | None) -> str:
+def _clip_as_text(response: Column, clipped: tuple[float, float] | None) -> str:
     low, high = response.span
     assert low is not None
     assert high is not None

@@ -111,7 +111,7 @@ def test_a_broken_twin_in_the_table_ends_with_1(table: Callable[..., None], tmp_
     file = tmp_path / "audit.json"
     everything = run("--all", "--runs", "400", "--report", str(file))
     assert everything.exit_code == 1
-    assert "Audits on made-up data" in everything.stdout
+    assert "Audits on simulated data" in everything.stdout
     found = {entry["mechanism"]: entry for entry in json.loads(file.read_text())["audits"]}
     assert found["doubled"]["contradicted"] is True
     assert found["exponential"]["contradicted"] is False
@@ -259,8 +259,8 @@ def test_pairs_are_grouped_by_what_is_promised_for_their_n() -> None:
     assert report.refused
 
 
-def test_help_says_that_data_are_made_up_and_is_quick() -> None:
-    assert "made-up data only" in " ".join(run("--help").stdout.split())
+def test_help_says_that_data_are_simulated_and_is_quick() -> None:
+    assert "on simulated data" in " ".join(run("--help").stdout.split())
     code = "import sys, dpsubset.cli; print('numba' in sys.modules, 'scipy' in sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

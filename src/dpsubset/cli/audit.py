@@ -1,4 +1,4 @@
-"""The command ``dpsubset audit``: try to contradict the guarantees, on made-up data."""
+"""The command ``dpsubset audit``: try to contradict the guarantees, on simulated data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..base.errors import ArgumentError
-from .shared import guarded, number, working
+from .options import parse_number
+from .terminal import handle_errors, progress_bar
 
 if TYPE_CHECKING:
     from ..audit.cases import Recipe, Report
@@ -19,34 +20,33 @@ if TYPE_CHECKING:
     from ..mechanisms import Mechanism
 
 
-@guarded()
+@handle_errors()
 def audit_command(
     mechanism: Annotated[
         str | None,
         typer.Argument(
-            help="What to audit: one of 'dpsubset mechanisms'; or scale, noisy-moments, means, "
-            "bounds or private-search, which are released beside selections.",
+            help="A mechanism of 'dpsubset mechanisms', or another step of a release: scale, "
+            "noisy-moments, means, bounds or private-search.",
             metavar="[MECHANISM]",
-            show_default=False,
         ),
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Audit every mechanism and step, and print a table.")
     ] = False,
     epsilon: Annotated[
-        str, typer.Option(help="Budget the mechanism is given.", metavar="NUMBER")
+        str, typer.Option(help="Privacy budget of the mechanism.", metavar="NUMBER")
     ] = "1",
     delta: Annotated[
         str | None,
         typer.Option(
-            help="For mechanisms whose guarantee has one; 0.001 where it must.", metavar="NUMBER"
+            help="Delta of the mechanism; 0.001 by default if it needs one.", metavar="NUMBER"
         ),
     ] = None,
     loss: Annotated[
         list[str] | None,
         typer.Option(
-            help="least-squares, logistic, hinge or huber; may be repeated. If not given: every "
-            "loss that the mechanism can do."
+            help="least-squares, logistic, hinge or huber; may be repeated. By default every loss "
+            "that the mechanism supports."
         ),
     ] = None,
     option: Annotated[
@@ -55,23 +55,25 @@ def audit_command(
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(help="Draws under each loss and relation; 20000 or 2 seconds if not given."),
+        typer.Option(
+            help="Draws for each loss and neighbour relation. By default 20000, for at most 2 "
+            "seconds."
+        ),
     ] = None,
     report: Annotated[
-        Path | None,
-        typer.Option(help="Write a report here, as Markdown; .json gives JSON."),
+        Path | None, typer.Option(help="Write a report here, Markdown or .json.")
     ] = None,
 ) -> None:
-    """Try to contradict the guarantee of MECHANISM. Uses made-up data only, never a table.
+    """Try to contradict the guarantee of MECHANISM on simulated data.
 
-    Compares output distributions on neighbouring data sets, under every loss: exactly where there
-    is a closed form, and by draws. Says how much of epsilon the worst neighbours use. Ends with
-    exit code 1 if a guarantee is contradicted.
+    Compares output distributions on neighbouring tables, for every loss: exactly where there is a
+    closed form, and by draws. Reports how much of epsilon the worst pair of neighbours uses. No
+    table is read. Exit code 1 if a guarantee is contradicted.
     """
     if (mechanism is None) != everything:
         raise ArgumentError("give the name of a mechanism, or --all")
     if everything and (option or delta is not None):
-        raise ArgumentError("--option and --delta go with one mechanism, not with --all")
+        raise ArgumentError("--option and --delta need one mechanism: leave them out with --all")
     with ExitStack() as stack:
         from .outputs import Output
 
@@ -81,9 +83,9 @@ def audit_command(
         from ..audit.report import CAVEAT, lines, markdown, step_lines, to_json
         from ..audit.steps import STEPS_OF_RELEASES, audit_step
 
-        budget = exact_epsilon(number(epsilon, "epsilon"))
-        chance = None if delta is None else exact_delta(number(delta, "delta"))
-        # Whoever asks for a number of draws waits for them.
+        budget = exact_epsilon(parse_number(epsilon, "epsilon"))
+        chance = None if delta is None else exact_delta(parse_number(delta, "delta"))
+        # A given number of draws is made however long it takes.
         limit: dict[str, Any] = {} if runs is None else {"runs": runs, "seconds": None}
         steps = [*STEPS_OF_RELEASES] if everything else [mechanism]
         steps = [name for name in steps if name in STEPS_OF_RELEASES]
@@ -93,7 +95,7 @@ def audit_command(
         parts = len(chosen) + len(steps)
         reports: list[Report] = []
         left_out: dict[str, str] = {}
-        with working("Auditing") as progress:
+        with progress_bar("Auditing") as progress:
             for i, (one, recipe) in enumerate(chosen):
                 limit["progress"] = _part(progress, i, parts)
                 try:
@@ -148,7 +150,7 @@ def _print_table(reports: list[Report], left_out: dict[str, str], steps: list[St
     from ..audit.report import bound, ratio, used
     from ..mechanisms import MECHANISMS
 
-    table = Table(title="Audits on made-up data", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(title="Audits on simulated data", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("mechanism", min_width=max(map(len, MECHANISMS)), overflow="fold")
     table.add_column("loss", no_wrap=True)
     table.add_column("log ratio")
@@ -156,7 +158,7 @@ def _print_table(reports: list[Report], left_out: dict[str, str], steps: list[St
     table.add_column("by draws")
     table.add_column("verdict")
     for found in reports:
-        # Both stand in the first row of a mechanism: they are about all of its losses.
+        # Name and verdict are those of all losses: only the first row of a mechanism has them.
         name, verdict = found.name, found.word + (" (assumed)" if found.assumes else "")
         for loss in found.losses:
             exact, drawn = found.nearest(Audit, loss), found.nearest(EmpiricalAudit, loss)

@@ -72,6 +72,7 @@ class Predictor(PrivateEstimator):
 
     @property
     def _model(self) -> Model:
+        check_is_fitted(self)
         model = self.release_.model
         assert model is not None  # or `fit` would have said so
         return model
@@ -99,7 +100,6 @@ class Predictor(PrivateEstimator):
 
     def _rows(self, X: Any) -> Any:
         """Return X in the form that the model reads."""
-        check_is_fitted(self)
         if is_named(X) or (is_list(X) and len(X) == 0):
             return X
         X = as_table(X)

@@ -27,7 +27,7 @@ def audit_command(
         typer.Argument(
             help="A mechanism of 'dpsubset mechanisms', or another step of a release: scale, "
             "noisy-moments, means, bounds or private-search.",
-            metavar="[MECHANISM]",
+            metavar="MECHANISM",
         ),
     ] = None,
     everything: Annotated[
@@ -64,7 +64,7 @@ def audit_command(
         Path | None, typer.Option(help="Write a report here, Markdown or .json.")
     ] = None,
 ) -> None:
-    """Try to contradict the guarantee of MECHANISM on simulated data.
+    """Try to contradict a guarantee on simulated data.
 
     Compares output distributions on neighbouring tables, for every loss: exactly where there is a
     closed form, and by draws. Reports how much of epsilon the worst pair of neighbours uses. No

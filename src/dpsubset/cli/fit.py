@@ -96,7 +96,7 @@ def fit_command(
         from ..api.fit_released import event_of_released, fit_released, price_released
         from ..models.rule import FitRule
 
-        arguments["rule"] = FitRule(mechanism=how, **rule)  # type: ignore[arg-type]
+        arguments["rule"] = FitRule(mechanism=how, **rule)
         if on is None:
             arguments["k"] = k
             making.make(arguments, price=price_fit, event=event_of_fit, release=fit)

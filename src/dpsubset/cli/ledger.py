@@ -114,7 +114,8 @@ def ledger_show(
 def ledger_verify(
     ledger: LedgerArgument,
     head: Annotated[
-        list[Path] | None, typer.Option(help="File of 'dpsubset ledger export'; may be repeated.")
+        list[Path] | None,
+        typer.Option(help="File of 'dpsubset ledger export'; may be repeated.", metavar="FILE"),
     ] = None,
 ) -> None:
     """Check the integrity of a ledger.
@@ -139,7 +140,7 @@ def ledger_verify(
 @handle_errors()
 def ledger_void(
     ledger: LedgerArgument,
-    entry: Annotated[str, typer.Argument(help="Id of the debit.")],
+    entry: Annotated[str, typer.Argument(help="Id of the debit.", metavar="ENTRY")],
     reason: Reason,
     name: Name,
 ) -> None:
@@ -178,7 +179,7 @@ def ledger_limit(
         str | None, typer.Option(help="With --delta: concentrated or basic. By default unchanged.")
     ] = None,
 ) -> None:
-    """Change the limit to one of the same kind, not below what is spent."""
+    """Change the limit, but not below what is spent."""
     from ..ledger.ledger import Ledger
 
     opened = Ledger(ledger)

@@ -22,7 +22,7 @@ def ledger_cost(
     *,
     ledger: LedgerArgument,
     file: Annotated[
-        Path | None, typer.Argument(help="The table; only its header is read.", metavar="[FILE]")
+        Path | None, typer.Argument(help="The table; only its header is read.", metavar="FILE")
     ] = None,
     schema: Annotated[Path | None, typer.Option(help="Bounds file.")] = None,
     k: Annotated[int | None, typer.Option(help="Number of variables to select.")] = None,

@@ -207,7 +207,9 @@ class SelectionOptions:
 def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Show the options of a group in place of each parameter of a command that is a group."""
     parameters = _parameters(command)
-    groups = {each.name: each.annotation for each in parameters if is_dataclass(each.annotation)}
+    groups: dict[str, Any] = {
+        each.name: each.annotation for each in parameters if is_dataclass(each.annotation)
+    }
     shown: list[inspect.Parameter] = []
     for parameter in parameters:
         group = groups.get(parameter.name)

@@ -110,7 +110,9 @@ class Making:
         if self.options.dry_run:
             lines = str(price(self.file, self.schema, **arguments)).splitlines()
             if hint is not None:
-                hidden = bool(self.ledger) and self.ledger.declaration.relation == "add-remove"
+                hidden = (
+                    self.ledger is not False and self.ledger.declaration.relation == "add-remove"
+                )
                 lines += hint(self.file, self.schema, rows_private=hidden, **arguments)
             typer.echo("\n".join(map(escape_for_terminal, lines)))
             print_balance(self.ledger, lambda: event(self.file, self.schema, **arguments))

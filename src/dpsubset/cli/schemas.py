@@ -23,16 +23,19 @@ SchemaArgument = Annotated[Path, typer.Argument(help="The bounds file.", metavar
 @schema_app.command("init")
 @handle_errors()
 def schema_init(
-    file: Annotated[Path, typer.Argument(help="The table; only its names and types are read.")],
+    file: Annotated[
+        Path, typer.Argument(help="The table; only its names and types are read.", metavar="FILE")
+    ],
     out: Annotated[Path, typer.Option(help="Bounds file to write, YAML or .json.")] = Path(
         "schema.yaml"
     ),
     force: Force = False,
     separator: Separator = None,
 ) -> None:
-    """Write a bounds file to fill in, with the column names of FILE.
+    """Write a bounds file to fill in.
 
-    If FILE has types (Parquet, Arrow), the template has levels for text and dates for dates.
+    It has the column names of FILE. If FILE has types (Parquet, Arrow), the template has levels for
+    text and dates for dates.
     """
     check_distinct(file, out)
 
@@ -59,7 +62,9 @@ def schema_check(
     schema: SchemaArgument,
     file: Annotated[
         Path | None,
-        typer.Argument(help="A table to compare with; only its names and types are read."),
+        typer.Argument(
+            help="A table to compare with; only its names and types are read.", metavar="FILE"
+        ),
     ] = None,
 ) -> None:
     """Check a bounds file, and the columns of a table against it."""
@@ -95,7 +100,10 @@ def schema_check(
 def schema_try(
     schema: SchemaArgument,
     file: Annotated[
-        Path, typer.Argument(help="PUBLIC or invented sample rows: their cells are shown.")
+        Path,
+        typer.Argument(
+            help="PUBLIC or invented sample rows: their cells are shown.", metavar="FILE"
+        ),
     ],
     rows: Annotated[int, typer.Option(help="Most rows to show.")] = 20,
     as_json: Json = False,
@@ -124,10 +132,16 @@ def schema_fingerprint(
     schema: SchemaArgument,
     file: Annotated[
         Path | None,
-        typer.Argument(help="The table, if the bounds file has patterns; only its names are read."),
+        typer.Argument(
+            help="The table, if the bounds file has patterns; only its names are read.",
+            metavar="FILE",
+        ),
     ] = None,
 ) -> None:
-    """Print the fingerprint of a bounds file, as in releases and ledgers."""
+    """Print the fingerprint of a bounds file.
+
+    Releases and ledgers record it.
+    """
     from ..data.readers import read_schema
 
     print_line(read_schema(schema, file).fingerprint())

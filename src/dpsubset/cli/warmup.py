@@ -67,10 +67,12 @@ def chain() -> tuple[Any, Any]:
 @handle_errors()
 def warmup_command(
     loss: Annotated[
-        list[str] | None, typer.Option(help="A loss; may be repeated. All by default.")
+        list[str] | None,
+        typer.Option(help="A loss; may be repeated. All by default.", metavar="NAME"),
     ] = None,
     constraint: Annotated[
-        list[str] | None, typer.Option(help="A constraint; may be repeated. All by default.")
+        list[str] | None,
+        typer.Option(help="A constraint; may be repeated. All by default.", metavar="NAME"),
     ] = None,
 ) -> None:
     """Compile the code of selections in advance. Reads no table."""

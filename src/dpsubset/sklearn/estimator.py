@@ -1,18 +1,17 @@
 """PrivateEstimator: what selector, regressor and classifier share.
 
-Their parameters are the keyword arguments of :func:`dpsubset.select` or :func:`dpsubset.fit`
-(`with_parameters_of`). Unlike scikit-learn's own validation, nothing here fails because of a cell
-or quotes one: X and y are quantised as they are.
+Unlike scikit-learn's own validation, nothing here fails because of a cell or quotes one: X and y
+are quantised as they are.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -20,8 +19,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from ..api.problem_spec import NO_WIDTH, declared_columns
-from ..api.request import SelectionOptions
+from ..api.problem_spec import NO_WIDTH, build_problem_spec, declared_columns
+from ..api.request import SelectionOptions, build_request
 from ..base.errors import ArgumentError, TableError
 from ..base.renamed import SELECTION, current_names
 from ..data.readers import read_schema
@@ -33,65 +32,23 @@ from ..release.release import Release
 from ..schema.encoding import Design
 from ..schema.schema import Schema
 
-#: Arguments of `select` and `fit` that are not parameters: data, or without use in an estimator.
-_NOT_PARAMETERS = {"data", "y", "diagnostics", "progress"}
-
 T = TypeVar("T", bound=type)
-
-
-def with_parameters_of(
-    function: Callable[..., Any], *, without: Collection[str] = ()
-) -> Callable[[T], T]:
-    """Give an estimator the keyword arguments of a function as parameters, with its defaults.
-
-    k and epsilon come first and may be given by position; they default to None, and `fit` requires
-    them. The constructor stores all parameters unchanged. Its signature lists them, which is what
-    ``get_params``, ``set_params`` and ``clone`` of scikit-learn look at.
-    """
-    listed = inspect.signature(function).parameters
-    by_position, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
-    signature = inspect.Signature([
-        inspect.Parameter("self", by_position),
-        *(inspect.Parameter(name, by_position, default=None,
-                            annotation=f"{listed[name].annotation} | None")
-          for name in ("k", "epsilon")),
-        *(parameter.replace(kind=by_name) for name, parameter in listed.items()
-          if name not in {"k", "epsilon", *_NOT_PARAMETERS, *without}),
-    ])  # fmt: skip
-
-    def decorate(cls: T) -> T:
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-            try:
-                given = current_names(kwargs, SELECTION, cls.__name__)
-                bound = signature.bind(self, *args, **given)
-            except TypeError as error:
-                raise TypeError(f"{cls.__name__}(): {error}") from None
-            bound.apply_defaults()
-            for name, value in list(bound.arguments.items())[1:]:
-                setattr(self, name, value)
-
-        __init__.__signature__ = signature  # type: ignore[attr-defined]
-        cls.__init__ = __init__  # type: ignore[misc]
-        return cls
-
-    return decorate
 
 
 class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator whose ``fit`` makes one private release."""
 
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            k: int | None = None,
-            epsilon: float | Fraction | Decimal | None = None,
-            *,
-            schema: Schema | str | Path | None = None,
-            rule: FitRule | None = None,
-            ledger: LedgerLike = None,
-            **options: Unpack[SelectionOptions],
-        ) -> None: ...
+    def __init__(
+        self,
+        k: int | None = None,
+        epsilon: float | Fraction | Decimal | None = None,
+        *,
+        schema: Schema | str | Path | None = None,
+        rule: FitRule | None = None,
+        ledger: LedgerLike = None,
+        **options: Unpack[SelectionOptions],
+    ) -> None:
+        raise NotImplementedError("decorate the class with with_parameters")
 
     def __sklearn_clone__(self) -> Any:
         """Copy the estimator; refuse if a search starts whose fits exceed the ledger's limit."""
@@ -110,6 +67,40 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.non_deterministic = self.seed is None
         return tags
+
+
+def with_parameters(*, without: str) -> Callable[[T], T]:
+    """Give an estimator a constructor with the parameters of `PrivateEstimator` but one.
+
+    The options of a selection and their defaults are those of `build_request` and
+    `build_problem_spec`. The constructor stores all parameters unchanged. Its signature lists them,
+    which is what ``get_params``, ``set_params`` and ``clone`` of scikit-learn look at.
+    """
+    own = inspect.signature(PrivateEstimator.__init__)
+    shown = {name: p for name, p in own.parameters.items() if p.kind is not p.VAR_KEYWORD}
+    for function in (build_request, build_problem_spec):
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.kind is parameter.KEYWORD_ONLY and name not in ("y", without):
+                shown.setdefault(name, parameter)
+    shown.pop(without, None)
+    signature = own.replace(parameters=list(shown.values()))
+
+    def decorate(cls: T) -> T:
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            name = type(self).__name__
+            try:
+                bound = signature.bind(self, *args, **current_names(kwargs, SELECTION, name))
+            except TypeError as error:
+                raise TypeError(f"{name}(): {error}") from None
+            bound.apply_defaults()
+            bound.arguments.pop("self")
+            vars(self).update(bound.arguments)
+
+        __init__.__signature__ = signature  # type: ignore[attr-defined]
+        cls.__init__ = __init__  # type: ignore[misc]
+        return cls
+
+    return decorate
 
 
 def check_arguments(estimator: Any, X: Any, y: Any) -> tuple[Any, dict[str, Any]]:

@@ -33,11 +33,11 @@ from .estimator import (
     frame_or_array,
     support_mask,
     with_declared_names,
-    with_parameters_of,
+    with_parameters,
 )
 
 
-@with_parameters_of(fit, without=("intercept",))
+@with_parameters(without="intercept")
 class Predictor(PrivateEstimator):
     """What regressor and classifier share."""
 

@@ -25,11 +25,11 @@ from .estimator import (
     frame_or_array,
     in_declared_order,
     support_mask,
-    with_parameters_of,
+    with_parameters,
 )
 
 
-@with_parameters_of(select)
+@with_parameters(without="rule")
 class PrivateSubsetSelector(SelectorMixin, PrivateEstimator):  # type: ignore[misc]
     """Select k columns under differential privacy; pure epsilon by default.
 

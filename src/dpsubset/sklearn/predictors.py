@@ -272,7 +272,8 @@ class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the scores of the model, positive for ``classes_[1]``."""
-        return self._sign * self._model.scores(self._rows(X))
+        scores = self._model.scores(self._rows(X))  # raises if there has been no fit
+        return self._sign * scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict the more probable label."""

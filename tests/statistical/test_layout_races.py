@@ -16,8 +16,8 @@ from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.schema.layout import STEPS, Layout
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports
-from statistical.gtest import LEVEL, g_test, miss
-from statistical.races import SEARCHING
+from support.gtest import LEVEL, g_test, miss
+from support.races import SEARCHING
 
 pytestmark = pytest.mark.statistical
 

@@ -23,9 +23,9 @@ from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.search import race as race_module
 from dpsubset.search.bounds.base import Bounded, Bounder
 from dpsubset.search.tuning import Tuning
-from statistical.cases import CASES, UNIFORM, Case
-from statistical.gtest import LEVEL, g_test, miss
-from statistical.races import SEARCHING, loosen, race, split_at_random
+from support.cases import CASES, UNIFORM, Case
+from support.gtest import LEVEL, g_test, miss
+from support.races import SEARCHING, loosen, race, split_at_random
 
 pytestmark = pytest.mark.statistical
 

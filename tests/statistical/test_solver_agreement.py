@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from conformance.layouts import LayoutRecipe, layout_recipes
 from dpsubset.base.errors import SearchLimitError
 from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
@@ -21,6 +20,7 @@ from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.search.best import best_supports
 from dpsubset.search.engine import Engine, Limits
 from dpsubset.search.solvers import SOLVERS, SolverError, certify, solve
+from support.layouts import LayoutRecipe, layout_recipes
 
 COUNT = 20
 LOSSES = ("least-squares", "logistic", "hinge", "huber")

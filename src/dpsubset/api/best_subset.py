@@ -1,7 +1,7 @@
 """The certified best supports of a table. NOT PRIVATE: for synthetic data, planning and tests.
 
-What a private mechanism would tend to as epsilon grows without bound, and the floor that a
-comparison with other solvers needs.
+A private mechanism tends to the best support as epsilon grows. Comparisons with other solvers need
+it too.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from ..base.errors import ArgumentError
 from ..base.validation import check_int, check_progress
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
-from ..objective.sensitivity import Sensitivity
 from ..schema.schema import Schema
 from ..search.best import Ranked, best_supports
 from ..search.best import best_in_bucket as search_bucket
 from ..search.engine import Engine
 from ..search.solvers import check, solve
 from .problem_spec import ProblemOptions, build_problem_spec, with_keywords_of
-from .sensitive_table import SensitiveTable
 
 
 @dataclass(frozen=True)
@@ -47,34 +45,36 @@ class _Search:
         data: Any,
         schema: Schema | str | Path | None,
         k: int,
-        asked: ProblemOptions,
+        y: Any,
+        options: ProblemOptions,
         progress: Progress | None,
         solver: str = "engine",
     ) -> None:
         check_progress(progress)
-        stated = build_problem_spec(data, schema, k=k, **asked)
-        self.problem, self._limits, self._solver = stated.problem, stated.limits, solver
-        self._design = stated.design
-        self._unit = Sensitivity.of(self.problem).score_step
+        spec = build_problem_spec(data, schema, k=k, y=y, **options)
+        self.problem, self._spec, self._solver = spec.problem, spec, solver
+        self._unit = spec.sensitivity.score_step
         if solver != "engine":
             check(solver, self.problem)
-        table = SensitiveTable(data, stated.schema, asked.get("y"), records_for=stated.records_for)
-        self._digest = table.read(self.problem, Passes(progress, self.problem.n_is_public))
+        table = spec.open(data, y)
+        self._gram = table.read(self.problem, Passes(progress, self.problem.n_is_public))
 
     @cached_property
     def engine(self) -> Engine:
-        """The engine; without noise, its bounds should be good for the largest weight."""
-        return Engine(self._digest, self.problem, self._unit, math.inf, self._limits)
+        """The search engine. Without noise its bounds should suit the largest weight."""
+        return Engine(self._gram, self.problem, self._unit, math.inf, self._spec.limits)
 
     def best(self, count: int) -> list[Ranked]:
-        """The R best, by the solver asked for."""
+        """The best supports in order, by the chosen solver."""
         if self._solver == "engine":
             return best_supports(self.engine, count)
-        return solve(self._solver, self._digest, self.problem, self._unit, count, self._limits)
+        return solve(self._solver, self._gram, self.problem, self._unit, count, self._spec.limits)
 
     def named(self, ranked: Ranked) -> ScoredSupport:
         score, support = ranked
-        return ScoredSupport(support, tuple(self._design.names(support)), float(score * self._unit))
+        return ScoredSupport(
+            support, tuple(self._spec.design.names(support)), float(score * self._unit)
+        )
 
 
 @with_keywords_of(build_problem_spec)
@@ -86,7 +86,8 @@ def top_supports(
     count: int,
     progress: Progress | None = None,
     solver: str = "engine",
-    **asked: Unpack[ProblemOptions],
+    y: Any = None,
+    **options: Unpack[ProblemOptions],
 ) -> list[ScoredSupport]:
     """The ``count`` best supports in order, certified: nothing better was missed. NOT PRIVATE.
 
@@ -99,7 +100,7 @@ def top_supports(
     """
     if check_int(count, "count") < 1:
         raise ArgumentError("count must be at least 1")
-    search = _Search(data, schema, k, asked, progress, solver)
+    search = _Search(data, schema, k, y, options, progress, solver)
     return [search.named(ranked) for ranked in search.best(count)]
 
 
@@ -111,10 +112,11 @@ def best_subset(
     k: int,
     progress: Progress | None = None,
     solver: str = "engine",
-    **asked: Unpack[ProblemOptions],
+    y: Any = None,
+    **options: Unpack[ProblemOptions],
 ) -> ScoredSupport:
     """The best support, certified. NOT PRIVATE. Takes the arguments of :func:`top_supports`."""
-    search = _Search(data, schema, k, asked, progress, solver)
+    search = _Search(data, schema, k, y, options, progress, solver)
     return search.named(search.best(1)[0])
 
 
@@ -127,7 +129,8 @@ def best_in_bucket(
     anchor: Sequence[int],
     mistakes: int,
     progress: Progress | None = None,
-    **asked: Unpack[ProblemOptions],
+    y: Any = None,
+    **options: Unpack[ProblemOptions],
 ) -> ScoredSupport | None:
     """The best support that shares all but ``mistakes`` variables with an anchor. NOT PRIVATE.
 
@@ -138,7 +141,7 @@ def best_in_bucket(
         raise ArgumentError("anchor must list k different positions of variables")
     if not 0 <= check_int(mistakes, "mistakes") <= k:
         raise ArgumentError("mistakes must lie between 0 and k")
-    search = _Search(data, schema, k, asked, progress)
+    search = _Search(data, schema, k, y, options, progress)
     if anchor[0] < 0 or anchor[-1] >= search.problem.p:
         raise ArgumentError(f"anchor lists positions of variables, 0 to {search.problem.p - 1}")
     ranked = search_bucket(search.engine, anchor, mistakes)

@@ -92,7 +92,8 @@ def bounds_suggest(
         check_apart(file, schema, out)
         book = ledger_of(ledger, no_ledger, purpose)
 
-        from ..api.suggest_bounds import build_bounds_request, event_of_bounds, release_bounds
+        from ..api.driver import make_release
+        from ..api.suggest_bounds import build_bounds_request
         from ..base.errors import ArgumentError
         from ..release.bounds import told
         from .outputs import Output
@@ -107,15 +108,15 @@ def bounds_suggest(
             separator=separator_sign(separator),
         )  # fmt: skip
         if dry_run:
-            typer.echo(escape_for_terminal(told(planned.price(), "Would spend")))
-            show_room(book, lambda: event_of_bounds(planned))
+            typer.echo(escape_for_terminal(told(planned.guarantee, "Would spend")))
+            show_room(book, planned.event)
             typer.echo("Nothing was read but the header, and nothing is spent.")
             return
         if book:
-            book.check([event_of_bounds(planned)])  # before it is said to be spent
+            book.check([planned.event()])  # before it is said to be spent
         with Output(out, replace=force) as output:
-            typer.echo(escape_for_terminal(told(planned.price(), "Spending")))
-            released = release_bounds(planned, file, ledger=book)
+            typer.echo(escape_for_terminal(told(planned.guarantee, "Spending")))
+            released = make_release(planned, file, ledger=book)
             # From here on the budget is spent: the file comes first.
             lost = []
             with signals.held():

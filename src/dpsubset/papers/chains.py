@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Unpack
@@ -18,9 +18,14 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from ..api.problem_spec import ProblemOptions, ProblemSpec, build_problem_spec, with_keywords_of
-from ..api.request import Rule, exact_epsilon
-from ..api.sensitive_table import SensitiveTable
+from ..api.problem_spec import (
+    ProblemOptions,
+    ProblemSpec,
+    Rule,
+    build_problem_spec,
+    with_keywords_of,
+)
+from ..api.request import exact_epsilon
 from ..base.errors import ArgumentError
 from ..base.validation import check_float, check_int, check_positive, check_seed
 from ..data.gram import GramData
@@ -28,7 +33,6 @@ from ..data.quantize import STEPS
 from ..mechanisms import Setting
 from ..mechanisms.published.metropolis import Metropolis
 from ..mechanisms.shared.chain import Chain
-from ..objective.sensitivity import Sensitivity
 from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..schema.layout import Layout
 from ..schema.schema import Schema
@@ -76,12 +80,13 @@ def traces_not_private(
     best: Iterable[int | str] | None = None,
     sensitivity: Rule = "sharp",
     seed: int | None = None,
-    **asked: Unpack[ProblemOptions],
+    y: Any = None,
+    **options: Unpack[ProblemOptions],
 ) -> Traces:
     """Several chains of `metropolis` from independent uniform starts. NOT PRIVATE.
 
     For synthetic data. Takes the arguments of :func:`dpsubset.select` that state the problem
-    (``constraint``, ``reach``, ``radius``, ``ridge``, ``neighbours``), and
+    (``constraint``, ``prediction_bound``, ``radius``, ``ridge``, ``neighbours``), and
 
     Parameters
     ----------
@@ -101,17 +106,16 @@ def traces_not_private(
     if not 1 <= every <= steps:
         raise ArgumentError("every must lie between 1 and steps")
     budget = exact_epsilon(epsilon)
-    stated = build_problem_spec(data, schema, k=k, **asked)
-    problem = stated.problem
+    spec = replace(build_problem_spec(data, schema, k=k, y=y, **options), rule=sensitivity)
+    problem = spec.problem
     mechanism.check(Setting.of(problem, budget, Fraction(1, 2)))
-    settled = Sensitivity.of(problem, sensitivity)
-    true = None if truth is None else _positions(truth, stated, "truth")
-    good = None if best is None else _positions(best, stated, "best")
+    eta = spec.sensitivity.eta(budget, problem.neighbours)
+    true = None if truth is None else _positions(truth, spec, "truth")
+    good = None if best is None else _positions(best, spec, "best")
     source = SystemSource() if seed is None else SeededSource(check_seed(seed))
 
-    digest = SensitiveTable(data, stated.schema, asked.get("y")).read(problem)
-    eta = settled.eta(budget, problem.neighbours)
-    chain = Chain(digest, problem, settled.score_step, eta, lazy=mechanism.lazy)
+    gram = spec.open(data, y).read(problem)
+    chain = Chain(gram, problem, spec.sensitivity.score_step, eta, lazy=mechanism.lazy)
     chain.have_columns(chains * steps)
     rng = Randomness(source)
     looks = [*range(0, steps, every), steps]
@@ -128,7 +132,7 @@ def traces_not_private(
     return Traces(
         steps=np.array(looks, dtype=np.int64),
         supports=supports,
-        explained=_explained(digest, problem.layout, supports),
+        explained=_explained(gram, problem.layout, supports),
         f_truth=None if true is None else f_scores(supports, true),
         f_best=f_scores(supports, good),
         best=good,
@@ -181,26 +185,24 @@ def mixing_steps(
     return math.ceil(check_positive(constant, "constant") * p * k**2 * (peak + math.log(1 / near)))
 
 
-def _positions(names: Iterable[int | str], stated: ProblemSpec, what: str) -> tuple[int, ...]:
-    found = tuple(sorted({stated.design.position(name) for name in names}))
-    if not found or found[0] < 0 or found[-1] >= stated.problem.p:
+def _positions(names: Iterable[int | str], spec: ProblemSpec, what: str) -> tuple[int, ...]:
+    positions = tuple(sorted({spec.design.position(name) for name in names}))
+    if not positions or positions[0] < 0 or positions[-1] >= spec.problem.p:
         raise ArgumentError(f"{what} lists columns, by name or by position from 0")
-    return found
+    return positions
 
 
-def _explained(
-    digest: GramData, layout: Layout, supports: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _explained(gram: GramData, layout: Layout, supports: NDArray[np.int64]) -> NDArray[np.float64]:
     flat = supports.reshape(-1, supports.shape[-1])
     different, where = np.unique(flat, axis=0, return_inverse=True)
-    shares = np.array([_share(digest, layout.of_support(support)) for support in different])
+    shares = np.array([_share(gram, layout.of_support(support)) for support in different])
     return np.asarray(shares[where].reshape(supports.shape[:-1]))
 
 
-def _share(digest: GramData, columns: NDArray[np.int64]) -> float:
+def _share(gram: GramData, columns: NDArray[np.int64]) -> float:
     """y' Phi_S y / y'y by least squares on the normal equations; 0 where y is 0."""
     scale = float(STEPS) ** 2
-    h = digest.block(np.array(columns, dtype=np.int64)) / scale
-    c = digest.c[columns] / scale
+    h = gram.block(np.array(columns, dtype=np.int64)) / scale
+    c = gram.c[columns] / scale
     b = np.linalg.lstsq(h, c, rcond=None)[0]
-    return float(c @ b) / (digest.yy / scale) if digest.yy else 0.0
+    return float(c @ b) / (gram.yy / scale) if gram.yy else 0.0

@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from ..api.request import SelectionRequest, open_table_of
+from ..api.request import SelectionRequest
 from ..api.request import build_request as plan_of
 from ..schema.schema import Schema
 from .expectation import shown
@@ -56,16 +56,16 @@ def outlook(data: Any, schema: Schema | str | Path | None, *, k: int, epsilon: A
     """
     planned = plan_of(data, schema, k=k, epsilon=epsilon, **asked)
     if data is not None and not rows_private:
-        n = open_table_of(planned, data, asked.get("y")).rows
+        n = planned.open(data, asked.get("y")).rows
         counted = planned.with_rows(n)
-        if n is not None and "add-remove" not in counted.price().costs:
+        if n is not None and "add-remove" not in counted.guarantee.costs:
             planned = counted
     return lines(planned, {name: asked[name] for name in _PASSED_ON if name in asked})
 
 
 def lines(planned: SelectionRequest, asked: dict[str, Any]) -> list[str]:
     """For a plan, with what was said of the selection."""
-    problem, schema = planned.setting.problem, planned.stated.schema
+    problem, schema = planned.setting.problem, planned.spec.schema
     always = len(problem.always_include)
     labels = schema.response.labels is not None
     rows, n = schema.rows_per_unit, planned.setting.n

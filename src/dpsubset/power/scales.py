@@ -29,9 +29,9 @@ _RESPONSES = 6
 
 def sampler(planned: SelectionRequest, cells: NDArray[np.int64]) -> QuantileSampler:
     """Draws scales of a quantised response, as a release would."""
-    assert planned.scale is not None
-    rule, neighbours = planned.scale.rule, planned.setting.problem.neighbours
-    return QuantileSampler(histogram(cells, STEPS), rule, planned.scale_epsilon, neighbours)
+    assert planned.response_range is not None
+    rule, neighbours = planned.response_range.rule, planned.setting.problem.neighbours
+    return QuantileSampler(histogram(cells, STEPS), rule, planned.range_epsilon, neighbours)
 
 
 def drawn_scales(
@@ -41,10 +41,10 @@ def drawn_scales(
 
     From the closed form of their mechanism, in floats: nobody's values are in them.
     """
-    if planned.scale is None:
+    if planned.response_range is None:
         return [None]
-    rule = planned.scale.rule
-    weight = rule.weight(planned.scale_epsilon, planned.setting.problem.neighbours)
+    rule = planned.response_range.rule
+    weight = rule.weight(planned.range_epsilon, planned.setting.problem.neighbours)
     each = -(-count // _RESPONSES)
     found: list[Scale | None] = []
     for _ in range(_RESPONSES):

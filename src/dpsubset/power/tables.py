@@ -79,7 +79,7 @@ def _cells(
         cells[:count, rows] = _quantised(x.T, population.x_bound)
         y = population.response(x, rng)
         cells[-1, rows] = _quantised(y, 1.0 if population.labels else population.y_bound)
-    if planned.scale is not None:
+    if planned.response_range is not None:
         response = cells[-1].astype(np.int64)
         images = sampler(planned, response).draw(bits).images(STEPS)
         cells[-1] = images[response + STEPS]

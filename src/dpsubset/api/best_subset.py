@@ -89,14 +89,40 @@ def top_supports(
     y: Any = None,
     **options: Unpack[ProblemOptions],
 ) -> list[ScoredSupport]:
-    """The ``count`` best supports in order, certified: nothing better was missed. NOT PRIVATE.
+    """Find the ``count`` best supports in order, certified. NOT PRIVATE.
 
-    Takes the arguments of :func:`dpsubset.select` that state the problem (``constraint``,
-    ``prediction_bound``, ``radius``, ``ridge``, ``loss``, ``threshold``). Equal scores are ordered
-    lexicographically.
+    Equal scores are ordered lexicographically.
 
-    ``solver`` is "engine", or one of :mod:`dpsubset.search.solvers` to check it with: "highs",
-    "scip", "gurobi" or "gurobi-cones" give the same answer, later, or raise `SolverError`.
+    Parameters
+    ----------
+    data, schema, k, progress
+        As for :func:`dpsubset.select`, and so are all arguments that state the problem, such as
+        ``loss``, ``constraint`` and ``ridge``.
+    count : int
+        How many supports to find.
+    solver : {"engine", "highs", "scip", "gurobi", "gurobi-cones"}
+        What searches. All solvers but "engine" are much slower; they check it.
+
+    Returns
+    -------
+    list of ScoredSupport
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError
+        If an argument, the schema, or a name or type in the table is wrong.
+    SearchLimitError
+        If a node or time limit is passed.
+    SolverError
+        If another solver cannot solve the problem.
+
+    Examples
+    --------
+    >>> import numpy as np, dpsubset as dps
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
+    >>> given = {"y": X[:, 1], "bounds": dps.Bounds(x=1, y=1)}
+    >>> [found.features for found in dps.top_supports(X, k=1, count=1, **given)]
+    [('x1',)]
     """
     if check_int(count, "count") < 1:
         raise ArgumentError("count must be at least 1")
@@ -115,7 +141,30 @@ def best_subset(
     y: Any = None,
     **options: Unpack[ProblemOptions],
 ) -> ScoredSupport:
-    """The best support, certified. NOT PRIVATE. Takes the arguments of :func:`top_supports`."""
+    """Find the best support, certified. NOT PRIVATE.
+
+    Parameters
+    ----------
+    data, schema, k, progress, solver
+        As for :func:`top_supports`, and so are all other arguments.
+
+    Returns
+    -------
+    ScoredSupport
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError, SearchLimitError, SolverError
+        As for :func:`top_supports`.
+
+    Examples
+    --------
+    >>> import numpy as np, dpsubset as dps
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
+    >>> given = {"y": X[:, 1], "bounds": dps.Bounds(x=1, y=1)}
+    >>> dps.best_subset(X, k=1, **given).features
+    ('x1',)
+    """
     search = _Search(data, schema, k, y, options, progress, solver)
     return search.named(search.best(1)[0])
 
@@ -132,9 +181,34 @@ def best_in_bucket(
     y: Any = None,
     **options: Unpack[ProblemOptions],
 ) -> ScoredSupport | None:
-    """The best support that shares all but ``mistakes`` variables with an anchor. NOT PRIVATE.
+    """Find the best support that shares all but ``mistakes`` variables with an anchor. NOT PRIVATE.
 
-    None if no support has that many mistakes.
+    Parameters
+    ----------
+    data, schema, k, progress
+        As for :func:`top_supports`, and so are all other arguments.
+    anchor : sequence of int
+        Positions of k variables.
+    mistakes : int
+        How many variables of the support are not in the anchor.
+
+    Returns
+    -------
+    ScoredSupport or None
+        None if no support has that many mistakes.
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError, SearchLimitError
+        As for :func:`top_supports`.
+
+    Examples
+    --------
+    >>> import numpy as np, dpsubset as dps
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
+    >>> given = {"y": X[:, 1], "bounds": dps.Bounds(x=1, y=1)}
+    >>> dps.best_in_bucket(X, k=1, anchor=[0], mistakes=1, **given).features
+    ('x1',)
     """
     anchor = tuple(sorted({check_int(j, "anchor") for j in anchor}))
     if len(anchor) != check_int(k, "k"):

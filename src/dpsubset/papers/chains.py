@@ -83,13 +83,15 @@ def traces_not_private(
     y: Any = None,
     **options: Unpack[ProblemOptions],
 ) -> Traces:
-    """Several chains of `metropolis` from independent uniform starts. NOT PRIVATE.
+    """Run several chains of `metropolis` from independent uniform starts. NOT PRIVATE.
 
-    For synthetic data. Takes the arguments of :func:`dpsubset.select` that state the problem
-    (``constraint``, ``prediction_bound``, ``radius``, ``ridge``, ``neighbours``), and
+    For synthetic data.
 
     Parameters
     ----------
+    data, schema, k, epsilon, sensitivity, seed
+        As for :func:`dpsubset.select`, and so are all arguments that state the problem, such as
+        ``constraint``, ``prediction_bound``, ``ridge`` and ``neighbours``.
     chains, steps, lazy
         How many chains, how long, and whether they stay put half of the time.
     every : int, optional
@@ -98,6 +100,24 @@ def traces_not_private(
         The support that the data were made from.
     best : names or positions, optional
         The best support, if known: :func:`dpsubset.best_subset` finds it.
+
+    Returns
+    -------
+    Traces
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError
+        If an argument, the schema, or a name or type in the table is wrong.
+
+    Examples
+    --------
+    >>> import numpy as np, dpsubset as dps
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
+    >>> given = {"y": X[:, 1], "bounds": dps.Bounds(x=1, y=1)}
+    >>> traces = dps.traces_not_private(X, k=1, epsilon=9, chains=2, steps=100, **given)
+    >>> traces.supports.shape
+    (2, 101, 1)
     """
     mechanism = Metropolis(steps, lazy)
     if check_int(chains, "chains") < 1:
@@ -161,7 +181,7 @@ def mixing_steps(
     x_max: float = 1.0,
     constant: float = 1.0,
 ) -> int:
-    """Enough steps to come within ``distance`` of the target: Theorem 2 of Roy et al. 2024.
+    """Compute how many steps reach a distance from the target: Theorem 2 of Roy et al. 2024.
 
         C p k^2 (n epsilon kappa_plus b_max^2 / Psi + log(1 / distance))
         Psi = (y_max + (kappa_plus / kappa_minus) b_max x_max + (sigma / kappa_minus) x_max^2)^2
@@ -170,6 +190,31 @@ def mixing_steps(
     and the theorem holds with high probability over data from a sparse linear model with enough
     signal, whose eigenvalues over all supports lie between the two kappas, with coefficients of l1
     norm at most ``b_max`` and noise of scale ``sigma``. Nothing here is taken from data.
+
+    Parameters
+    ----------
+    p, k, n : int
+        Variables, variables to select, and rows.
+    epsilon : number
+    distance : number
+        The largest distance in total variation.
+    kappa_minus, kappa_plus, b_max, sigma, y_max, x_max, constant : number
+        The quantities of the theorem.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is wrong.
+
+    Examples
+    --------
+    >>> import dpsubset as dps
+    >>> dps.mixing_steps(10, 2, 100, 1, 0.1, kappa_minus=1, kappa_plus=1, b_max=1, sigma=1)
+    537
     """
     for value, name in ((p, "p"), (k, "k"), (n, "n")):
         if check_int(value, name) < 1:

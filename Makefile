@@ -46,7 +46,7 @@ faults: .venv/.dev
 # A hundred kills, all other faults, and what is tested of ledgers on SQLite alone by `make test`.
 faults-sample: .venv/.dev
 	$(BIN)/python tools/postgres.py $(BIN)/pytest -m faults
-	$(BIN)/python tools/postgres.py $(BIN)/pytest tests/unit/test_ledger.py -k postgresql
+	$(BIN)/python tools/postgres.py $(BIN)/pytest tests/ledger/test_ledger.py -k postgresql
 
 # The page of a statement in Chromium, which is installed if that can be done; skipped without it.
 browser: .venv/.dev

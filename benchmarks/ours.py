@@ -94,7 +94,7 @@ def cold_draw(
     engine, race = sampler(digest, problem, epsilon, limit)
     support = race.draw(randomness())
     end = time.perf_counter()
-    return Staged(middle - start, end - middle, engine.splits, [(0, support)])
+    return Staged(middle - start, end - middle, engine.nodes, [(0, support)])
 
 
 def draws(
@@ -138,7 +138,7 @@ def _searched(
     engine = Engine(digest, problem, unit, _OPTIMUM, Limits(seconds=limit))
     found = search(engine)
     end = time.perf_counter()
-    return Staged(middle - start, end - middle, engine.splits, found)
+    return Staged(middle - start, end - middle, engine.nodes, found)
 
 
 def warm_up() -> None:

@@ -1,8 +1,8 @@
-"""Make the table of docs/command-line.md: visits.csv and visits.parquet, the same rows in both.
+"""Make the table of docs/command-line.md: visits.csv and visits.parquet, with the same rows.
 
-Made up, and the same at every run. Up to three visits a patient; the cost of one depends on the
-ward, on age and on smoking, and on nothing else. In every column but the patient's number and the
-cost 30 % of the cells are missing: empty, or in `age` and `smoker` also -9.
+The table is simulated and the same at every run. A patient has up to three visits. The cost of a
+visit depends on the ward, on age and on smoking only. In every column except the patient's number
+and the cost 30 % of the cells are missing: empty, or in `age` and `smoker` also -9.
 """
 
 from __future__ import annotations

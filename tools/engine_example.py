@@ -25,8 +25,8 @@ from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.schema.schema import Schema
-from dpsubset.search.bounds.base import Bounded
-from dpsubset.search.chance import Chance, Moment
+from dpsubset.search.acceptance import Acceptance, ProposalTime
+from dpsubset.search.bounds.base import Node
 from dpsubset.search.engine import Engine, Leaf, Listed, Support
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
 from dpsubset.search.race import Race
@@ -56,13 +56,13 @@ def name(support: Sequence[int]) -> str:
 
 
 @dataclass
-class Node:
+class TreeNode:
     """A region in the tree of the draw."""
 
     label: str
     supports: list[str]
     mass: float
-    parts: list[Node] = field(default_factory=list)
+    parts: list[TreeNode] = field(default_factory=list)
     split_on: str = ""
 
 
@@ -72,10 +72,10 @@ class Story:
 
     scored: ScoredSupports
     unit: float
-    first: Bounded
+    first: Node
     gains: np.ndarray
     ref: float
-    root: Node
+    root: TreeNode
     lines: list[str]
     winner: str
 
@@ -85,7 +85,7 @@ class TalkingRace(Race):
 
     def __init__(self, engine: Engine) -> None:
         self.lines: list[str] = []
-        self.nodes: dict[int, Node] = {}
+        self.nodes: dict[int, TreeNode] = {}
         super().__init__(engine, ETA, permute_and_flip=False)
         whole = self._leaves[0]
         self.root = self.nodes[id(whole)] = self.node(whole, "all")
@@ -93,15 +93,15 @@ class TalkingRace(Race):
     def share(self, mass: int) -> float:
         return float(Fraction(mass, 1 << self._scale.bits))
 
-    def node(self, leaf: Leaf, label: str) -> Node:
+    def node(self, leaf: Leaf, label: str) -> TreeNode:
         place = self._leaves.index(leaf)
         rows = leaf.supports if isinstance(leaf, Listed) else leaf.region.supports().tolist()
-        return Node(label, [name(row) for row in rows], self.share(self._masses._values[place]))
+        return TreeNode(label, [name(row) for row in rows], self.share(self._masses._values[place]))
 
-    def replace(self, leaf: Bounded, parts: Sequence[Leaf]) -> None:
+    def replace(self, leaf: Node, parts: Sequence[Leaf]) -> None:
         super().replace(leaf, parts)
         node = self.nodes[id(leaf)]
-        node.split_on = letter = NAMES[leaf.lead]
+        node.split_on = letter = NAMES[leaf.branch_on]
         for part in parts:
             inside = letter in self.node(part, "").supports[0]
             child = self.node(part, f"with {letter}" if inside else f"without {letter}")
@@ -111,14 +111,14 @@ class TalkingRace(Race):
         self.lines.append(f"split    on {letter}; new masses  {masses}")
         self.lines.append(f"         total mass {self.share(self._masses.total):.3f}")
 
-    def _chance(
-        self, place: int, support: Support, mass: int, moment: Moment | None = None
-    ) -> Chance:
+    def _acceptance(
+        self, place: int, support: Support, mass: int, time: ProposalTime | None = None
+    ) -> Acceptance:
         line = f"propose  {name(support)}  mass {self.share(mass):.3f}  accept with probability "
-        return TalkingChance(self, line, self._scale, self._engine.score(support), mass, moment)
+        return TalkingChance(self, line, self._scale, self._engine.score(support), mass, time)
 
 
-class TalkingChance(Chance):
+class TalkingChance(Acceptance):
     """A flip that tells how it came out."""
 
     def __init__(self, race: TalkingRace, line: str, *about: Any) -> None:
@@ -142,8 +142,8 @@ def tell() -> Story:
     engine = Engine(moments, problem, unit, float(ETA), tuning=IMPATIENT)
     race = TalkingRace(engine)
     first = race._leaves[0]
-    assert isinstance(first, Bounded)
-    gains = engine.bounder.gains(first)
+    assert isinstance(first, Node)
+    gains = engine.bound_oracle.gains(first)
     winner = race.draw(Randomness(SeededSource(SEED)))
     ref = race._scale.ref * float(unit)
     return Story(scored, float(unit), first, gains, ref, race.root, race.lines, name(winner))
@@ -183,7 +183,7 @@ def picture(story: Story) -> str:
     leaves = iter(range(100))
     width, step, drop = 164, 178, 96
 
-    def place(node: Node, depth: int) -> tuple[float, float]:
+    def place(node: TreeNode, depth: int) -> tuple[float, float]:
         spots = [place(part, depth + 1) for part in node.parts]
         x = sum(s[0] for s in spots) / len(spots) if spots else 96 + step * next(leaves)
         y = 14 + drop * depth
@@ -207,7 +207,7 @@ def picture(story: Story) -> str:
         )
         return x, y
 
-    def depth_of(node: Node) -> int:
+    def depth_of(node: TreeNode) -> int:
         return 1 + max((depth_of(part) for part in node.parts), default=0)
 
     place(story.root, 0)

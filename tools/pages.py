@@ -8,7 +8,7 @@ A page is run from top to bottom in a folder of its own:
   interpreter. What they print, errors included, follows in the block;
 - a ```yaml block whose first line is a comment with the name of a file is written to that file.
 
-A line "..." in what is shown stands for any lines. tests/unit/test_pages.py compares.
+A line "..." in what is shown stands for any lines. tests/repo/test_pages.py compares.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ import pandas as pd
 import dpsubset as dps
 from dpsubset.data.readers import open_table
 
-RECORD = Path(__file__).resolve().parent.parent / "tests" / "conformance" / "recorded_draws.json"
+RECORD = Path(__file__).resolve().parent.parent / "tests" / "support" / "recorded_draws.json"
 
 MECHANISMS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("permute-and-flip", {}, {}),

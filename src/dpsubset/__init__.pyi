@@ -35,9 +35,10 @@ from .papers.means import private_mean as private_mean
 from .papers.means import sparse_mean as sparse_mean
 from .papers.minimax_rates import cost_of_privacy as cost_of_privacy
 from .papers.sparse_regression import sparse_regression as sparse_regression
-from .power import Expectation as Expectation
-from .power import Population as Population
-from .power import plan as plan
+from .power_analysis.expectation import Expectation as Expectation
+from .power_analysis.population import Population as Population
+from .power_analysis.power import plan as plan
+from .power_analysis.power import power as power
 from .privacy.guarantee import Guarantee as Guarantee
 from .privacy.quantiles import QuantileRule as QuantileRule
 from .privacy.response_range import ResponseRange as ResponseRange

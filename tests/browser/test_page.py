@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
-from browser.chromium import Browser, program, started
+from support.chromium import Browser, program, started
 
 pytestmark = pytest.mark.browser
 

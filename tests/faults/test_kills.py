@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import dpsubset as dps
-from faults.releasing import ASKED, DONE, FULL, REFUSED, Herd, X
-from ledgers import backend, made  # noqa: F401
+from support.ledgers import backend, made  # noqa: F401
+from support.releasing import ASKED, DONE, FULL, REFUSED, Herd, X
 
 pytestmark = pytest.mark.faults
 

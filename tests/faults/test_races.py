@@ -12,8 +12,8 @@ import pytest
 
 import dpsubset as dps
 from dpsubset.ledger.ledger import Ledger
-from faults.releasing import ASKED, DONE, REFUSED, Herd, X
-from ledgers import backend, event, made  # noqa: F401
+from support.ledgers import backend, event, made  # noqa: F401
+from support.releasing import ASKED, DONE, REFUSED, Herd, X
 
 pytestmark = pytest.mark.faults
 

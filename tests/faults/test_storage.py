@@ -22,8 +22,8 @@ import dpsubset as dps
 from dpsubset.base.errors import LedgerError
 from dpsubset.ledger.ledger import Ledger
 from dpsubset.ledger.store import parse
-from faults.releasing import ASKED, X
-from ledgers import POSTGRES, backend, event, made  # noqa: F401
+from support.ledgers import POSTGRES, backend, event, made  # noqa: F401
+from support.releasing import ASKED, X
 
 pytestmark = pytest.mark.faults
 SMALL = "1/1000"

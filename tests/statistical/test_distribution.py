@@ -14,8 +14,8 @@ import pytest
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN
 from dpsubset.privacy.random import Randomness, SystemSource
-from statistical.cases import CASES, UNIFORM, Case
-from statistical.gtest import LEVEL, g_test, miss
+from support.cases import CASES, UNIFORM, Case
+from support.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
 

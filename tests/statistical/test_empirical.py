@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from dpsubset.audit.cases import RECIPES, Recipe
 from dpsubset.audit.empirical import audit_empirical
-from dpsubset.audit.exact import contrary_pairs
+from dpsubset.audit.exact import worst_case_pairs
 from dpsubset.mechanisms import MECHANISMS, Cost, mechanism
 from dpsubset.objective.problem import Problem
 
@@ -22,7 +22,7 @@ def test_a_promise_that_holds_is_contradicted_no_more_often_than_stated() -> Non
     # With two columns the log ratio is epsilon, and the event with it is likely: the worst case.
     # The level is made large, and the audits small, for contradictions to be seen.
     problem = Problem.create(2, 1, prediction_bound=0.5, neighbours="add-remove")
-    pairs = list(contrary_pairs(problem, 100))[:1]
+    pairs = list(worst_case_pairs(problem, 100))[:1]
     chosen = mechanism("permute-and-flip")
     level, audits = 0.2, 300
     found = [

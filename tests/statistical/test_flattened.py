@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from conformance.recipes import CONSTRAINTS, DESIGNS, Recipe
 from dpsubset.audit.exact import moments_of_records
 from dpsubset.data.gram import GramData
 from dpsubset.mechanisms import Data, Mechanism, Outcome, Setting
@@ -18,7 +17,8 @@ from dpsubset.mechanisms.published.mistakes import Mistakes
 from dpsubset.mechanisms.published.top_r import TopR
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
-from statistical.gtest import LEVEL, g_test, miss
+from support.gtest import LEVEL, g_test, miss
+from support.recipes import CONSTRAINTS, DESIGNS, Recipe
 
 pytestmark = pytest.mark.statistical
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpsubset as dps
-from statistical.memory import COMMAND, peak
+from support.memory import COMMAND, peak
 
 MEMORY = 1e9  # bytes
 CELLS, LENGTH = 2**16, 2**15

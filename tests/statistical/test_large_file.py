@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpsubset as dps
-from statistical.memory import COMMAND, peak
+from support.memory import COMMAND, peak
 
 ROWS, BLOCK, VARIABLES = 5_000_000, 100_000, 39
 MEMORY = 1.5e9  # bytes; the columns take 1.6e9

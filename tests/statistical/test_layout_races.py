@@ -16,8 +16,8 @@ from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.schema.layout import STEPS, Layout
 from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import enumerate_supports
-from statistical.gtest import LEVEL, g_test, miss
-from statistical.races import SEARCHING
+from support.gtest import LEVEL, g_test, miss
+from support.races import SEARCHING
 
 pytestmark = pytest.mark.statistical
 
@@ -82,7 +82,7 @@ def test_the_race_agrees_with_the_closed_form(
     rng = Randomness(SystemSource())
     sampler = mechanism.race(engine, eta)
     counts = Counter(sampler.draw(rng) for _ in range(DRAWS))
-    assert engine.splits > 0
+    assert engine.nodes > 0
     assert g_test(counts, supports, mechanism.probabilities(scored, eta)) >= LEVEL
     # With power: half as much again of eta is told apart.
     wrong = mechanism.probabilities(scored, eta * Fraction(3, 2))

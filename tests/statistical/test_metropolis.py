@@ -13,8 +13,8 @@ from dpsubset.mechanisms import PLAIN, Data, Setting
 from dpsubset.mechanisms.published.metropolis import Metropolis
 from dpsubset.mechanisms.shared.chain import after
 from dpsubset.privacy.random import Randomness, SystemSource
-from statistical.cases import CASES, UNIFORM, Case
-from statistical.gtest import LEVEL, g_test, miss
+from support.cases import CASES, UNIFORM, Case
+from support.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
 

@@ -23,8 +23,8 @@ from dpsubset.mechanisms.shared.rounds import Rounds
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy import noise
 from dpsubset.privacy.random import Randomness, SystemSource
-from statistical.cases import data
-from statistical.gtest import LEVEL, g_test, miss
+from support.cases import data
+from support.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
 

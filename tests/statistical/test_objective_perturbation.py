@@ -18,9 +18,9 @@ from dpsubset.data.quantize import STEPS
 from dpsubset.models.objective_perturbation import ObjectivePerturbation
 from dpsubset.models.smooth import HINGE, LEAST_SQUARES
 from dpsubset.privacy.random import Randomness, SystemSource
-from statistical.gtest import LEVEL, g_test, miss
+from models.test_objective_perturbation import COARSE, OUTCOMES, law
 from statistical.test_fit_audit import lower_bound
-from unit.test_objective_perturbation import COARSE, OUTCOMES, law
+from support.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
 

@@ -21,11 +21,11 @@ from dpsubset.mechanisms import PLAIN
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.search import race as race_module
-from dpsubset.search.bounds.base import Bounded, Bounder
+from dpsubset.search.bounds.base import BoundOracle, Node
 from dpsubset.search.tuning import Tuning
-from statistical.cases import CASES, UNIFORM, Case
-from statistical.gtest import LEVEL, g_test, miss
-from statistical.races import SEARCHING, loosen, race, split_at_random
+from support.cases import CASES, UNIFORM, Case
+from support.gtest import LEVEL, g_test, miss
+from support.races import SEARCHING, loosen, race, split_at_random
 
 pytestmark = pytest.mark.statistical
 
@@ -158,15 +158,15 @@ def test_envelopes_that_are_too_low_are_caught(monkeypatch: pytest.MonkeyPatch) 
     One free pick, so that bounds are exact; masses too low by one part in 100,000.
     """
     case, mechanism = CASES[4], PLAIN["exponential"]()
-    settle = Bounder._settle
+    settle = BoundOracle.evaluate
     up = 1e-5 / float(case.eta(mechanism))
 
-    def high(self: Bounder, bound: Bounded, *arguments: Any) -> Bounded:
+    def high(self: BoundOracle, bound: Node, *arguments: Any) -> Node:
         settle(self, bound, *arguments)
         bound.base += up
         return bound
 
-    monkeypatch.setattr(Bounder, "_settle", high)
+    monkeypatch.setattr(BoundOracle, "evaluate", high)
     with pytest.raises(AssertionError, match="an envelope lies below"):
         race(case, mechanism, system(), SOME, tuning=Tuning(short=2))
 
@@ -175,11 +175,11 @@ def test_a_clock_that_forgets_thinning_is_caught(monkeypatch: pytest.MonkeyPatch
     """Points of constant intensity make permute-and-flip an exponential mechanism."""
     case = CASES[0]
 
-    class Forgetful(race_module.Chance):
+    class Forgetful(race_module.Acceptance):
         def __init__(self, scale: Any, score: int, mass: int, moment: Any = None) -> None:
             super().__init__(scale, score, mass)
 
-    monkeypatch.setattr(race_module, "Chance", Forgetful)
+    monkeypatch.setattr(race_module, "Acceptance", Forgetful)
     flip, exponential = PLAIN["permute-and-flip"](), PLAIN["exponential"]()
     right, wrong = case.probabilities(flip), case.probabilities(exponential)
     assert miss(wrong, right, MANY) < LEVEL
@@ -194,6 +194,6 @@ def test_a_race_that_accepts_everything_is_caught(
 ) -> None:
     """Then supports are drawn from the envelope, which is not the mechanism."""
     case = CASES[7]
-    monkeypatch.setattr(race_module.Chance, "flip", lambda self, rng: True)
+    monkeypatch.setattr(race_module.Acceptance, "flip", lambda self, rng: True)
     tally = race(case, PLAIN[name](), system(), MANY)
     assert g_test(tally.counts, case.supports, case.probabilities(PLAIN[name]())) < LEVEL

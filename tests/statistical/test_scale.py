@@ -23,7 +23,7 @@ from dpsubset.privacy.quantiles import (
 )
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.privacy.relations import RELATIONS, Neighbours
-from statistical.gtest import LEVEL, g_test, miss
+from support.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
 

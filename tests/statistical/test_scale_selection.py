@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
+from api.test_response_range_audit import drawn, joint
 from dpsubset.api.request import SelectionRequest, build_request
 from dpsubset.data.quantize import STEPS
 from dpsubset.privacy.relations import RELATIONS, Neighbours
-from statistical.gtest import LEVEL, g_test, miss
-from unit.test_scale_audit import drawn, joint
+from support.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from conformance.layouts import LayoutRecipe, layout_recipes
 from dpsubset.base.errors import SearchLimitError
 from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
@@ -21,6 +20,7 @@ from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.search.best import best_supports
 from dpsubset.search.engine import Engine, Limits
 from dpsubset.search.solvers import SOLVERS, SolverError, certify, solve
+from support.layouts import LayoutRecipe, layout_recipes
 
 COUNT = 20
 LOSSES = ("least-squares", "logistic", "hinge", "huber")
@@ -111,14 +111,14 @@ def answers_of_its_own(
 
     There may be none in time: linear programs of SCIP have been seen to take minutes.
     """
-    monkeypatch.setattr(certify.Certified, "_search", lambda self: None)
+    monkeypatch.setattr(certify.Certified, "_local_search", lambda self: None)
     late = 0
     for recipe in recipes:
         digest, problem, ranking = recipe.digest, recipe.problem, recipe.ranking
         count, limits = 1 + recipe.seed % 3, Limits(seconds=15.0)
         search = certify.Certified(digest, problem, recipe.sensitivity.score_step, count, limits)
-        search._offer([support for _, support in ranking[-count:]])
-        search._guess = ranking[-1][1]
+        search._score_new([support for _, support in ranking[-count:]])
+        search._incumbent = ranking[-1][1]
         try:
             found = search.find(SOLVERS[solver]()(digest, problem, limits))
         except SearchLimitError:

@@ -13,7 +13,7 @@ import pytest
 
 from dpsubset.privacy import sup_norm
 from dpsubset.privacy.random import Randomness, SystemSource
-from statistical.gtest import LEVEL, g_test, miss
+from support.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
 

@@ -17,7 +17,7 @@ from dpsubset.mechanisms.published.stability import Stability
 from dpsubset.mechanisms.shared.lasso_votes import LassoVotes, Vote
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
-from statistical.gtest import LEVEL, g_test, miss
+from support.gtest import LEVEL, g_test, miss
 
 pytestmark = pytest.mark.statistical
 

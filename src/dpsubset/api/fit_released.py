@@ -18,6 +18,7 @@ from ..base.validation import check_seed
 from ..data.moments import Moments
 from ..data.readers import Progress
 from ..data.type_checks import type_mismatches
+from ..ledger.canonical import sha256_of_facts
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike
 from ..models.entries import Entries, of_support
@@ -25,11 +26,8 @@ from ..models.rule import FitRule
 from ..privacy.guarantee import Guarantee
 from ..privacy.quantiles import Scale
 from ..privacy.relations import PUBLIC_N, Neighbours
-from ..release.files import digest
 from ..release.fitted import check_units
-from ..release.notices import versions
-from ..release.reading import OTHER_SCHEMA
-from ..release.release import Release
+from ..release.release import OTHER_SCHEMA, Release, package_versions
 from ..schema.dates import today
 from ..schema.encoding import Design
 from ..schema.schema import Bounds, Schema
@@ -135,7 +133,7 @@ class FitReleasedRequest(Request[SensitiveTable, Release]):
             rows_per_unit=self.schema.rows_per_unit,
             schema=self.schema.fingerprint(),
             options={
-                "earlier": digest(self.earlier.to_dict()),
+                "earlier": sha256_of_facts(self.earlier.to_dict()),
                 "declared": self.neighbours,
             },
         )
@@ -158,10 +156,10 @@ class FitReleasedRequest(Request[SensitiveTable, Release]):
             guarantee=self.guarantee,
             model=model_on(step, fitted, str(self.guarantee)),
             fit=fitted,
-            earlier=digest(earlier.to_dict()),
+            earlier=sha256_of_facts(earlier.to_dict()),
             rows=earlier.rows if fitted.n is None else fitted.n,
             date=self.date,
-            versions=versions(),
+            versions=package_versions(),
             column_warnings=tuple(dict.fromkeys(mismatches)),
             receipt=None,
             diagnostics=None,

@@ -22,7 +22,7 @@ from ..base.errors import ArgumentError
 from ..base.text import escape_for_terminal
 from ..data.quantize import Quantizer
 from ..data.readers import open_table, read_schema, sample_cells
-from ..release.scale import value_of
+from ..release.response_range import value_of
 from ..schema.dates import written
 from ..schema.schema import Column, Schema
 

@@ -40,7 +40,7 @@ from ..privacy.relations import PUBLIC_N, Neighbours
 from ..privacy.response_range import ResponseRange, check_response_range, default_response_range
 from ..release.readable import ReleasedReadable
 from ..release.release import Release
-from ..release.scale import ReleasedRange
+from ..release.response_range import ReleasedRange
 from ..schema.dates import today
 from ..schema.schema import Schema
 from .driver import Execution, Request

@@ -29,7 +29,7 @@ from ..privacy.quantiles import QuantileRule, QuantileSampler
 from ..privacy.random import Randomness
 from ..privacy.relations import PUBLIC_N, RELATIONS, Neighbours
 from ..release.bounds import SuggestedBounds
-from ..release.scale import ReleasedRange
+from ..release.response_range import ReleasedRange
 from ..schema.bounds_file import blank
 from ..schema.entries import entry as entry_of
 from ..schema.provenance import KEY, PaidBounds

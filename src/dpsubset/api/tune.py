@@ -35,7 +35,7 @@ from ..privacy.random_stopping import NAME, Stopping, covered
 from ..privacy.relations import Neighbours
 from ..privacy.response_range import ResponseRange
 from ..release.release import Release
-from ..release.tuned import Tuned, Value, shown
+from ..release.tuned import Tuned, Value, setting_as_text
 from ..schema.layout import STEPS
 from ..schema.schema import Schema
 from .driver import Execution, Price, Request, event_of, make_release, price_of
@@ -205,7 +205,7 @@ class TuneRequest(Request[SearchTables, Release]):
             rows_per_unit=schema.rows_per_unit,
             schema=schema.fingerprint(),
             options={
-                "grid": "; ".join(map(shown, self.grid)),
+                "grid": "; ".join(map(setting_as_text, self.grid)),
                 "eta": str(self.stopping.eta),
                 "gamma": str(self.stopping.gamma),
                 "p": self.first.problem.p,

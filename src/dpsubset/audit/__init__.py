@@ -1,15 +1,15 @@
 """Audits: try to contradict a mechanism's guarantee."""
 
 from .empirical import EmpiricalAudit, Event, audit_empirical
-from .exact import Audit, Pair, audit_exact, contrary_pairs, neighbouring_pairs
+from .exact import ExactAudit, Pair, audit_exact, random_pairs, worst_case_pairs
 
 __all__ = [
-    "Audit",
     "EmpiricalAudit",
     "Event",
+    "ExactAudit",
     "Pair",
     "audit_empirical",
     "audit_exact",
-    "contrary_pairs",
-    "neighbouring_pairs",
+    "random_pairs",
+    "worst_case_pairs",
 ]

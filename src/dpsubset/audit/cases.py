@@ -21,12 +21,13 @@ from ..base.validation import check_choice, check_progress
 from ..mechanisms import Mechanism, Setting, mechanism
 from ..objective.losses import LOSSES
 from ..objective.problem import Problem
-from ..privacy.guarantee import Cost, shown_cost
+from ..privacy.guarantee import Cost
 from ..privacy.relations import RELATIONS
 from ..schema.layout import Layout
-from .empirical import RUNS, EmpiricalAudit, audit_empirical
-from .exact import Audit, Pair, audit_exact, contrary_pairs, label_pairs, neighbouring_pairs
-from .pairs import dropped_pairs, favoured_pairs, tipped_pairs, turning_pairs
+from .empirical import RUNS, audit_empirical
+from .exact import Pair, audit_exact, label_pairs, random_pairs, worst_case_pairs
+from .findings import Audit, Finding, Report
+from .pairs import flattening_pairs, missing_response_pairs, tie_breaking_pairs, vote_changing_pairs
 from .rows import is_plain
 
 #: Told what share of the work is done.
@@ -46,7 +47,7 @@ SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Laid:
+class LayoutCase:
     """A problem whose choices are not columns, for supports of one choice.
 
     Attributes
@@ -67,16 +68,16 @@ class Laid:
 
 #: Numbers and groups of them with an intercept; levels, with one and without.
 LAYOUTS = (
-    Laid((1, 1, 1), (1, 1, 1), "numbers", 0.9),
-    Laid((3, 3, 3), (3, 3, 3), "labels", 0.9),
-    Laid((3, 3, 3), (1, 1, 1), "numbers", 0.45),
-    Laid((3, 3, 3), (1, 1, 1), None, 0.45),
+    LayoutCase((1, 1, 1), (1, 1, 1), "numbers", 0.9),
+    LayoutCase((3, 3, 3), (3, 3, 3), "labels", 0.9),
+    LayoutCase((3, 3, 3), (1, 1, 1), "numbers", 0.45),
+    LayoutCase((3, 3, 3), (1, 1, 1), None, 0.45),
 )
 
 
-def few_contrary_pairs(problem: Problem) -> Iterator[Pair]:
+def few_worst_case_pairs(problem: Problem) -> Iterator[Pair]:
     """Contrary pairs whose outcomes are all likely enough to be seen."""
-    return contrary_pairs(problem, _FEW)
+    return worst_case_pairs(problem, _FEW)
 
 
 @dataclass(frozen=True)
@@ -104,150 +105,11 @@ class Recipe:
 
     options: Mapping[str, Any] = field(default_factory=dict)
     shapes: tuple[tuple[int, int, float], ...] = ((4, 1, 0.5), (5, 2, 1.0))
-    layouts: tuple[Laid, ...] = LAYOUTS
+    layouts: tuple[LayoutCase, ...] = LAYOUTS
     constraint: str = "box"
-    pairs: Callable[[Problem], Iterable[Pair]] = few_contrary_pairs
+    pairs: Callable[[Problem], Iterable[Pair]] = few_worst_case_pairs
     delta: Fraction | None = None
     most: int | None = None
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What one audit found on one problem, for one promise.
-
-    ``claimed`` is False where the mechanism makes no promise: then the audit compares with the
-    budget it was given, and nothing is broken if it costs more.
-    """
-
-    problem: Problem
-    claimed: bool
-    audit: Audit | EmpiricalAudit
-
-    @property
-    def contradicts(self) -> bool:
-        """Whether it contradicts what was compared with."""
-        if isinstance(self.audit, Audit):
-            return not self.audit.passed
-        return self.audit.contradicted
-
-    @property
-    def strain(self) -> float:
-        """Used / stated: of epsilon, or of delta where there is one. Above 1 it contradicts."""
-        epsilon, delta = float(self.audit.promised.epsilon), float(self.audit.promised.delta)
-        if isinstance(self.audit, EmpiricalAudit):
-            return self.audit.lower / epsilon
-        return self.audit.excess / delta if delta else self.audit.worst / epsilon
-
-
-@dataclass(frozen=True)
-class Report:
-    """The audit of one mechanism.
-
-    Attributes
-    ----------
-    mechanism : Mechanism
-        With its options.
-    epsilon, delta : Fraction
-        The budget it was given.
-    assumes : str, optional
-        What its guarantee takes for granted, and so does the audit.
-    findings : tuple of Finding
-        Exact ones first, where there is a closed form; then those by draws.
-    refused : tuple of str
-        Why it would not run under one of the relations.
-    unable : tuple of str
-        Losses that it would not run with at all.
-    """
-
-    mechanism: Mechanism
-    epsilon: Fraction
-    delta: Fraction
-    assumes: str | None
-    findings: tuple[Finding, ...]
-    refused: tuple[str, ...] = ()
-    unable: tuple[str, ...] = ()
-
-    @property
-    def losses(self) -> tuple[str, ...]:
-        """Those it was audited with, in order."""
-        return tuple(dict.fromkeys(finding.problem.loss for finding in self.findings))
-
-    @property
-    def name(self) -> str:
-        """With the options that are not the default."""
-        special = [
-            f"{option.name}={_plain(value)}"
-            for option in fields(self.mechanism)
-            if (value := getattr(self.mechanism, option.name)) != option.default
-        ]
-        return self.mechanism.name + (f" ({', '.join(special)})" if special else "")
-
-    @property
-    def claimed(self) -> bool:
-        """Whether the mechanism promises anything."""
-        return all(finding.claimed for finding in self.findings)
-
-    @property
-    def contradicted(self) -> bool:
-        """Whether a promise is broken."""
-        return any(finding.claimed and finding.contradicts for finding in self.findings)
-
-    @property
-    def exact(self) -> Finding | None:
-        """The exact audit that came nearest to the promise; None without a closed form."""
-        return self.nearest(Audit)
-
-    @property
-    def empirical(self) -> Finding | None:
-        """The audit by draws that came nearest to the promise."""
-        return self.nearest(EmpiricalAudit)
-
-    def nearest(
-        self, kind: type[Audit] | type[EmpiricalAudit], loss: str | None = None
-    ) -> Finding | None:
-        """The audit of this kind that came nearest to the promise, under one loss or any."""
-        mine = (
-            finding
-            for finding in self.findings
-            if isinstance(finding.audit, kind) and loss in (None, finding.problem.loss)
-        )
-        return max(mine, key=_nearness, default=None)
-
-    @property
-    def verdict(self) -> str:
-        """In words, with what was assumed."""
-        return self.short + (f", ASSUMING that {self.assumes}" if self.assumes else "")
-
-    @property
-    def word(self) -> str:
-        """In a word or two."""
-        if not self.claimed:
-            return "no guarantee claimed"
-        return "CONTRADICTED" if self.contradicted else "nothing found"
-
-    @property
-    def short(self) -> str:
-        """In words."""
-        nearest = max(self.findings, key=_nearness)
-        what = shown_cost(nearest.audit.promised)
-        if not nearest.contradicts:
-            text = f"nothing found that contradicts {what}"
-        elif nearest.claimed:
-            text = f"CONTRADICTED: {what} is promised and does not hold"
-        else:
-            text = f"contradicts {what}, which it was run with"
-        if not nearest.claimed:
-            text = f"no guarantee claimed; {text}"
-        return text
-
-
-def _nearness(finding: Finding) -> tuple[bool, float, float]:
-    audit = finding.audit
-    return (
-        finding.contradicts,
-        finding.strain,
-        audit.worst if isinstance(audit, Audit) else audit.lower,
-    )
 
 
 def variants(name: str) -> list[tuple[Mechanism, Recipe]]:
@@ -311,8 +173,7 @@ def audit(
     if not able:
         raise ArgumentError("; ".join(dict.fromkeys(filter(None, reasons))))
     audited = {setting.problem.loss for setting in able}
-    exact: list[Finding] = []
-    empirical: list[Finding] = []
+    exact, empirical = list[Finding](), list[Finding]()
     assumes: set[str | None] = set()
     for done, setting in enumerate(able):
         problem = setting.problem
@@ -322,7 +183,7 @@ def audit(
                 chosen, problem, epsilon, pairs, delta=delta, promised=promise.cost, skip=True
             )
             if listed.pairs:
-                exact.append(Finding(problem, promise.claimed, listed))
+                exact.append(_finding(listed, problem, promise))
         first = (problem.p, problem.k) == recipe.shapes[0][:2] and is_plain(problem.layout)
         if first:  # draws are for the first shape
             promises = _by_promise(chosen, setting, recipe.pairs(problem))
@@ -337,7 +198,7 @@ def audit(
                     runs=runs,
                     seconds=None if seconds is None else seconds / len(promises),
                 )
-                empirical.append(Finding(problem, promise.claimed, drawn))
+                empirical.append(_finding(drawn, problem, promise))
         if progress is not None:
             progress((done + 1) / len(able))
     refused = {
@@ -346,14 +207,30 @@ def audit(
         if reason is not None and setting.problem.loss in audited
     }
     return Report(
-        chosen,
+        _name(chosen),
+        (*exact, *empirical),
         epsilon,
         delta,
+        mechanism=chosen.name,
+        options=chosen.options(),
         assumes="; ".join(sorted(text for text in assumes if text)) or None,
-        findings=(*exact, *empirical),
         refused=tuple(refused),
         unable=tuple(name for name in wanted if name not in audited),
     )
+
+
+def _name(chosen: Mechanism) -> str:
+    """The name of a mechanism, with the options that are not the default."""
+    special = [
+        f"{option.name}={_plain(value)}"
+        for option in fields(chosen)
+        if (value := getattr(chosen, option.name)) != option.default
+    ]
+    return chosen.name + (f" ({', '.join(special)})" if special else "")
+
+
+def _finding(audited: Audit, problem: Problem, promise: _Promise) -> Finding:
+    return Finding(audited, problem.neighbours, problem.neighbours, problem, promise.claimed)
 
 
 def _losses(asked: str | Sequence[str] | None) -> list[str]:
@@ -432,14 +309,14 @@ def _at(setting: Setting, pair: Pair) -> Setting:
 
 def _listed(problem: Problem, recipe: Recipe) -> Iterator[Pair]:
     """Neighbours for the exact audit: the same ones every time."""
-    everywhere = neighbouring_pairs(problem, _RANDOM, np.random.default_rng(1))
-    special = contrary_pairs(problem, _MANY), label_pairs(problem, _MANY), recipe.pairs(problem)
+    everywhere = random_pairs(problem, _RANDOM, np.random.default_rng(1))
+    special = worst_case_pairs(problem, _MANY), label_pairs(problem, _MANY), recipe.pairs(problem)
     made: tuple[Callable[[Problem], Iterable[Pair]], ...] = (
-        lambda p: neighbouring_pairs(p, _DROPPED, np.random.default_rng(2)),
-        lambda p: contrary_pairs(p, _MANY),
+        lambda p: random_pairs(p, _DROPPED, np.random.default_rng(2)),
+        lambda p: worst_case_pairs(p, _MANY),
         recipe.pairs,
     )
-    dropped = (itertools.islice(dropped_pairs(problem, each), _DROPPED) for each in made)
+    dropped = (itertools.islice(missing_response_pairs(problem, each), _DROPPED) for each in made)
     for pair in itertools.chain(everywhere, *special, *dropped):
         if recipe.most is None or pair.second.n <= recipe.most:
             yield pair
@@ -453,17 +330,17 @@ def _plain(value: Any) -> str:
 RECIPES: dict[str, tuple[Recipe, ...]] = {
     "top-r": (
         # R = 2 flattens something; the default would keep all scores of so small a problem.
-        Recipe({"R": 2}, shapes=((12, 1, 1.0), (5, 2, 1.0)), pairs=favoured_pairs),
+        Recipe({"R": 2}, shapes=((12, 1, 1.0), (5, 2, 1.0)), pairs=flattening_pairs),
     ),
     "mistakes": (
-        Recipe(shapes=((12, 1, 1.0), (5, 2, 1.0)), pairs=favoured_pairs),
-        Recipe({"anchor": (0,)}, shapes=((12, 1, 1.0),), pairs=favoured_pairs),
-        Recipe({"anchor": "data"}, shapes=((6, 2, 1.0),), pairs=tipped_pairs),
+        Recipe(shapes=((12, 1, 1.0), (5, 2, 1.0)), pairs=flattening_pairs),
+        Recipe({"anchor": (0,)}, shapes=((12, 1, 1.0),), pairs=flattening_pairs),
+        Recipe({"anchor": "data"}, shapes=((6, 2, 1.0),), pairs=tie_breaking_pairs),
     ),
     # The empty set is likely, and one column gains on it and on all others.
     "choose-size": (
         Recipe(),
-        Recipe({"phi": 1000}, shapes=((12, 1, 1.0), (5, 2, 1.0)), pairs=favoured_pairs),
+        Recipe({"phi": 1000}, shapes=((12, 1, 1.0), (5, 2, 1.0)), pairs=flattening_pairs),
     ),
     # With a delta, and picks enough for it to save noise.
     "peeling": (Recipe(), Recipe(shapes=((6, 3, 1.0),), delta=Fraction(1, 20))),
@@ -478,17 +355,17 @@ RECIPES: dict[str, tuple[Recipe, ...]] = {
     "metropolis": (Recipe({"steps": 300}),),
     # Two blocks, so that one vote counts; with few records all assignments can be listed.
     "sample-aggregate": (
-        Recipe({"blocks": 2}, shapes=((2, 1, 1.0), (4, 2, 1.0)), pairs=turning_pairs, most=7),
+        Recipe({"blocks": 2}, shapes=((2, 1, 1.0), (4, 2, 1.0)), pairs=vote_changing_pairs, most=7),
     ),
     "stability": (
         Recipe(
             {"blocks": 2},
             shapes=((2, 1, 1.0), (4, 2, 1.0)),
-            pairs=turning_pairs,
+            pairs=vote_changing_pairs,
             delta=Fraction(1, 20),
             most=7,
         ),
         # Nearly as many blocks with a record as there are records: gaps that may pass the test.
-        Recipe({"blocks": 100}, shapes=((2, 1, 1.0),), pairs=turning_pairs, most=1),
+        Recipe({"blocks": 100}, shapes=((2, 1, 1.0),), pairs=vote_changing_pairs, most=1),
     ),
 }

@@ -35,7 +35,7 @@ from ..objective.problem import Problem
 from ..objective.sensitivity import Sensitivity
 from ..privacy.guarantee import Cost
 from ..privacy.random import Randomness, SystemSource
-from .exact import Pair
+from .exact import LabelledPair, Pair
 
 #: Chance that an audit contradicts a promise which holds.
 LEVEL = 1e-9
@@ -95,13 +95,18 @@ class EmpiricalAudit:
     runs: int
     hits: tuple[tuple[int, int], tuple[int, int]]
     event: Event | None
-    pair: Pair | None
+    pair: LabelledPair | None
     swapped: bool
     promised: Cost
 
     @property
+    def found(self) -> float:
+        """What is compared with epsilon."""
+        return self.lower
+
+    @property
     def contradicted(self) -> bool:
-        """Whether the promise is broken, beyond the stated doubt."""
+        """Whether the promise is broken, with the stated confidence."""
         return self.lower > float(self.promised.epsilon)
 
 

@@ -7,7 +7,7 @@ and eta, as the program computes them. That the sampler draws from the closed fo
 of the statistical tests.
 
 An audit can only contradict a guarantee, not prove it; its worth is that of its pairs. So
-`contrary_pairs` builds pairs that come as close to epsilon as one likes, for every loss, and a
+`worst_case_pairs` builds pairs that come as close to epsilon as one likes, for every loss, and a
 mechanism with twice the eta, or a loss with a range that is 5 % too small, fails on them. With an
 intercept or groups they come within 10 % of it, and a reach that leaves out the intercept or the
 width of a group fails.
@@ -19,7 +19,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,8 @@ from ..objective.losses import LOSSES, loss_of
 from ..objective.problem import Problem
 from ..objective.sensitivity import Sensitivity
 from ..privacy.guarantee import Cost
-from .pinned import pinned_pairs
 from .rows import Records, is_plain, placed, random_rows
+from .worst_case_lp import lp_pairs
 
 #: Rounding granted to the float64 evaluation of a log ratio.
 SLACK = 1e-9
@@ -43,12 +43,20 @@ SLACK = 1e-9
 _MANY_RECORDS = 5000
 
 
+class LabelledPair(Protocol):
+    """Two neighbouring data sets, with a label that says how they were made."""
+
+    @property
+    def label(self) -> str:
+        """How the pair was made."""
+
+
 @dataclass(frozen=True)
 class Pair:
-    """Two neighbouring data sets, as their moments, and a word on how they were made.
+    """The moments of two neighbouring data sets, and a label that says how they were made.
 
-    ``records`` are those of both, where they are few enough to be kept; mechanisms that need
-    records can be audited on these pairs only.
+    ``records`` are kept if there are few of them. Mechanisms that need records can be audited only
+    on pairs that have them.
     """
 
     first: Moments
@@ -74,8 +82,8 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Audit:
-    """What an audit found.
+class ExactAudit:
+    """The result of an exact audit.
 
     Attributes
     ----------
@@ -95,9 +103,19 @@ class Audit:
     worst: float
     excess: float
     promised: Cost
-    pair: Pair | None
+    pair: LabelledPair | None
     outcome: Outcome
     pairs: int
+
+    @property
+    def found(self) -> float:
+        """What is compared with epsilon."""
+        return self.worst
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the promise is broken."""
+        return not self.passed
 
     @property
     def passed(self) -> bool:
@@ -117,7 +135,7 @@ def audit_exact(
     sensitivity: Sensitivity | None = None,
     promised: Cost | None = None,
     skip: bool = False,
-) -> Audit:
+) -> ExactAudit:
     """Audit a mechanism on pairs of neighbours.
 
     Parameters
@@ -161,7 +179,7 @@ def audit_exact(
         i = int(np.argmax(ratios))
         if where is None or ratios[i] > worst:
             worst, where, outcome = float(ratios[i]), pair, outcomes[i]
-    return Audit(worst, excess, promised, where, outcome, count)
+    return ExactAudit(worst, excess, promised, where, outcome, count)
 
 
 def _difference(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -184,7 +202,7 @@ def moments_of_records(records: Any, copies: Any = 1) -> Moments:
     return Moments(products, int(counts.sum()), "audit")
 
 
-def neighbouring_pairs(problem: Problem, count: int, rng: np.random.Generator) -> Iterator[Pair]:
+def random_pairs(problem: Problem, count: int, rng: np.random.Generator) -> Iterator[Pair]:
     """``count`` random and adversarial neighbours, of many kinds in turn.
 
     Records anywhere or in the corners of the cube, y at +-1 or anywhere, tied columns, one heavy
@@ -211,7 +229,7 @@ def neighbouring_pairs(problem: Problem, count: int, rng: np.random.Generator) -
         yield neighbours_of(problem, rest, copies, one, other, kind)
 
 
-def contrary_pairs(problem: Problem, copies: int = 20_000) -> Iterator[Pair]:
+def worst_case_pairs(problem: Problem, copies: int = 20_000) -> Iterator[Pair]:
     """Neighbours whose log ratio comes close to epsilon.
 
     With reach B, the data agree with a model that predicts y on every column but the first k (the
@@ -222,11 +240,13 @@ def contrary_pairs(problem: Problem, copies: int = 20_000) -> Iterator[Pair]:
     Its mirror image costs them the other way round.
 
     An intercept pulls all of these models the same way: where there is one, or choices have several
-    columns, `pinned` finds the records.
+    columns, `worst_case_lp` finds the records.
     """
-    for rows, often, ends in pinned_pairs(problem, copies):
+    for rows, often, ends in lp_pairs(problem, copies):
         for one, other in itertools.permutations(ends, 2):
-            label = "pinned, " + " for ".join(_ended(problem, end) for end in (one, other))
+            label = "from the linear program, " + " for ".join(
+                _ended(problem, end) for end in (one, other)
+            )
             yield neighbours_of(problem, rows, often, one, other, label)
     p, k = problem.p, problem.k
     contrary = np.arange(p) < k
@@ -249,7 +269,7 @@ def contrary_pairs(problem: Problem, copies: int = 20_000) -> Iterator[Pair]:
 def label_pairs(problem: Problem, copies: int = 20_000) -> Iterator[Pair]:
     """Neighbours that differ in the label of one record, for losses of labels; none for others.
 
-    The data pin coefficients as those of `contrary_pairs` do. A record with the label 1 and every
+    The data pin coefficients as those of `worst_case_pairs` do. A record with the label 1 and every
     variable at its end then costs the contrary support the whole range, and with the label -1 all
     others. The label is the sign of the response, 1 for 0: one step of the response turns it too.
     """
@@ -287,7 +307,7 @@ def shade(problem: Problem) -> int:
 
 
 def _ended(problem: Problem, record: Records) -> str:
-    """A record of `pinned_pairs` in a few words."""
+    """A record of `lp_pairs` in a few words."""
     ahead = np.array_equal(record[:-1], placed(problem, [STEPS] * (problem.p + 1))[:-1])
     return f"a response of {record[-1]} with all choices {'ahead' if ahead else 'behind'}"
 

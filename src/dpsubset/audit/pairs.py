@@ -15,7 +15,7 @@ from .exact import Pair, neighbours_of, shade
 from .rows import Records, placed
 
 
-def favoured_pairs(problem: Problem) -> Iterator[Pair]:
+def flattening_pairs(problem: Problem) -> Iterator[Pair]:
     """Column 0 is better than all others by what a few records are worth, or by one less.
 
     For mechanisms that flatten scores: column 0 keeps its own, and stays unlikely among so many
@@ -32,7 +32,7 @@ def favoured_pairs(problem: Problem) -> Iterator[Pair]:
         yield neighbours_of(problem, rest, copies, for_0, against, f"favoured by {times} records")
 
 
-def tipped_pairs(problem: Problem) -> Iterator[Pair]:
+def tie_breaking_pairs(problem: Problem) -> Iterator[Pair]:
     """y = (x0 + x1) / 2 = (x2 + x3) / 2, both split by noise, and a record that breaks the tie.
 
     For mechanisms that compare with the best support of the data: it moves from {0, 1} to {2, 3},
@@ -51,7 +51,7 @@ def tipped_pairs(problem: Problem) -> Iterator[Pair]:
         yield neighbours_of(problem, np.array(rows), copies, for_23, for_01, label)
 
 
-def turning_pairs(problem: Problem) -> Iterator[Pair]:
+def vote_changing_pairs(problem: Problem) -> Iterator[Pair]:
     """All blocks vote for one column, and a heavy record turns the vote of its own.
 
     For votes of a few blocks: light records say what theirs votes for only without a heavy one.
@@ -66,7 +66,7 @@ def turning_pairs(problem: Problem) -> Iterator[Pair]:
         yield neighbours_of(problem, light[None], np.array([n]), turn, stay, label)
 
 
-def dropped_pairs(
+def missing_response_pairs(
     problem: Problem, made: Callable[[Problem], Iterable[Pair]], beside: int = 1
 ) -> Iterator[Pair]:
     """Neighbours one of whose records has no readable response, and so is 0 in every column.

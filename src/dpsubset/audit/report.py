@@ -1,4 +1,4 @@
-"""Reports of audits for people and machines."""
+"""Reports of audits, as text, Markdown and JSON."""
 
 from __future__ import annotations
 
@@ -10,130 +10,93 @@ from typing import Any
 from ..base.rounding import float_up
 from ..objective.problem import Problem
 from ..privacy.guarantee import shown_cost
-from .cases import Finding, Report
 from .empirical import EmpiricalAudit, shown
-from .exact import Audit
-from .steps import StepReport
+from .exact import ExactAudit
+from .findings import Finding, Report
 
-#: What an audit is worth: it stands at the end of every report.
+#: What an audit can show and what it cannot: the last line of every report.
 CAVEAT = (
-    "All data are made up. An audit can contradict a guarantee, not prove one: the proofs are in "
+    "All data are simulated. An audit can contradict a guarantee, not prove one: the proofs are in "
     "dpsubset/proofs."
 )
 
 
 def lines(report: Report) -> list[str]:
-    """A few lines on one mechanism."""
+    """A few lines about one mechanism or step."""
     text = [f"{report.name}: {report.verdict}"]
     for loss in report.losses:
-        exact, drawn = report.nearest(Audit, loss), report.nearest(EmpiricalAudit, loss)
-        found = _exact(report, exact) if exact else "no closed form to compare"
+        prefix = "" if loss is None else f"{loss}, "
         text += [
-            f"  {loss}, exact: {found}",
-            f"  {loss}, by draws: {_empirical(drawn) if drawn else 'none'}",
+            f"  {prefix}exact: {_exact_line(report, loss)}",
+            f"  {prefix}by draws: {_empirical_line(report, loss)}",
         ]
     if report.unable:
         text.append(f"  cannot do: {', '.join(report.unable)}")
     return [*text, *(f"  refused under {reason}" for reason in report.refused)]
 
 
-def step_lines(report: StepReport) -> list[str]:
-    """A few lines on one step."""
-    nearest = report.nearest
-    drawn = max(report.findings, key=lambda finding: finding.lower)
-    return [
-        f"{report.name}: {report.verdict}",
-        f"  exact: largest log ratio {nearest.worst:.5f}; {100 * nearest.strain:.3f} % of epsilon "
-        f"({shown_cost(nearest.promised)} promised); neighbours '{nearest.label}', "
-        f"{nearest.relation}; the nearest of {sum(f.pairs for f in report.findings)} pairs",
-        f"  by draws: epsilon is at least {drawn.lower:.4f} ({shown_cost(drawn.promised)} "
-        f"promised); {sum(f.runs for f in report.findings)} draws in all",
-    ]
-
-
-def markdown(reports: Sequence[Report], steps: Sequence[StepReport] = ()) -> str:
-    """A report file for people."""
+def markdown(reports: Sequence[Report]) -> str:
+    """The text of a Markdown file."""
     text = ["# Audit", ""]
-    told = [(report.name, lines(report)) for report in reports]
-    told += [(report.name, step_lines(report)) for report in steps]
-    for name, (first, *rest) in told:
-        text += [f"## {name}", "", first.removeprefix(f"{name}: ") + ".", ""]
+    for report in reports:
+        first, *rest = lines(report)
+        text += [f"## {report.name}", "", first.removeprefix(f"{report.name}: ") + ".", ""]
         text += [f"- {line.strip()}" for line in rest] + [""]
     return "\n".join([*text, CAVEAT, ""])
 
 
-def to_json(reports: Sequence[Report], steps: Sequence[StepReport] = ()) -> str:
-    """A report file for machines."""
-    found = {"audits": [_dict(r) for r in reports], "steps": [_step_dict(r) for r in steps]}
+def to_json(reports: Sequence[Report]) -> str:
+    """The text of a JSON file."""
+    found = {
+        "audits": [_mechanism_dict(report) for report in reports if report.mechanism],
+        "steps": [_step_dict(report) for report in reports if not report.mechanism],
+    }
     return json.dumps({**found, "note": CAVEAT}, indent=2) + "\n"
 
 
-def _step_dict(report: StepReport) -> dict[str, Any]:
-    return {
-        "step": report.name,
-        "epsilon": float_up(report.epsilon),
-        "contradicted": report.contradicted,
-        "verdict": report.verdict,
-        "findings": [
-            {
-                "declared": finding.neighbours,
-                "neighbours": finding.relation,
-                "promised": {"epsilon": float_up(finding.promised.epsilon)},
-                "largest_log_ratio": finding.worst,
-                "pair": finding.label,
-                "pairs": finding.pairs,
-                "epsilon_at_least": finding.lower,
-                "runs": finding.runs,
-                "contradicts": finding.contradicts,
-            }
-            for finding in report.findings
-        ],
-    }
+def row(report: Report, loss: str | None) -> tuple[str, str, str]:
+    """Cells of a table: the largest log ratio, how much is used, and the bound by draws."""
+    exact, drawn = report.nearest(ExactAudit, loss), report.nearest(EmpiricalAudit, loss)
+    return (
+        f"{exact.audit.found:.5f}" if exact else "none",
+        _used(exact).removesuffix(" of epsilon") if exact else "",
+        f"{drawn.audit.found:.3f}" if drawn else "none",
+    )
 
 
-def ratio(finding: Finding | None) -> str:
-    """The largest log ratio, where there is a closed form."""
-    if finding is None or not isinstance(finding.audit, Audit):
-        return "none"
-    return f"{finding.audit.worst:.5f}"
-
-
-def used(finding: Finding | None) -> str:
-    """Used / stated, of epsilon or of delta, in percent."""
-    if finding is None or not isinstance(finding.audit, Audit):
-        return ""
-    share = f"{100 * finding.strain:.{3 if finding.strain < 10 else 0}f}"
+def _used(finding: Finding) -> str:
+    """How much of epsilon or delta is used, in percent."""
+    share = f"{100 * finding.utilisation:.{3 if finding.utilisation < 10 else 0}f}"
     return f"{share} % of {'delta' if finding.audit.promised.delta else 'epsilon'}"
 
 
-def bound(finding: Finding | None) -> str:
-    """The largest lower bound on epsilon by draws."""
-    if finding is None or not isinstance(finding.audit, EmpiricalAudit):
-        return "none"
-    return f"{finding.audit.lower:.3f}"
-
-
-def _exact(report: Report, finding: Finding) -> str:
+def _exact_line(report: Report, loss: str | None) -> str:
+    finding = report.nearest(ExactAudit, loss)
+    if finding is None:
+        return "no closed form to compare"
     audit = finding.audit
-    assert isinstance(audit, Audit)
+    assert isinstance(audit, ExactAudit)
     pairs = sum(
-        f.audit.pairs
-        for f in report.findings
-        if isinstance(f.audit, Audit) and f.problem.loss == finding.problem.loss
+        each.audit.pairs
+        for each in report.of_kind(ExactAudit, loss)
+        if isinstance(each.audit, ExactAudit)
     )
     text = f"largest log ratio {audit.worst:.5f}"
     if audit.promised.delta:
         text += f"; at epsilon = {float(audit.promised.epsilon):.6g}, delta has to cover "
         text += f"{audit.excess:.4g}"
-    label = audit.pair.label if audit.pair else "none"
+    outcome = "" if finding.problem is None else f"outcome {shown(audit.outcome)}, "
     return (
-        f"{text}; {used(finding)} ({shown_cost(audit.promised)} {_held(finding)}); outcome "
-        f"{shown(audit.outcome)}, neighbours '{label}', {_where(finding.problem)}; the nearest of "
+        f"{text}; {_used(finding)} ({_promise(finding)}); {outcome}neighbours "
+        f"'{audit.pair.label if audit.pair else 'none'}', {_where(finding)}; the nearest of "
         f"{pairs} pairs"
     )
 
 
-def _empirical(finding: Finding) -> str:
+def _empirical_line(report: Report, loss: str | None) -> str:
+    finding = report.nearest(EmpiricalAudit, loss)
+    if finding is None:
+        return "none"
     audit = finding.audit
     assert isinstance(audit, EmpiricalAudit)
     if audit.pair is None or audit.event is None:
@@ -141,27 +104,34 @@ def _empirical(finding: Finding) -> str:
     (likely, runs), (rare, others) = audit.hits
     return (
         f"epsilon is at least {audit.lower:.4f}, with confidence 1 - {1 - audit.confidence:.0e} "
-        f"({shown_cost(audit.promised)} {_held(finding)}); '{audit.event.label}' in {likely} of "
-        f"{runs} draws against {rare} of {others}, neighbours '{audit.pair.label}', "
-        f"{_where(finding.problem)}; {audit.runs} draws in all"
+        f"({_promise(finding)}); '{audit.event.label}' in {likely} of {runs} draws against {rare} "
+        f"of {others}, neighbours '{audit.pair.label}', {_where(finding)}; {audit.runs} draws in "
+        "all"
     )
 
 
-def _held(finding: Finding) -> str:
-    return "promised" if finding.claimed else "not promised, only asked for"
+def _promise(finding: Finding) -> str:
+    claim = "promised" if finding.claimed else "not promised, only asked for"
+    return f"{shown_cost(finding.audit.promised)} {claim}"
 
 
-def _where(problem: Problem) -> str:
+def _where(finding: Finding) -> str:
+    """The size of the problem, and the relation of neighbours."""
+    problem = finding.problem
+    return f"{_size(problem)}, {finding.relation}" if problem else finding.relation
+
+
+def _size(problem: Problem) -> str:
     layout = problem.layout
     columns = f" in {layout.columns - layout.has_intercept} columns" if layout.grouped else ""
     intercept = ", with an intercept" if layout.has_intercept else ""
-    return f"{problem.k} of {problem.p} variables{columns}{intercept}, {problem.neighbours}"
+    return f"{problem.k} of {problem.p} variables{columns}{intercept}"
 
 
-def _dict(report: Report) -> dict[str, Any]:
+def _mechanism_dict(report: Report) -> dict[str, Any]:
     return {
-        "mechanism": report.mechanism.name,
-        "options": {name: _plain(value) for name, value in report.mechanism.options().items()},
+        "mechanism": report.mechanism,
+        "options": {name: _plain(value) for name, value in report.options.items()},
         "epsilon": float_up(report.epsilon),
         "delta": float_up(report.delta),
         "claims_guarantee": report.claimed,
@@ -170,29 +140,43 @@ def _dict(report: Report) -> dict[str, Any]:
         "verdict": report.verdict,
         "refused": list(report.refused),
         "cannot_do": list(report.unable),
-        "findings": [_finding(finding) for finding in report.findings],
+        "findings": [_finding_dict(finding) for finding in report.findings],
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _step_dict(report: Report) -> dict[str, Any]:
+    return {
+        "step": report.name,
+        "epsilon": float_up(report.epsilon),
+        "contradicted": report.contradicted,
+        "verdict": report.verdict,
+        "findings": [_finding_dict(finding) for finding in report.findings],
+    }
+
+
+def _finding_dict(finding: Finding) -> dict[str, Any]:
     problem, audit = finding.problem, finding.audit
-    common = {
-        "loss": problem.loss,
-        "p": problem.p,
-        "k": problem.k,
-        "columns": problem.columns,
-        "intercept": problem.layout.has_intercept,
-        "neighbours": problem.neighbours,
+    common: dict[str, Any] = {
+        "declared": finding.declared,
+        "neighbours": finding.relation,
         "promised": {
             "epsilon": float_up(audit.promised.epsilon),
             "delta": float_up(audit.promised.delta),
         },
         "claimed": finding.claimed,
-        "used_of_stated": _plain(finding.strain),
+        "used_of_stated": _plain(finding.utilisation),
         "contradicts": finding.contradicts,
         "pair": audit.pair and audit.pair.label,
     }
-    if isinstance(audit, Audit):
+    if problem is not None:
+        common |= {
+            "loss": problem.loss,
+            "p": problem.p,
+            "k": problem.k,
+            "columns": problem.columns,
+            "intercept": problem.layout.has_intercept,
+        }
+    if isinstance(audit, ExactAudit):
         return common | {
             "kind": "exact",
             "largest_log_ratio": _plain(audit.worst),
@@ -212,7 +196,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it; what it has no word for, as text."""
+    """A value that JSON can represent; text for any other."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, tuple):

@@ -8,6 +8,7 @@ that there is: half of them choose a threshold, the other half test it.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,7 +30,7 @@ from ..models.entries import Entries, of_support
 from ..models.noisy_moments import NoisyMoments
 from ..models.run_score import RunScore
 from ..privacy.budget import RECORDS, Budget
-from ..privacy.guarantee import Cost, Guarantee, shown_cost
+from ..privacy.guarantee import Cost, Guarantee
 from ..privacy.missing_counts import MOST_COUNTED, ReadableCheck
 from ..privacy.quantiles import QuantileRule
 from ..privacy.random import Randomness, SystemSource
@@ -37,8 +38,9 @@ from ..privacy.random_stopping import NAME, Stopping, covered
 from ..privacy.relations import PUBLIC_N, RELATIONS, Neighbours
 from ..schema.encoding import Design
 from ..schema.schema import Bounds, Schema
-from .empirical import LEVEL, lower_bounds
-from .exact import SLACK
+from .empirical import LEVEL, EmpiricalAudit, Event, lower_bounds
+from .exact import ExactAudit
+from .findings import Finding, Report
 from .laws import BestRun, Laplace, Law, Quantiles, SupNorm
 
 Table = NDArray[np.float64]
@@ -265,60 +267,12 @@ STEPS_OF_RELEASES: dict[str, Step] = {
 
 
 @dataclass(frozen=True)
-class StepFinding:
-    """What was found on neighbours of one relation, for one promise."""
+class TablePair:
+    """The laws of a release on two neighbouring tables."""
 
-    neighbours: Neighbours
-    relation: Neighbours
-    promised: Cost
-    worst: float
     label: str
-    pairs: int
-    lower: float
-    runs: int
-
-    @property
-    def contradicts(self) -> bool:
-        """Whether closed form or draws contradict the promise."""
-        stated = float(self.promised.epsilon)
-        return self.worst > stated + SLACK or self.lower > stated
-
-    @property
-    def strain(self) -> float:
-        """Used / stated."""
-        return max(self.worst, self.lower) / float(self.promised.epsilon)
-
-
-@dataclass(frozen=True)
-class StepReport:
-    """The audit of one step."""
-
-    name: str
-    epsilon: Fraction
-    findings: tuple[StepFinding, ...]
-
-    @property
-    def contradicted(self) -> bool:
-        """Whether a promise is broken."""
-        return any(finding.contradicts for finding in self.findings)
-
-    @property
-    def nearest(self) -> StepFinding:
-        """The finding that came nearest to its promise."""
-        return max(self.findings, key=lambda finding: finding.strain)
-
-    @property
-    def word(self) -> str:
-        """In a word or two."""
-        return "CONTRADICTED" if self.contradicted else "nothing found"
-
-    @property
-    def verdict(self) -> str:
-        """In words."""
-        what = shown_cost(self.nearest.promised)
-        if self.contradicted:
-            return f"CONTRADICTED: {what} is promised and does not hold"
-        return f"nothing found that contradicts {what}"
+    one: Law
+    two: Law
 
 
 def audit_step(
@@ -327,19 +281,19 @@ def audit_step(
     *,
     runs: int = RUNS,
     progress: Progress | None = None,
-) -> StepReport:
-    """Audit a step on made-up tables: exactly, and by draws.
+) -> Report:
+    """Audit a step on simulated tables: exactly, and by draws.
 
     Parameters
     ----------
     step : str or Step
-        A name from `STEPS_OF_RELEASES`, or such an object; also one that is broken on purpose.
+        A name from `STEPS_OF_RELEASES`, or a step; also one that is broken on purpose.
     epsilon : Fraction
-        The budget it is given.
+        The budget that the step is given.
     runs : int
-        Draws on each of two neighbours, for each promise.
+        Draws from each of two neighbours, for each promise.
     progress : callable, optional
-        Told the share of the work that is done.
+        Called with the completed fraction of the audit.
     """
     check_progress(progress)
     if isinstance(step, str):
@@ -348,41 +302,53 @@ def audit_step(
         step = STEPS_OF_RELEASES[step]
     if runs < 4:
         raise ArgumentError("runs must be at least 4")
-    found = []
+    exact, drawn = list[Finding](), list[Finding]()
     for i, neighbours in enumerate(RELATIONS):
         stated = step.guarantee(epsilon, neighbours, _REST)
         for relation, promised in stated.costs.items():
-            found.append(_finding(step, epsilon, neighbours, relation, promised, runs))
+            pairs = [
+                TablePair(label, *(step.law(table, epsilon, neighbours) for table in tables))
+                for label, *tables in step.pairs(relation)
+            ]
+            ratios = [pair.one.farthest(pair.two) for pair in pairs]
+            worst = max(range(len(pairs)), key=ratios.__getitem__)
+            found = ExactAudit(ratios[worst], 0.0, promised, pairs[worst], None, len(pairs))
+            exact.append(Finding(found, neighbours, relation))
+            drawn.append(
+                Finding(_audit_by_draws(pairs[worst], promised, runs), neighbours, relation)
+            )
         if progress is not None:
             progress((i + 1) / len(RELATIONS))
-    return StepReport(step.name, epsilon, tuple(found))
+    return Report(step.name, (*exact, *drawn), epsilon)
 
 
-def _finding(
-    step: Step,
-    epsilon: Fraction,
-    neighbours: Neighbours,
-    relation: Neighbours,
-    promised: Cost,
-    runs: int,
-) -> StepFinding:
-    laws = {
-        label: tuple(step.law(table, epsilon, neighbours) for table in tables)
-        for label, *tables in step.pairs(relation)
-    }
-    ratios = {label: one.farthest(two) for label, (one, two) in laws.items()}
-    label = max(ratios, key=lambda name: ratios[name])
-    one, two = laws[label]
-    lower = max(_by_draws(one, two, runs // 2), _by_draws(two, one, runs // 2))
-    return StepFinding(
-        neighbours, relation, promised, ratios[label], label, len(laws), lower, 2 * runs
+def _audit_by_draws(pair: TablePair, promised: Cost, runs: int) -> EmpiricalAudit:
+    """A lower bound on epsilon, in the direction in which it is larger."""
+    half = max(runs // 4, 1)
+    bounds = []
+    for one, two in ((pair.one, pair.two), (pair.two, pair.one)):
+        cut, hits = _tested(one, two, half)
+        # Both directions are tried, each at half the level.
+        bounds.append(
+            (float(lower_bounds(hits[0], half, hits[1], half, 0.0, LEVEL / 2)), cut, hits)
+        )
+    bound, cut, (likely, rare) = max(bounds)
+    return EmpiricalAudit(
+        estimate=-math.inf if not likely else math.inf if not rare else math.log(likely / rare),
+        lower=max(0.0, bound),
+        confidence=1 - LEVEL,
+        runs=2 * runs,
+        hits=((likely, half), (rare, half)),
+        event=Event(f"log ratio above {cut:.4f}", lambda outcome: False),
+        pair=pair,
+        swapped=bounds[1][0] > bounds[0][0],
+        promised=promised,
     )
 
 
-def _by_draws(one: Law, two: Law, runs: int) -> float:
-    """A lower bound on epsilon: how much likelier a large log ratio is under the first law."""
+def _tested(one: Law, two: Law, half: int) -> tuple[float, list[int]]:
+    """Choose a threshold of the log ratio by some draws, and count others that are above it."""
     rng = Randomness(SystemSource())
-    half = max(runs // 2, 1)
 
     def ratios(law: Law) -> NDArray[np.float64]:
         draws = (law.draw(rng) for _ in range(half))
@@ -392,6 +358,4 @@ def _by_draws(one: Law, two: Law, runs: int) -> float:
     cuts = np.quantile(np.append(likely, rare), np.linspace(0, 0.99, 60))
     counts = np.array([((likely > cut).sum(), (rare > cut).sum()) for cut in cuts])
     cut = cuts[int(np.argmax(lower_bounds(counts[:, 0], half, counts[:, 1], half, 0.0, LEVEL)))]
-    hits = [int((ratios(law) > cut).sum()) for law in (one, two)]
-    # Both directions are tried, each at half the level.
-    return max(0.0, float(lower_bounds(hits[0], half, hits[1], half, 0.0, LEVEL / 2)))
+    return float(cut), [int((ratios(law) > cut).sum()) for law in (one, two)]

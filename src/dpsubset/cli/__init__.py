@@ -1,4 +1,4 @@
-"""The command line: ``dpsubset select``, ``fit``, ``predict``, ``plan``, ``schema``, ``bounds``,
+"""The command line: ``dpsubset select``, ``fit``, ``predict``, ``power``, ``schema``, ``bounds``,
 ``ledger``, ``verify``, ``mechanisms``, ``audit`` and ``warmup``.
 
 Thin over the library, one file a command. Modules that are slow to import are imported by the
@@ -19,7 +19,7 @@ from .bounds import bounds_app
 from .fit import fit_command, predict_command
 from .ledger import ledger_app
 from .mechanisms import mechanisms_command
-from .plan import plan_command
+from .power import power_command
 from .schemas import schema_app
 from .select import select_command
 from .shared import guarded, occupy_streams, trouble
@@ -37,7 +37,8 @@ app.command("select")(select_command)
 app.command("fit")(fit_command)
 app.command("tune")(tune_command)
 app.command("predict")(predict_command)
-app.command("plan")(plan_command)
+app.command("power")(power_command)
+app.command("plan", hidden=True)(power_command)  # its first name
 app.command("mechanisms")(mechanisms_command)
 app.add_typer(schema_app, name="schema", help="Write or check a schema: the public bounds file.")
 app.add_typer(bounds_app, name="bounds", help="Suggest bounds from private quantiles.")

@@ -1,4 +1,4 @@
-"""The command ``dpsubset audit``: try to contradict the guarantees, on made-up data."""
+"""The command ``dpsubset audit``: try to contradict the guarantees, on simulated data."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..base.errors import ArgumentError
 from .shared import guarded, number, working
 
 if TYPE_CHECKING:
-    from ..audit.cases import Recipe, Report
-    from ..audit.steps import StepReport
+    from ..audit.cases import Recipe
+    from ..audit.findings import Report
     from ..mechanisms import Mechanism
 
 
@@ -24,8 +24,8 @@ def audit_command(
     mechanism: Annotated[
         str | None,
         typer.Argument(
-            help="What to audit: one of 'dpsubset mechanisms'; or scale, noisy-moments, means, "
-            "bounds or private-search, which are released beside selections.",
+            help="A mechanism from 'dpsubset mechanisms'; or another step of releases: scale, "
+            "noisy-moments, means, bounds, readable or private-search.",
             metavar="[MECHANISM]",
             show_default=False,
         ),
@@ -34,19 +34,20 @@ def audit_command(
         bool, typer.Option("--all", help="Audit every mechanism and step, and print a table.")
     ] = False,
     epsilon: Annotated[
-        str, typer.Option(help="Budget the mechanism is given.", metavar="NUMBER")
+        str, typer.Option(help="Budget that the mechanism is given.", metavar="NUMBER")
     ] = "1",
     delta: Annotated[
         str | None,
         typer.Option(
-            help="For mechanisms whose guarantee has one; 0.001 where it must.", metavar="NUMBER"
+            help="Delta of the budget; 0.001 by default if one is needed.",
+            metavar="NUMBER",
         ),
     ] = None,
     loss: Annotated[
         list[str] | None,
         typer.Option(
-            help="least-squares, logistic, hinge or huber; may be repeated. If not given: every "
-            "loss that the mechanism can do."
+            help="least-squares, logistic, hinge or huber; may be repeated. By default every loss "
+            "that the mechanism supports."
         ),
     ] = None,
     option: Annotated[
@@ -55,35 +56,35 @@ def audit_command(
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(help="Draws under each loss and relation; 20000 or 2 seconds if not given."),
+        typer.Option(help="Draws under each loss and relation; by default 20000, or 2 seconds."),
     ] = None,
     report: Annotated[
         Path | None,
         typer.Option(help="Write a report here, as Markdown; .json gives JSON."),
     ] = None,
 ) -> None:
-    """Try to contradict the guarantee of MECHANISM. Uses made-up data only, never a table.
+    """Try to contradict the guarantee of MECHANISM. Uses simulated data only, never a table.
 
     Compares output distributions on neighbouring data sets, under every loss: exactly where there
-    is a closed form, and by draws. Says how much of epsilon the worst neighbours use. Ends with
-    exit code 1 if a guarantee is contradicted.
+    is a closed form, and by draws. Reports how much of epsilon the worst neighbours use. The exit
+    code is 1 if a guarantee is contradicted.
     """
     if (mechanism is None) != everything:
         raise ArgumentError("give the name of a mechanism, or --all")
     if everything and (option or delta is not None):
-        raise ArgumentError("--option and --delta go with one mechanism, not with --all")
+        raise ArgumentError("--option and --delta need the name of one mechanism: leave out --all")
     with ExitStack() as stack:
         from .outputs import Output
 
         file = None if report is None else stack.enter_context(Output(report, replace=True))
         from ..api.request import exact_delta, exact_epsilon
         from ..audit.cases import audit
-        from ..audit.report import CAVEAT, lines, markdown, step_lines, to_json
+        from ..audit.report import CAVEAT, lines, markdown, to_json
         from ..audit.steps import STEPS_OF_RELEASES, audit_step
 
         budget = exact_epsilon(number(epsilon, "epsilon"))
         chance = None if delta is None else exact_delta(number(delta, "delta"))
-        # Whoever asks for a number of draws waits for them.
+        # A given number of draws has no time limit.
         limit: dict[str, Any] = {} if runs is None else {"runs": runs, "seconds": None}
         steps = [*STEPS_OF_RELEASES] if everything else [mechanism]
         steps = [name for name in steps if name in STEPS_OF_RELEASES]
@@ -105,24 +106,22 @@ def audit_command(
                         raise
                     left_out[one.name] = f"NOT AUDITED: {error}"
             draws = {} if runs is None else {"runs": runs}
-            of_steps: list[StepReport] = [
+            reports += [
                 audit_step(name, budget, **draws, progress=_part(progress, len(chosen) + i, parts))
                 for i, name in enumerate(steps)
             ]
         for found in reports:
             typer.echo("\n".join(lines(found)))
-        for step in of_steps:
-            typer.echo("\n".join(step_lines(step)))
         if everything:
-            _print_table(reports, left_out, of_steps)
+            _print_table(reports, left_out)
         typer.echo(CAVEAT)
         if file is not None:
             written = to_json if file.path.suffix == ".json" else markdown
-            text = written(reports, of_steps)
+            text = written(reports)
             file.draft.write_text(text, encoding="utf-8")
             file.publish()
             typer.echo(f"Report: {file.path}")
-    if any(found.contradicted for found in reports) or any(step.contradicted for step in of_steps):
+    if any(found.contradicted for found in reports):
         raise typer.Exit(1)
 
 
@@ -138,17 +137,15 @@ def _chosen(name: str | None, options: list[str] | None) -> list[tuple[Mechanism
     return [*variants(name)[:1]]
 
 
-def _print_table(reports: list[Report], left_out: dict[str, str], steps: list[StepReport]) -> None:
+def _print_table(reports: list[Report], left_out: dict[str, str]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
 
-    from ..audit.empirical import EmpiricalAudit
-    from ..audit.exact import Audit
-    from ..audit.report import bound, ratio, used
+    from ..audit.report import row
     from ..mechanisms import MECHANISMS
 
-    table = Table(title="Audits on made-up data", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    table = Table(title="Audits on simulated data", box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("mechanism", min_width=max(map(len, MECHANISMS)), overflow="fold")
     table.add_column("loss", no_wrap=True)
     table.add_column("log ratio")
@@ -156,17 +153,11 @@ def _print_table(reports: list[Report], left_out: dict[str, str], steps: list[St
     table.add_column("by draws")
     table.add_column("verdict")
     for found in reports:
-        # Both stand in the first row of a mechanism: they are about all of its losses.
-        name, verdict = found.name, found.word + (" (assumed)" if found.assumes else "")
+        # The first row of a mechanism has its name and its verdict, which is about all losses.
+        name, verdict = found.name, found.short_verdict + (" (assumed)" if found.assumes else "")
         for loss in found.losses:
-            exact, drawn = found.nearest(Audit, loss), found.nearest(EmpiricalAudit, loss)
-            share = used(exact).removesuffix(" of epsilon")
-            table.add_row(name, loss, ratio(exact), share, bound(drawn), verdict)
+            table.add_row(name, loss or "", *row(found, loss), verdict)
             name = verdict = ""
-    for step in steps:
-        near, lower = step.nearest, max(finding.lower for finding in step.findings)
-        share = f"{100 * near.strain:.3f} %"
-        table.add_row(step.name, "", f"{near.worst:.5f}", share, f"{lower:.3f}", step.word)
     for name, reason in left_out.items():
         table.add_row(name, "", "", "", "", reason)
     Console().print(table)

@@ -95,7 +95,7 @@ def bounds_suggest(
         from ..api.driver import make_release
         from ..api.suggest_bounds import build_bounds_request
         from ..base.errors import ArgumentError
-        from ..release.bounds import told
+        from ..release.bounds import cost_line
         from .outputs import Output
 
         if (within is None) == (schema is None):
@@ -108,14 +108,14 @@ def bounds_suggest(
             separator=separator_sign(separator),
         )  # fmt: skip
         if dry_run:
-            typer.echo(escape_for_terminal(told(planned.guarantee, "Would spend")))
+            typer.echo(escape_for_terminal(cost_line(planned.guarantee, "Would spend")))
             show_room(book, planned.event)
             typer.echo("Nothing was read but the header, and nothing is spent.")
             return
         if book:
             book.check([planned.event()])  # before it is said to be spent
         with Output(out, replace=force) as output:
-            typer.echo(escape_for_terminal(told(planned.guarantee, "Spending")))
+            typer.echo(escape_for_terminal(cost_line(planned.guarantee, "Spending")))
             released = make_release(planned, file, ledger=book)
             # From here on the budget is spent: the file comes first.
             lost = []

@@ -229,7 +229,7 @@ def ledger_verify(
     """
     with guarded():
         from ..ledger.ledger import Ledger
-        from ..ledger.reading import read_head
+        from ..ledger.reader import read_head
 
         history = Ledger(ledger).verify([read_head(path) for path in head or ()])
         say(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ..base.text import escape_for_terminal
-from ..release.files import written
+from ..release.files import facts_to_json
 from . import signals
 from .options import (
     AboutFile,
@@ -94,14 +94,14 @@ def select_command(
         from ..api.select import event_of_select, price, select
 
         if dry_run:
-            from ..power.outlook import outlook
+            from ..power_analysis.dry_run_hint import dry_run_hint
 
             hidden = book is not False and book.declaration.relation == "add-remove"
             tell(
                 price(file, schema, **arguments),
                 book,
                 lambda: event_of_select(file, schema, **arguments),
-                outlook(file, schema, rows_private=hidden, **arguments),
+                dry_run_hint(file, schema, rows_private=hidden, **arguments),
             )
             return
         with telling_of_compilation(quiet), progress_bar(quiet) as progress:
@@ -113,10 +113,10 @@ def tell(
     price: Price,
     ledger: Ledger | Literal[False],
     event: Callable[[], Event],
-    outlook: Iterable[str] = (),
+    hint: Iterable[str] = (),
 ) -> None:
     """Print what something would cost, whether there is room for it, and what to expect of it."""
-    typer.echo("\n".join(map(escape_for_terminal, [*str(price).splitlines(), *outlook])))
+    typer.echo("\n".join(map(escape_for_terminal, [*str(price).splitlines(), *hint])))
     show_room(ledger, event)
     typer.echo("Nothing was read but the header, and nothing is spent.")
 
@@ -160,7 +160,7 @@ class Files:
         if unprinted and (self.release is None or unwritten):
             # The last resort: public, and ASCII, for a terminal. If this fails too, the exit code
             # says so.
-            trouble(sys.stderr, written(release.to_dict(), ascii_only=True) + "\n")
+            trouble(sys.stderr, facts_to_json(release.to_dict(), ascii_only=True) + "\n")
         if unprinted:
             lost.insert(0, f"standard output: {unprinted}")
         if lost:
@@ -170,9 +170,9 @@ class Files:
         """Write the statement if asked to; returns what went wrong."""
         if self.statement is None:
             return []
-        from ..release.statement import form_of
+        from ..release.statement.write import form_of_path
 
-        form = form_of(self.statement.path)
+        form = form_of_path(self.statement.path)
         return write(self.statement, release.statement(self.about, form=form))
 
 

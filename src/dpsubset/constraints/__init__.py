@@ -1,6 +1,6 @@
-"""Constraints: which coefficients are allowed. One module a constraint.
+"""Constraints on the coefficients, one module each.
 
-To add one, write its module and its row here. `base` says what it must tell of itself.
+To add one, write its module and add a row here. `base` lists what a constraint must define.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .base import Constraint
 from .box import Box
 from .l1 import L1
 
-#: As in ``select(constraint=...)``.
+#: The values of the argument ``constraint`` of `select`.
 Name = Literal["box", "ball", "l1"]
 
 CONSTRAINTS: dict[str, type[Constraint]] = {"box": Box, "ball": Ball, "l1": L1}

@@ -14,17 +14,17 @@ from ..base.kernels.arrays import Array, dot, put
 from ..base.kernels.compiled import kernel
 from ..base.kernels.triangles import solve
 from ..base.rounding import ball, sqrt_up
-from .base import Vector, scaled
+from .base import Vector, scale_to_radius
 from .interior import Sphere
+from .jitter import factor_with_jitter, jitter_of
 from .joint import coefficient as joint_coefficient
 from .joint import gain as joint_gain
 from .joint import gain_error as joint_error
 from .joint import scale_into
-from .nudge import nudge_of, nudged_factor
 
 
 class Ball(NamedTuple):
-    """|b| <= radius; the reach is sqrt(k) * radius."""
+    """|b| <= radius; the prediction bound is sqrt(k) * radius."""
 
     radius: float
 
@@ -38,43 +38,45 @@ class Ball(NamedTuple):
         return radius
 
     def prediction_bound(self, width: int, level: Fraction) -> Fraction:
-        """The radius times the longest row, rounded up: no entry passes 1, so that a row's squares
-        sum up to no more than its sizes do.
+        """The radius times the largest norm of a row, rounded up.
+
+        Entries do not exceed 1, so the squares of a row sum to at most what their absolute values
+        do.
         """
         return sqrt_up(Fraction(self.radius) ** 2 * (width + level**2))
 
-    def into(self, b: Sequence[Fraction], bits: int) -> list[Fraction]:
-        """Scaled by the norm."""
-        return scaled(b, self.radius, _norm(b, bits))
+    def project(self, b: Sequence[Fraction], bits: int) -> list[Fraction]:
+        """Scale by the norm."""
+        return scale_to_radius(b, self.radius, _norm(b, bits))
 
     def gauge(self, b: Sequence[int]) -> int:
         """The norm, rounded up."""
         square = sum(x * x for x in b)
         return math.isqrt(square - 1) + 1 if square else 0
 
-    def farthest(self, g: Sequence[Fraction], bits: int) -> Fraction:
-        """In the direction of g."""
+    def support_function(self, g: Sequence[Fraction], bits: int) -> Fraction:
+        """Attained in the direction of g."""
         return Fraction(self.radius) * _norm(g, bits)
 
-    def farthest_ball(self, g: Vector) -> flint.arb:
-        """An upper end: a ball around 0 has no square root, and a gap may only grow."""
+    def support_function_ball(self, g: Vector) -> flint.arb:
+        """An upper end only: a ball that contains 0 has no square root."""
         square = sum((abs(x) * abs(x) for x in g), flint.arb(0))
         return ball(Fraction(self.radius)) * flint.arb(square.upper()).sqrt()
 
     def start(self, k: int) -> Vector:
-        """The middle."""
+        """The centre."""
         return [flint.arb(0)] * k
 
     def barrier(self, z: Vector, k: int, gradient: Vector, hessian: list[Vector]) -> None:
         """-log(1 - |z|^2)."""
-        room = 1 - sum((x * x for x in z), flint.arb(0))
+        slack = 1 - sum((x * x for x in z), flint.arb(0))
         for i in range(k):
-            gradient[i] += 2 * z[i] / room
-            hessian[i][i] += 2 / room
+            gradient[i] += 2 * z[i] / slack
+            hessian[i][i] += 2 / slack
             for j in range(k):
-                hessian[i][j] += 4 * z[i] * z[j] / room**2
+                hessian[i][j] += 4 * z[i] * z[j] / slack**2
 
-    def rooms(self, z: Vector, k: int) -> Vector:
+    def slacks(self, z: Vector, k: int) -> Vector:
         """1 - |z|^2."""
         return [1 - sum((x * x for x in z), flint.arb(0))]
 
@@ -85,12 +87,12 @@ class Ball(NamedTuple):
     def gain_error(
         self, k: int, highest: float, error: float, stiffness: Callable[[], float]
     ) -> float:
-        """No gain is steeper than the highest one."""
+        """No gain is steeper than the largest one."""
         return joint_error(k, highest, error, stiffness())
 
     @staticmethod
     def is_joint() -> bool:
-        """One bound for all."""
+        """One bound holds for all coefficients."""
         return True
 
     @staticmethod
@@ -115,16 +117,19 @@ class Ball(NamedTuple):
     @staticmethod
     @kernel
     def solve(ball: Ball, h: Array, c: Array, target: float) -> Array:
-        """(H + mu I) b = c with mu >= 0 such that |b| <= radius: Newton on the secular equation."""
+        """(H + mu I) b = c with mu >= 0 such that |b| <= radius.
+
+        Newton on the secular equation.
+        """
         k, radius = c.shape[0], ball.radius
         everything = np.arange(k)
         b, w = np.empty(k), np.empty(k)
-        mu = nudge_of(h)
+        mu = jitter_of(h)
         low = mu
         for _ in range(60):
-            up = nudged_factor(h, mu, everything)
+            factor = factor_with_jitter(h, mu, everything)
             put(b, c)
-            solve(up, b)
+            solve(factor, b)
             size = np.sqrt(dot(b, b))
             if mu == low and size <= radius:
                 break
@@ -133,7 +138,7 @@ class Ball(NamedTuple):
             # Newton on 1/|b(mu)| - 1/radius, concave and increasing: from the left it never
             # overshoots.
             put(w, b)
-            solve(up, w)
+            solve(factor, w)
             slope = dot(b, w)
             if slope <= 0.0:
                 break
@@ -146,14 +151,14 @@ class Ball(NamedTuple):
 
     @staticmethod
     @kernel
-    def pull(ball: Ball, g: Array) -> float:
-        """Against g."""
+    def dual_norm(ball: Ball, g: Array) -> float:
+        """The l2 norm."""
         return np.sqrt(dot(g, g))
 
     @staticmethod
     @kernel
-    def length(ball: Ball, k: int) -> float:
-        """Where all entries are equal."""
+    def max_l1_norm(ball: Ball, k: int) -> float:
+        """Attained where all entries are equal."""
         return ball.radius * np.sqrt(k)
 
     @staticmethod
@@ -165,7 +170,7 @@ class Ball(NamedTuple):
     @staticmethod
     @kernel
     def coefficient(ball: Ball, w: float, d: float, mu: float, nu: float) -> float:
-        """The v of `gain`."""
+        """The v that attains `gain`."""
         return joint_coefficient(w, d, mu, nu)
 
     @staticmethod
@@ -176,17 +181,20 @@ class Ball(NamedTuple):
 
     @staticmethod
     @kernel
-    def settle(ball: Ball, w: Array, share: Array, d: Array, given: float) -> tuple[float, float]:
-        """The bound falls in mu while sum share w^2 / (d + mu)^2 > r^2: the root of that.
+    def best_multipliers(
+        ball: Ball, w: Array, pi: Array, d: Array, initial_mu: float
+    ) -> tuple[float, float]:
+        """The bound decreases in mu while sum pi w^2 / (d + mu)^2 > r^2: find the root.
 
-        From the left, since the sum is convex. Never 0: with d = 0 gains would not be defined.
+        Newton from the left, since the sum is convex. mu is never 0: with d = 0 gains would be
+        undefined.
         """
         mu, radius = 1e-12, ball.radius
         for _ in range(30):
             square, cube = 0.0, 0.0
             for i in range(w.shape[0]):
-                if share[i] > 0.0:
-                    part = share[i] * (w[i] ** 2 / (d[i] + mu) ** 2)
+                if pi[i] > 0.0:
+                    part = pi[i] * (w[i] ** 2 / (d[i] + mu) ** 2)
                     square += part
                     cube += part / (d[i] + mu)
             if square <= radius * radius * (1.0 + 1e-6):
@@ -201,6 +209,6 @@ def _norm(v: Sequence[Fraction], bits: int) -> Fraction:
     square = sum((x * x for x in v), Fraction(0))
     if not square:
         return square
-    # Relative precision: at least this many bits beyond the leading one, however small the norm.
+    # Relative precision: at least this many bits after the leading one, however small the norm.
     small = max(0, square.denominator.bit_length() - square.numerator.bit_length())
     return sqrt_up(square, bits + small)

@@ -1,13 +1,14 @@
-"""What a constraint must say of itself.
+"""The interface of a constraint.
 
 A constraint with its radius is a value: a NamedTuple with the field ``radius`` that stands for a
-convex set C of coefficient vectors, none with an entry above the radius in size. With b it holds -b
-and every vector whose entries are nearer to 0: mechanisms that look at variables one by one count
-on it, and so do the neighbours of the audits.
+convex set C of coefficient vectors, none of which has an entry larger than the radius in absolute
+value. C is symmetric: with b it contains -b and every vector whose entries are no larger in
+absolute value. Mechanisms that treat variables one by one rely on this, and so do the neighbouring
+tables of the audits.
 
-Its methods are about exact numbers: the reach, how a point is moved into C, the largest product of
-a vector with a point of C, a barrier. Its static methods are kernels in float64, which numba
-compiles for it: `shrink` and those below. All there is to know of a constraint is in its module.
+Methods use exact numbers: the prediction bound, the projection of a point into C, the support
+function of C, a barrier. Static methods are kernels in float64, which numba compiles for the
+constraint: `shrink` and those below it. Everything about a constraint is in its module.
 """
 
 from __future__ import annotations
@@ -26,85 +27,88 @@ Vector = list[flint.arb]
 
 
 class Constraint(Protocol):
-    """C, for exact arithmetic. Balls are flint's, at the working precision."""
+    """C, for exact arithmetic. Balls are those of flint, at the working precision."""
 
     def __init__(self, radius: float) -> None: ...
 
     @property
     @abstractmethod
     def radius(self) -> float:
-        """Of C."""
+        """The radius of C."""
 
     @staticmethod
     @abstractmethod
     def radius_for(prediction_bound: float, width: int, level: Fraction) -> float:
-        """The largest float radius whose reach does not pass the one given."""
+        """The largest float radius whose prediction bound does not exceed ``prediction_bound``."""
 
     @abstractmethod
     def prediction_bound(self, width: int, level: Fraction) -> Fraction:
-        """B, rounded up: no b in C has |x'b| > B, for an x with entries in [-1, 1].
+        """The prediction bound B, rounded up: |x'b| <= B for b in C and x with entries in [-1, 1].
 
-        But for the intercept's, which is ``level``, their sizes sum up to ``width`` at most.
+        The absolute values of x sum to at most ``width``, not counting the intercept's, which is
+        ``level``.
         """
 
     @abstractmethod
-    def into(self, b: Sequence[Fraction], bits: int) -> list[Fraction]:
-        """A point of C: b itself if it is one, and near it if it is almost one."""
+    def project(self, b: Sequence[Fraction], bits: int) -> list[Fraction]:
+        """A point of C: b itself if it is in C, and a point near b if b is almost in C."""
 
     @abstractmethod
     def gauge(self, b: Sequence[int]) -> int:
-        """The least whole number t such that b lies in t / radius times C, or one above it."""
+        """The smallest integer t such that b lies in t / radius times C, or t + 1."""
 
     @abstractmethod
-    def farthest(self, g: Sequence[Fraction], bits: int) -> Fraction:
-        """At least the largest g'v over v in C, and next to it with enough bits."""
+    def support_function(self, g: Sequence[Fraction], bits: int) -> Fraction:
+        """An upper bound on the maximum of g'v over v in C, tight for large ``bits``."""
 
     @abstractmethod
-    def farthest_ball(self, g: Vector) -> flint.arb:
-        """The same for balls: a ball with an upper end that is large enough."""
+    def support_function_ball(self, g: Vector) -> flint.arb:
+        """The maximum of g'v over v in C as a ball whose upper end is an upper bound."""
 
     @abstractmethod
     def start(self, k: int) -> Vector:
-        """A point inside of C in units of the radius, and the barrier's own variables behind it."""
+        """A point inside C in units of the radius, followed by the barrier's own variables."""
 
     @abstractmethod
     def barrier(self, z: Vector, k: int, gradient: Vector, hessian: list[Vector]) -> None:
         """Add the barrier's derivatives at z."""
 
     @abstractmethod
-    def rooms(self, z: Vector, k: int) -> Vector:
-        """What the barrier takes the logarithms of: all above 0 inside of C."""
+    def slacks(self, z: Vector, k: int) -> Vector:
+        """The arguments of the logarithms in the barrier: all positive inside C."""
 
     @abstractmethod
     def interior(self, h: Array, g: Array) -> Interior | None:
-        """Steps to the minimum of a quadratic with gradient g at 0 and Hessian h, both in units of
-        the radius. None if float64 has none to offer: the barrier then does it alone.
+        """A solver for the minimum of a quadratic with gradient g at 0 and Hessian h.
+
+        Both are in units of the radius. None if float64 has no solver; the barrier method then
+        works alone.
         """
 
     @abstractmethod
     def gain_error(
         self, k: int, highest: float, error: float, stiffness: Callable[[], float]
     ) -> float:
-        """How far k gains, none above ``highest``, can be off if every w is off by ``error``.
+        """A bound on the error of k gains, none above ``highest``, if every w is off by ``error``.
 
-        ``stiffness`` is the least d + mu.
+        ``stiffness`` is the smallest d + mu.
         """
 
-    # -- questions that are settled when kernels are compiled ------------------------------------
+    # -- properties that are evaluated when kernels are compiled ----------------------------------
 
     @staticmethod
     @abstractmethod
     def is_joint() -> bool:
         """Whether one bound holds for all coefficients together.
 
-        If so, a search has multipliers to settle, and what can be taken out of H as a diagonal
+        If so, a search must choose multipliers, and the diagonal that can be subtracted from H
         decides how hard it is.
         """
 
     @staticmethod
     @abstractmethod
     def is_softened() -> bool:
-        """Whether mu is there to soften a kink of the gains, which a search does less and less."""
+        """Whether mu smooths a kink of the gains; a search reduces it step by step."""
 
 
 class Interior(Protocol):
@@ -114,32 +118,34 @@ class Interior(Protocol):
         """The next point, from the gradient at z."""
 
 
-# -- kernels: each is the static method of this name, its first argument is the constraint -------
+# -- kernels: each is the static method of this name; its first argument is the constraint -----
 
-#: (C, b) -> bool. Moves b into C, rounding included; False if b is no vector of numbers.
+#: (C, b) -> bool. Moves b into C, rounding included; False if an entry of b is not finite.
 shrink = own("shrink")
-#: (C, h, c, target) -> b, near the minimum of b'Hb - 2c'b over C; may be off, or outside of C.
-#: A duality gap of ``target`` is good enough.
+#: (C, h, c, target) -> b near the minimum of b'Hb - 2c'b over C; may be inexact, or outside C. A
+#: duality gap of ``target`` is sufficient.
 solve = own("solve")
-#: (C, g) -> the largest -g'v over v in C, over the radius, as computed.
-pull = own("pull")
-#: (C, k) -> the largest l1 norm in C.
-length = own("length")
+#: (C, g) -> the maximum of -g'v over v in C, divided by the radius, as computed: the dual norm of
+#: g.
+dual_norm = own("dual_norm")
+#: (C, k) -> the largest l1 norm of a vector with k entries in C.
+max_l1_norm = own("max_l1_norm")
 
-# Of the search, see `search.bounds.kernels`. mu and nu are the multipliers of |b|^2 and |b|_1.
+# Kernels of the search, see `search.bounds.kernels`. mu and nu are the multipliers of |b|^2 and
+# |b|_1.
 
-#: (C, w, d, mu, nu) -> g, and the coefficient v at which it is attained.
+#: (C, w, d, mu, nu) -> the gain g, and the coefficient v at which it is attained.
 gain = own("gain")
 coefficient = own("coefficient")
-#: (C, mu, nu) -> the part of the bound that no feature carries.
+#: (C, mu, nu) -> the part of the bound that does not depend on the features.
 extra = own("extra")
-#: (C, w, share, d, mu) -> the mu and nu that are best for columns with these inclusion
-#: probabilities; of joint constraints. One that cannot tell the best mu takes the one given, or
-#: guesses where it is 0.
-settle = own("settle")
+#: (C, w, pi, d, mu) -> the mu and nu that are best for columns with the inclusion probabilities pi;
+#: joint constraints only. A constraint without a rule for mu keeps the mu given, or chooses one if
+#: it is 0.
+best_multipliers = own("best_multipliers")
 
 
-def scaled(b: Sequence[Fraction], radius: float, size: Fraction) -> list[Fraction]:
-    """b, shrunk to the radius if its size is larger."""
+def scale_to_radius(b: Sequence[Fraction], radius: float, size: Fraction) -> list[Fraction]:
+    """b, scaled down to the radius if its size is larger."""
     bound = Fraction(radius)
     return [x * bound / size for x in b] if size > bound else list(b)

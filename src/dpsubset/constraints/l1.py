@@ -1,4 +1,4 @@
-"""The l1 ball: the coefficients' sizes add up to at most the radius."""
+"""The l1 ball: the absolute values of the coefficients sum to at most the radius."""
 
 from __future__ import annotations
 
@@ -13,87 +13,87 @@ from ..base.kernels.arrays import Array
 from ..base.kernels.compiled import kernel
 from ..base.kernels.triangles import solve
 from ..base.rounding import ball
-from .base import Vector, scaled
+from .base import Vector, scale_to_radius
 from .interior import Polyhedron
+from .jitter import factor_with_jitter, jitter_of
 from .joint import coefficient as joint_coefficient
 from .joint import gain as joint_gain
 from .joint import gain_error as joint_error
 from .joint import scale_into
-from .nudge import nudge_of, nudged_factor
 
 
 class L1(NamedTuple):
-    """|b|_1 <= radius, which is the reach."""
+    """|b|_1 <= radius, which is also the prediction bound."""
 
     radius: float
 
     @staticmethod
     def radius_for(prediction_bound: float, width: int, level: Fraction) -> float:
-        """The same number."""
+        """The prediction bound is the radius."""
         return prediction_bound
 
     def prediction_bound(self, width: int, level: Fraction) -> Fraction:
-        """The radius: no entry of a row passes 1, the intercept's neither."""
+        """The radius: no entry of a row exceeds 1, including the intercept's."""
         return Fraction(self.radius)
 
-    def into(self, b: Sequence[Fraction], bits: int) -> list[Fraction]:
-        """Scaled by the norm."""
-        return scaled(b, self.radius, sum((abs(x) for x in b), Fraction(0)))
+    def project(self, b: Sequence[Fraction], bits: int) -> list[Fraction]:
+        """Scale by the norm."""
+        return scale_to_radius(b, self.radius, sum((abs(x) for x in b), Fraction(0)))
 
     def gauge(self, b: Sequence[int]) -> int:
         """The norm."""
         return sum(abs(x) for x in b)
 
-    def farthest(self, g: Sequence[Fraction], bits: int) -> Fraction:
-        """At the largest entry."""
+    def support_function(self, g: Sequence[Fraction], bits: int) -> Fraction:
+        """Attained at the largest entry."""
         return Fraction(self.radius) * max((abs(x) for x in g), default=Fraction(0))
 
-    def farthest_ball(self, g: Vector) -> flint.arb:
-        """At the largest entry."""
+    def support_function_ball(self, g: Vector) -> flint.arb:
+        """Attained at the largest entry."""
         largest = flint.arb(0)
         for x in g:
             largest = largest.max(abs(x))
         return ball(Fraction(self.radius)) * largest
 
     def start(self, k: int) -> Vector:
-        """The middle, and slacks u_j >= |z_j| with room on both sides."""
+        """The centre, and variables u_j > |z_j| with positive slacks."""
         return [flint.arb(0)] * k + [flint.arb(1) / (2 * k)] * k
 
     def barrier(self, z: Vector, k: int, gradient: Vector, hessian: list[Vector]) -> None:
         """-sum log(u^2 - z^2) - log(1 - sum u)."""
-        room = 1 - sum(z[k:], flint.arb(0))
+        slack = 1 - sum(z[k:], flint.arb(0))
         for i in range(k):
             a, u = z[i], z[k + i]
             w = u * u - a * a
             gradient[i] += 2 * a / w
-            gradient[k + i] += -2 * u / w + 1 / room
+            gradient[k + i] += -2 * u / w + 1 / slack
             hessian[i][i] += 2 / w + 4 * a * a / w**2
             hessian[k + i][k + i] += -2 / w + 4 * u * u / w**2
             hessian[i][k + i] -= 4 * a * u / w**2
             hessian[k + i][i] -= 4 * a * u / w**2
             for j in range(k):
-                hessian[k + i][k + j] += 1 / room**2
+                hessian[k + i][k + j] += 1 / slack**2
 
-    def rooms(self, z: Vector, k: int) -> Vector:
+    def slacks(self, z: Vector, k: int) -> Vector:
         """u - z, u + z and 1 - sum u."""
-        rooms = [1 - sum(z[k:], flint.arb(0))]
+        slacks = [1 - sum(z[k:], flint.arb(0))]
         for a, u in zip(z[:k], z[k:], strict=True):
-            rooms += [u - a, u + a]
-        return rooms
+            slacks += [u - a, u + a]
+        return slacks
 
     def interior(self, h: Array, g: Array) -> Polyhedron:
-        """Distances from bounds that move, each with a multiplier."""
-        return Polyhedron(h, g, lifted=True)
+        """Distances from bounds that are variables, each with a multiplier."""
+        return Polyhedron(h, g, is_l1=True)
 
     def gain_error(
         self, k: int, highest: float, error: float, stiffness: Callable[[], float]
     ) -> float:
-        """No gain is steeper than the highest one."""
+        """No gain is steeper than the largest one."""
         return joint_error(k, highest, error, stiffness())
 
     @staticmethod
     def is_joint() -> bool:
-        """One bound for all."""
+        """One bound holds for all coefficients."""
         return True
 
     @staticmethod
@@ -120,20 +120,21 @@ class L1(NamedTuple):
     def solve(l1: L1, h: Array, c: Array, target: float) -> Array:
         """Active-set descent over the faces of the l1 ball.
 
-        On a face (a set of coordinates with fixed signs) the minimiser is unconstrained if its norm
-        allows, else on the hyperplane sum s_j b_j = radius. Walk towards it; drop a coordinate that
-        reaches 0; where nothing is dropped, bring in the coordinate with the steepest descent.
+        On a face (a set of coordinates with fixed signs) the minimiser is the unconstrained one if
+        its norm allows, else it lies on the hyperplane sum s_j b_j = radius. Step towards it and
+        drop a coordinate that reaches 0; if none is dropped, add the coordinate with the steepest
+        descent.
         """
         k, radius = c.shape[0], l1.radius
-        nudge = nudge_of(h)
+        jitter = jitter_of(h)
         b = np.zeros(k)
         sign = np.zeros(k)
         index = np.empty(k, dtype=np.int64)
-        plain, lean = np.empty(k), np.empty(k)
+        solution, signs = np.empty(k), np.empty(k)
         threshold, steepest = 0.0, 0.0
-        settled = True
+        on_face = True
         for _ in range(20 * k + 20):
-            if settled:
+            if on_face:
                 best, enter = threshold * (1.0 + 1e-14), -1
                 for j in range(k):
                     if sign[j] == 0.0:
@@ -150,31 +151,31 @@ class L1(NamedTuple):
             for j in range(k):
                 if sign[j] != 0.0:
                     index[m] = j
-                    plain[m], lean[m] = c[j], sign[j]
+                    solution[m], signs[m] = c[j], sign[j]
                     m += 1
-            up = nudged_factor(h, nudge, index[:m])
-            solve(up, plain[:m])
+            factor = factor_with_jitter(h, jitter, index[:m])
+            solve(factor, solution[:m])
             size, slope = 0.0, 0.0
             for i in range(m):
-                size += sign[index[i]] * plain[i]
+                size += sign[index[i]] * solution[i]
             threshold = 0.0
             if size > radius:
-                solve(up, lean[:m])
+                solve(factor, signs[:m])
                 for i in range(m):
-                    slope += sign[index[i]] * lean[i]
+                    slope += sign[index[i]] * signs[i]
                 threshold = (size - radius) / slope
                 for i in range(m):
-                    plain[i] -= threshold * lean[i]
-            length, leave = 1.0, -1
+                    solution[i] -= threshold * signs[i]
+            step_size, leave = 1.0, -1
             for i in range(m):
                 j = index[i]
-                if plain[i] * sign[j] < 0.0:
-                    reach = b[j] / (b[j] - plain[i])
-                    if reach < length:
-                        length, leave = reach, j
+                if solution[i] * sign[j] < 0.0:
+                    fraction = b[j] / (b[j] - solution[i])
+                    if fraction < step_size:
+                        step_size, leave = fraction, j
             for i in range(m):
-                b[index[i]] += length * (plain[i] - b[index[i]])
-            settled = leave < 0
+                b[index[i]] += step_size * (solution[i] - b[index[i]])
+            on_face = leave < 0
             if leave >= 0:
                 b[leave] = 0.0
                 sign[leave] = 0.0
@@ -182,8 +183,8 @@ class L1(NamedTuple):
 
     @staticmethod
     @kernel
-    def pull(l1: L1, g: Array) -> float:
-        """At the largest entry."""
+    def dual_norm(l1: L1, g: Array) -> float:
+        """The largest absolute value."""
         largest = 0.0
         for j in range(g.shape[0]):
             largest = max(largest, abs(g[j]))
@@ -191,8 +192,8 @@ class L1(NamedTuple):
 
     @staticmethod
     @kernel
-    def length(l1: L1, k: int) -> float:
-        """By definition."""
+    def max_l1_norm(l1: L1, k: int) -> float:
+        """The radius, by definition."""
         return l1.radius
 
     @staticmethod
@@ -204,7 +205,7 @@ class L1(NamedTuple):
     @staticmethod
     @kernel
     def coefficient(l1: L1, w: float, d: float, mu: float, nu: float) -> float:
-        """The v of `gain`."""
+        """The v that attains `gain`."""
         return joint_coefficient(w, d, mu, nu)
 
     @staticmethod
@@ -215,16 +216,19 @@ class L1(NamedTuple):
 
     @staticmethod
     @kernel
-    def settle(l1: L1, w: Array, share: Array, d: Array, given: float) -> tuple[float, float]:
-        """nu does what it can: sum share (|w| - nu)_+ / (d + mu) falls to the radius.
+    def best_multipliers(
+        l1: L1, w: Array, pi: Array, d: Array, initial_mu: float
+    ) -> tuple[float, float]:
+        """nu as large as needed: sum pi (|w| - nu)_+ / (d + mu) falls to the radius.
 
-        mu only keeps the gains from being too steep where d is small: it is given, or guessed.
+        mu only limits the slope of the gains where d is small: it is kept if it is not 0, else
+        chosen.
         """
-        radius, mu = l1.radius, given
+        radius, mu = l1.radius, initial_mu
         if mu == 0.0:
             highest, least = 0.0, np.inf
             for i in range(w.shape[0]):
-                if share[i] > 0.01:
+                if pi[i] > 0.01:
                     highest = max(highest, abs(w[i]))
                     least = min(least, d[i])
             mu = max(0.02 * highest / radius - least, 1e-12)
@@ -233,9 +237,9 @@ class L1(NamedTuple):
             total, slope = 0.0, 0.0
             for i in range(w.shape[0]):
                 over = abs(w[i]) - nu
-                if over > 0.0 and share[i] > 0.0:
-                    total += share[i] * over / (d[i] + mu)
-                    slope += share[i] / (d[i] + mu)
+                if over > 0.0 and pi[i] > 0.0:
+                    total += pi[i] * over / (d[i] + mu)
+                    slope += pi[i] / (d[i] + mu)
             if total <= radius * (1.0 + 1e-9) or slope <= 0.0:
                 break
             nu += (total - radius) / slope

@@ -1,29 +1,28 @@
-"""The journal's rows, and the chain of hashes that joins them.
+"""The rows of a journal, and the chain of hashes that links them.
 
     hash_i = SHA-256(canonical JSON of all fields of row i, the hash of row i - 1 included)
 
-A row that was changed has another hash than the one it states; a row that was taken out or moved
-leaves a gap in the numbers, or a row whose predecessor has another hash. Whoever can write to the
-database can make the whole chain anew: against that there are exported heads, kept elsewhere.
+A changed row does not have the hash that it states. A row that was removed or moved leaves a gap in
+the numbers, or a row whose predecessor has another hash. Whoever can write to the database can
+rebuild the whole chain; heads that were exported and kept elsewhere detect that.
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from .canonical import digest
+from .canonical import sha256_of_facts
 
 Kind = Literal["open", "reserve", "read", "release", "lose", "void", "refresh", "limit"]
 
-#: What stands before the first row.
+#: Stands for the hash before the first row.
 START = "0" * 64
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a journal.
+    """One line of a journal. Public.
 
     Attributes
     ----------
@@ -31,18 +30,18 @@ class Row:
     sequence : int
         From 1, without gaps.
     kind : str
-        What happened.
+        The kind of event.
     entry : str
-        Of which entry; empty for rows that are about the ledger.
+        The id of an entry; empty for rows about the ledger itself.
     time : str
-        UTC, to the minute: 2024-05-17T09:30Z. Empty where it would tell how long something took.
+        UTC, to the minute: 2024-05-17T09:30Z. Empty where it would reveal the duration of a run.
     actor : str
     body : str
-        Facts of the kind, as canonical JSON.
+        Facts of the event, as canonical JSON.
     totals : str
-        What is spent after this row, as canonical JSON.
+        Limit and sums after this row, as canonical JSON.
     previous : str
-        Hash of the row before.
+        The hash of the row before.
     hash : str
     """
 
@@ -58,45 +57,22 @@ class Row:
     hash: str
 
     @classmethod
-    def after(
-        cls,
-        last: Row | None,
-        *,
-        data_set: str,
-        kind: Kind,
-        entry: str,
-        time: str,
-        actor: str,
-        body: str,
-        totals: str,
-    ) -> Row:
-        """The row that follows; its facts are canonical JSON."""
+    def after(cls, last: Row | None, kind: Kind, **facts: str) -> Row:
+        """Return the row that follows; body and totals are canonical JSON."""
         sequence, previous = (1, START) if last is None else (last.sequence + 1, last.hash)
-        facts: dict[str, Any] = {
-            "data_set": data_set,
-            "sequence": sequence,
-            "kind": kind,
-            "entry": entry,
-            "time": time,
-            "actor": actor,
-            "body": body,
-            "totals": totals,
-            "previous": previous,
-        }
-        return cls(**facts, hash=_hash(facts))
+        row = cls(sequence=sequence, kind=kind, previous=previous, hash="", **facts)
+        return replace(row, hash=row._computed_hash())
 
     @property
     def intact(self) -> bool:
-        """Whether it has the hash that it states."""
-        facts = self.to_dict()
-        stated = facts.pop("hash")
-        return bool(_hash(facts) == stated)
+        """Whether the row has the hash that it states."""
+        return self._computed_hash() == self.hash
 
     def to_dict(self) -> dict[str, Any]:
-        """As a row of the table."""
+        """As a row of the table of lines."""
         return dict(self.__dict__)
 
-
-def _hash(facts: dict[str, Any]) -> str:
-    """Of texts and a number, which have one form in JSON."""
-    return digest(json.dumps(facts, sort_keys=True, separators=(",", ":")))
+    def _computed_hash(self) -> str:
+        facts = self.to_dict()
+        del facts["hash"]
+        return sha256_of_facts(facts)

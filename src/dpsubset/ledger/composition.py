@@ -1,16 +1,16 @@
-"""What several releases cost together, and whether a limit has room for one more.
+"""The cost of several releases together, and whether a limit admits one more.
 
-Costs are added up as five sums, which is all that any of the ways below needs:
+Costs are added up as five sums, which suffice for all ways of accounting:
 
 =============  ==============================================================
-pure           of the epsilons of pure releases
-pure_rho       of what these are as rho: epsilon^2 / 2, or / 8 where bounded
-rho            of the rhos of concentrated releases
-approximate    of the epsilons of approximate releases; approximate_rho likewise
-delta          of their deltas
+pure           epsilons of pure releases
+pure_rho       the same as rho: epsilon^2 / 2, or epsilon^2 / 8 for a bounded range
+rho            rhos of concentrated releases
+approximate    epsilons of approximate releases; approximate_rho: the same as rho
+delta          deltas of approximate releases
 =============  ==============================================================
 
-A limit says in which way they count:
+A limit fixes the way of accounting:
 
 *epsilon*
     pure <= epsilon. Releases that are not pure are refused.
@@ -20,16 +20,17 @@ A limit says in which way they count:
     pure <= epsilon if all releases are pure; or else the deltas add up to delta / 2 or less and
     epsilon_of(pure_rho + rho + approximate_rho, delta / 2) <= epsilon. With many small releases
     this is the advanced composition of Dwork, Rothblum and Vadhan (2010), with better constants.
-    The halves are fixed beforehand: an analyst could choose between other parts by what was seen.
+    The halves are fixed beforehand, because an analyst could choose other parts after seeing
+    releases.
 *epsilon and delta*, "basic"
     epsilons and deltas add up, those of concentrated releases as they were stated.
 
-Some releases cost what they state only under an assumption that nobody has checked. A sum with such
-a release in it holds under the same assumption, so sums keep these assumptions, each with the
-number of releases that it comes from, and whoever shows a sum names them.
+The cost of some releases holds only under an assumption that nobody has checked. A sum that
+includes such a release holds under the same assumption. So sums keep their assumptions, each with
+the number of releases that make it, and every output of a sum names them.
 
-Sums of a ledger bound an adaptive analyst, who chooses each release by looking at the ones before,
-its cost included: `proofs/composition.md`, section "What a ledger's sum means".
+The sums of a ledger also hold for an adaptive analyst, who chooses each release and its cost by the
+results of earlier ones: `proofs/composition.md`, section "What a ledger's sum means".
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from typing import Any, Literal
 from ..base.errors import ArgumentError, LedgerError
 from ..privacy.accounting import epsilon_of
 from ..privacy.guarantee import Cost, shown_up
-from .canonical import rational, written
+from .canonical import parse_rational
 from .event import terms_of
 
 Accounting = Literal["concentrated", "basic"]
@@ -58,8 +59,8 @@ _KEPT_BITS = 1024
 class Totals:
     """Sums of costs under one relation. Public; see the head of this module.
 
-    ``stated`` and ``stated_delta`` are what concentrated releases were stated as. ``assumes`` has
-    what the sums hold only under, in words, each with the number of releases that it comes from.
+    ``stated`` and ``stated_delta`` are the epsilons and deltas that concentrated releases stated.
+    ``assumes`` has the assumptions in words, each with the number of releases that make it.
     """
 
     pure: Fraction = Fraction(0)
@@ -74,7 +75,7 @@ class Totals:
 
     @classmethod
     def of(cls, cost: Cost, assumes: str | None = None) -> Totals:
-        """Of one release, and of what its guarantee takes for granted."""
+        """Return the sums of one release, and what its guarantee assumes."""
         found = dict.fromkeys(_SUMS, Fraction(0))
         for term in terms_of(cost):
             if term.kind == "pure":
@@ -97,24 +98,24 @@ class Totals:
         return _of_sums((_kept(a + b) if b else a for a, b in pairs), together)
 
     def __sub__(self, other: Totals) -> Totals:
-        """Without a release that was counted; never below what the others cost."""
+        """Subtract a release that was counted; never below the cost of the others."""
         pairs = zip(self._all(), other._all(), strict=True)
         left = Counter(dict(self.assumes)) - Counter(dict(other.assumes))
         return _of_sums((_kept(a - b) for a, b in pairs), left)
 
     def __le__(self, other: Totals) -> bool:
-        """In every way of counting, and under no further assumption."""
+        """Compare every sum; the left side may make no further assumption."""
         within = all(a <= b for a, b in zip(self._all(), other._all(), strict=True))
         return within and dict(self.assumes).keys() <= dict(other.assumes).keys()
 
     @property
     def assumed(self) -> str | None:
-        """What the sums hold only under, in words; None if nothing is assumed."""
+        """What the sums assume, in words; None if nothing is assumed."""
         return "; and ".join(text for text, _ in self.assumes) or None
 
     @property
     def proviso(self) -> str:
-        """A sentence on that, for people; empty if nothing is assumed."""
+        """A sentence that names the assumptions; empty if nothing is assumed."""
         if self.assumed is None:
             return ""
         count = sum(number for _, number in self.assumes)
@@ -126,20 +127,20 @@ class Totals:
 
     @property
     def is_pure(self) -> bool:
-        """Whether pure releases are all there is."""
+        """Whether all counted releases are pure."""
         return not (self.rho or self.approximate or self.delta or self.stated)
 
     def to_dict(self) -> dict[str, Any]:
-        """As facts; what is 0 is left out, and so is what is assumed if that is nothing."""
+        """As facts, without sums that are 0 and without an empty list of assumptions."""
         sums = zip(_SUMS, self._all(), strict=True)
         return {
-            **{name: written(value) for name, value in sums if value},
+            **{name: str(value) for name, value in sums if value},
             **({_ASSUMES: dict(self.assumes)} if self.assumes else {}),
         }
 
     @classmethod
     def from_dict(cls, facts: Any) -> Totals:
-        """From its facts, or a clear error."""
+        """Read what :meth:`to_dict` wrote."""
         wrong = LedgerError("the ledger holds totals of a form that is not known here")
         if not isinstance(facts, Mapping) or not set(facts) <= {*_SUMS, _ASSUMES}:
             raise wrong
@@ -148,7 +149,7 @@ class Totals:
             raise wrong
         if not all(isinstance(n, int) and n > 0 for n in assumed.values()):
             raise wrong
-        sums = {name: rational(text) for name, text in facts.items() if name != _ASSUMES}
+        sums = {name: parse_rational(text) for name, text in facts.items() if name != _ASSUMES}
         return cls(**sums, assumes=_listed(assumed))
 
     def _all(self) -> tuple[Fraction, ...]:
@@ -165,12 +166,11 @@ def _of_sums(sums: Iterable[Fraction], assumed: Mapping[str, int]) -> Totals:
 
 
 def _listed(assumed: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-    """In one order, so that equal sums are equal."""
     return tuple(sorted(assumed.items()))
 
 
 def _kept(number: Fraction) -> Fraction:
-    """The same, or a little more with a denominator that can be written down."""
+    """Round up a number whose denominator is too long to be written."""
     if number.denominator.bit_length() <= _MOST_BITS:
         return number
     return Fraction(-(-number.numerator * 2**_KEPT_BITS // number.denominator), 2**_KEPT_BITS)
@@ -178,14 +178,14 @@ def _kept(number: Fraction) -> Fraction:
 
 @dataclass(frozen=True)
 class Limit:
-    """Most that releases may cost together: epsilon, epsilon and delta, or rho.
+    """The limit of what releases may cost together: epsilon, epsilon and delta, or rho. Public.
 
     Attributes
     ----------
     epsilon, delta, rho : Fraction, optional
-        Either epsilon, or both epsilon and delta, or rho alone.
+        Either epsilon, or epsilon and delta, or rho.
     accounting : {"concentrated", "basic"}
-        With a delta: how epsilons and deltas count.
+        How epsilons and deltas count, where there is a delta.
     """
 
     epsilon: Fraction | None = None
@@ -209,18 +209,18 @@ class Limit:
 
     @property
     def kind(self) -> Literal["pure", "zcdp", "approximate"]:
-        """In which measure it is."""
+        """The measure of privacy that is limited."""
         if self.rho is not None:
             return "zcdp"
         return "approximate" if self.delta else "pure"
 
     @property
     def measure(self) -> tuple[str, str | None]:
-        """What is fixed for the life of a ledger: the kind, and with a delta the accounting."""
+        """Kind and, with a delta, accounting: both are fixed for the life of a ledger."""
         return self.kind, self.accounting if self.kind == "approximate" else None
 
     def refuses(self, cost: Totals) -> str | None:
-        """Why a release of this kind is never admitted, however small; None if it may be."""
+        """Return why no release of this kind is admitted, however small; None if it may be."""
         if self.kind == "pure" and not cost.is_pure:
             return "its limit is a pure epsilon, and this release is not purely private"
         if self.kind == "zcdp" and (cost.approximate or cost.delta):
@@ -228,7 +228,7 @@ class Limit:
         return None
 
     def admits(self, totals: Totals) -> bool:
-        """Whether releases that cost this together are within the limit."""
+        """Return whether releases with these sums are within the limit."""
         if self.refuses(totals):
             return False
         spent = self.spent(totals)
@@ -239,7 +239,7 @@ class Limit:
         return spent[0] <= most and spent[1] <= self.delta
 
     def spent(self, totals: Totals) -> tuple[Fraction, Fraction] | None:
-        """Epsilon or rho, and delta, in the measure of the limit; None if nothing bounds them."""
+        """Return epsilon or rho, and delta, in the limit's measure; None if nothing bounds them."""
         if self.kind == "pure":
             return (totals.pure, Fraction(0)) if totals.is_pure else None
         if self.kind == "zcdp":
@@ -256,7 +256,7 @@ class Limit:
         return epsilon_of(rho, self.delta / 2), 2 * max(totals.delta, self.delta / 2)
 
     def shown(self, totals: Totals) -> str:
-        """What has been spent, for people: rounded up."""
+        """Write what has been spent for people, rounded up."""
         spent = self.spent(totals)
         if spent is None:
             return "more than any number of this measure"
@@ -273,26 +273,28 @@ class Limit:
         return f"epsilon = {shown_up(self.epsilon)} and delta = {shown_up(self.delta)}"
 
     def to_dict(self) -> dict[str, str]:
-        """As facts."""
+        """As facts: rationals are text."""
         if self.rho is not None:
-            return {"rho": written(self.rho)}
+            return {"rho": str(self.rho)}
         assert self.epsilon is not None
         if not self.delta:
-            return {"epsilon": written(self.epsilon)}
+            return {"epsilon": str(self.epsilon)}
         return {
-            "epsilon": written(self.epsilon),
-            "delta": written(self.delta),
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
             "accounting": self.accounting,
         }
 
     @classmethod
     def from_dict(cls, facts: Any) -> Limit:
-        """From its facts, or a clear error."""
+        """Read what :meth:`to_dict` wrote."""
         wrong = LedgerError("the ledger holds a limit of a form that is not known here")
         known = {"epsilon", "delta", "rho", "accounting"}
         if not isinstance(facts, Mapping) or not set(facts) <= known:
             raise wrong
-        numbers = {name: rational(text) for name, text in facts.items() if name != "accounting"}
+        numbers = {
+            name: parse_rational(text) for name, text in facts.items() if name != "accounting"
+        }
         accounting = facts.get("accounting", "concentrated")
         try:
             return cls(**numbers, accounting=accounting)

@@ -1,11 +1,11 @@
-"""Entry: one debit and what became of it, from its lines in the journal.
+"""Entry: one debit and its later states, from its lines in the journal.
 
     reserve -> [read] -> release | lose
     reserve -> void                      only if nothing was read
 
-A debit counts from its reservation on, for ever, whatever follows. Reading is claimed before it
-begins, by the reservation itself or by a line of its own, and can be claimed once: every draw has
-a debit of its own. An entry that nobody has claimed may become void.
+A debit counts from its reservation on, whatever follows. A process claims the entry before it
+reads, by the reservation itself or by a separate line, and an entry can be claimed once: every draw
+has a debit of its own. An entry that no process has claimed may become void.
 """
 
 from __future__ import annotations
@@ -29,23 +29,24 @@ class Entry:
     Attributes
     ----------
     id : str
-        Its key: reserving twice under one key is one debit.
+        Its key: two reservations under one key are one debit.
     event : Event
     state : {"reserved", "reading", "released", "lost", "void"}
         All but the last count as spent.
     sequence : int
-        Of its first line.
+        Number of its first line.
     time, actor, purpose : str
-        When it was reserved, to the minute, by whom and what for.
+        When it was reserved, to the minute, by whom and for what.
+    epoch : int
+        How often the rows had been declared new before.
     claim : str
-        Of who reads, or read; empty if nobody has.
+        Drawn by the process that reads; empty if none has.
     release : str
-        SHA-256 of what was released; empty before.
+        SHA-256 of the release; empty before there is one.
     reason : str
         Why it is void.
-    epoch : int
     made : Event, optional
-        Of a debit that was reserved first: the release that it was taken for, which costs no more.
+        The release that claimed this reservation; its cost is at most the reserved one.
     """
 
     id: str
@@ -63,11 +64,11 @@ class Entry:
 
     @property
     def counts(self) -> bool:
-        """Whether it is spent."""
+        """Whether the debit is spent."""
         return self.state != "void"
 
     def to_dict(self) -> dict[str, Any]:
-        """As facts."""
+        """As plain values."""
         return {
             "id": self.id,
             "state": self.state,
@@ -82,7 +83,7 @@ class Entry:
 
 
 def body_of(row: Row, keys: set[str]) -> dict[str, Any]:
-    """The facts of a line, which has these and no others."""
+    """Return the facts of a line, which has exactly these keys."""
     try:
         facts = json.loads(row.body)
     except ValueError:
@@ -92,8 +93,8 @@ def body_of(row: Row, keys: set[str]) -> dict[str, Any]:
     return facts
 
 
-def opened(row: Row, epoch: int) -> Entry:
-    """From the line that reserves it."""
+def entry_of_reservation(row: Row, epoch: int) -> Entry:
+    """Return the entry that a line reserves."""
     facts = body_of(row, {"event", "purpose", "claim"})
     claim = str(facts["claim"])
     return Entry(
@@ -109,8 +110,8 @@ def opened(row: Row, epoch: int) -> Entry:
     )
 
 
-def followed(entry: Entry, row: Row) -> Entry:
-    """After one more of its lines; an error if that cannot follow."""
+def entry_after(entry: Entry, row: Row) -> Entry:
+    """Return an entry after one more of its lines; an error if that line cannot follow."""
     if row.kind == "read" and entry.state == "reserved":
         facts = body_of(row, {"claim", "event"})
         if claim := str(facts["claim"]):
@@ -131,13 +132,13 @@ def followed(entry: Entry, row: Row) -> Entry:
     )
 
 
-def of_rows(rows: Sequence[Row], epoch: int = 0) -> Entry | None:
-    """An entry from all of its lines; None if there are none."""
+def entry_of_rows(rows: Sequence[Row], epoch: int = 0) -> Entry | None:
+    """Return an entry from all of its lines; None if there are none."""
     if not rows:
         return None
     if rows[0].kind != "reserve":
         raise LedgerError(f"line {rows[0].sequence} of the ledger is of no entry")
-    entry = opened(rows[0], epoch)
+    entry = entry_of_reservation(rows[0], epoch)
     for row in rows[1:]:
-        entry = followed(entry, row)
+        entry = entry_after(entry, row)
     return entry

@@ -1,7 +1,7 @@
-"""Event: what one release does to a data set, written down before it is made.
+"""Event: the description and price of a release, written before the release is made.
 
-Frozen, and of a stated version. Its costs are exact rationals under both relations, term by term,
-so that they can be added up in any of the ways of `composition`. All of it is public.
+Costs are exact rationals under both relations, term by term, so that they can be added up in any of
+the ways of `composition`. All of it is public.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .. import __version__
 from ..base.errors import ArgumentError, LedgerError
 from ..privacy.guarantee import Cost, Guarantee
 from ..privacy.relations import RELATIONS, Neighbours
-from .canonical import canonical, plain, rational, written
+from .canonical import canonical, parse_rational, without_floats
 
 FORMAT = "dpsubset event 1"
 
@@ -31,21 +31,21 @@ class Event:
     Attributes
     ----------
     what : str
-        Which call makes it: "select", "fit", ...
+        The call that makes it: "select", "fit", ...
     mechanism : str
     options : mapping
-        Of the mechanism and the problem: public facts as text, whole numbers and booleans.
+        Public options of the mechanism and the problem, as text, integers and booleans.
     costs : mapping from relation to Cost
-        Under a relation that is not here nothing is promised.
+        Nothing is promised under a relation that is missing here.
     unit : str
-        Whom the costs are of, in the schema's words.
+        The unit of privacy, in the schema's words.
     rows_per_unit : int
     schema : str
         The fingerprint of the schema.
     assumes : str, optional
-        What the guarantee takes for granted.
+        What the guarantee assumes.
     version : str
-        Of the package.
+        The version of the package.
     """
 
     what: str
@@ -70,16 +70,16 @@ class Event:
         schema: str,
         options: Mapping[str, Any] | None = None,
     ) -> Event:
-        """Of a guarantee. A release with a seed is not private and belongs in no ledger."""
+        """Return the event of a guarantee; refuse a seeded release, which is not private."""
         if guarantee.seeded:
             raise ArgumentError(
                 "a seeded draw is not private, so it is not written to a ledger: leave the seed "
-                "out, or, for made-up data, the ledger (ledger=False, --no-ledger)"
+                "out, or, for simulated data, the ledger (ledger=False, --no-ledger)"
             )
         return cls(
             what,
             mechanism,
-            cast(Mapping[str, Any], plain(dict(options or {}))),
+            cast(Mapping[str, Any], without_floats(dict(options or {}))),
             dict(guarantee.costs),
             unit,
             rows_per_unit,
@@ -88,7 +88,7 @@ class Event:
         )
 
     def cost(self, relation: Neighbours) -> Cost:
-        """Under a relation; an error if it is without bound."""
+        """Return the cost under a relation; an error if nothing is promised under it."""
         if relation not in self.costs:
             known = "it has no guarantee"
             if self.costs:
@@ -103,38 +103,32 @@ class Event:
         return self.costs[relation]
 
     def to_dict(self) -> dict[str, Any]:
-        """As facts."""
+        """As facts: rationals are text."""
         return {
             "format": FORMAT,
-            "what": self.what,
-            "mechanism": self.mechanism,
+            **self.__dict__,
             "options": dict(self.options),
             "costs": {
                 relation: [_term(term) for term in terms_of(cost)]
                 for relation, cost in self.costs.items()
             },
-            "unit": self.unit,
-            "rows_per_unit": self.rows_per_unit,
-            "schema": self.schema,
-            "assumes": self.assumes,
-            "version": self.version,
         }
 
     @classmethod
     def from_dict(cls, facts: Any) -> Event:
-        """From its facts, or a clear error."""
+        """Read what :meth:`to_dict` wrote."""
         if not isinstance(facts, Mapping) or facts.get("format") != FORMAT:
             raise LedgerError("the ledger holds an event of a form that is not known here")
         if set(facts) != _KEYS or not isinstance(facts["costs"], Mapping):
             raise LedgerError("the ledger holds an event with other entries than it should have")
         if not set(facts["costs"]) <= set(RELATIONS):
             raise LedgerError("the ledger holds an event with a relation that is not known here")
-        costs = {relation: _cost(terms) for relation, terms in facts["costs"].items()}
+        costs = {relation: _sum_of_terms(terms) for relation, terms in facts["costs"].items()}
         rest = {name: facts[name] for name in _KEYS - {"format", "costs"}}
         return cls(costs=cast(Mapping[Neighbours, Cost], costs), **rest)
 
     def canonical(self) -> str:
-        """One text for equal events."""
+        """Canonical JSON, which is the same for equal events."""
         return canonical(self.to_dict())
 
     def __eq__(self, other: object) -> bool:
@@ -145,19 +139,18 @@ class Event:
 
 
 def terms_of(cost: Cost) -> tuple[Cost, ...]:
-    """What a cost is the sum of."""
+    """Return the terms of a cost, which may be a single one."""
     return cost.terms or (cost,)
 
 
 def _term(term: Cost) -> dict[str, str]:
-    """A cost with its measure."""
     if term.kind == "pure":
         measure = "bounded-range" if term.bounded_range else "pure"
-        return {"measure": measure, "epsilon": written(term.epsilon)}
-    shown = {"epsilon": written(term.epsilon), "delta": written(term.delta)}
+        return {"measure": measure, "epsilon": str(term.epsilon)}
+    stated = {"epsilon": str(term.epsilon), "delta": str(term.delta)}
     if term.rho is not None:
-        return {"measure": "zcdp", "rho": written(term.rho), **shown}
-    return {"measure": "approximate", **shown}
+        return {"measure": "zcdp", "rho": str(term.rho), **stated}
+    return {"measure": "approximate", **stated}
 
 
 _FIELDS = {
@@ -172,14 +165,14 @@ def _read_term(facts: Any) -> Cost:
     measure = facts.get("measure") if isinstance(facts, Mapping) else None
     if measure not in _FIELDS or set(facts) != {"measure", *_FIELDS[measure]}:
         raise LedgerError("the ledger holds a cost of a measure that is not known here")
-    numbers: dict[str, Any] = {name: rational(facts[name]) for name in _FIELDS[measure]}
+    numbers: dict[str, Any] = {name: parse_rational(facts[name]) for name in _FIELDS[measure]}
     try:
         return Cost(**numbers, bounded_range=measure == "bounded-range")
     except ValueError:
         raise LedgerError("the ledger holds a cost that no release can have") from None
 
 
-def _cost(terms: Any) -> Cost:
+def _sum_of_terms(terms: Any) -> Cost:
     if not isinstance(terms, list) or not terms:
         raise LedgerError("the ledger holds an event without a cost")
     first, *more = map(_read_term, terms)

@@ -11,7 +11,7 @@ from ..base.errors import LedgerError
 from .chain import Row
 from .tables import JOURNAL, LEDGERS
 
-# Made once: SQLAlchemy takes longer to put them together than SQLite to run them.
+# Built once: SQLAlchemy takes longer to build them than SQLite to run them.
 _NAME = bindparam("name", type_=String)
 HEAD = select(LEDGERS).where(or_(_NAME.is_(None), LEDGERS.c.data_set == _NAME))
 LOCK = HEAD.with_for_update()
@@ -33,7 +33,7 @@ class Journal:
     ----------
     data_set : str
     sequence, hash
-        Of the last line, as the table of ledgers has them.
+        Number and hash of the last line, as the table of ledgers has them.
     """
 
     def __init__(self, connection: Connection, data_set: str, sequence: int, hash: str) -> None:
@@ -43,7 +43,7 @@ class Journal:
         self.hash = hash
 
     def last(self) -> Row:
-        """The last line, which must be the one that the table of ledgers names, and intact."""
+        """Return the last line, which must be intact and as the table of ledgers names it."""
         found = self._rows(_OF_NUMBER, self.sequence)
         if not found or found[0].hash != self.hash or not found[0].intact:
             raise LedgerError(
@@ -53,24 +53,24 @@ class Journal:
         return found[0]
 
     def first(self) -> Row:
-        """The line that opened it."""
+        """Return the line that opened the ledger."""
         found = self._rows(_OF_NUMBER, 1)
         if not found or not found[0].intact:
             raise LedgerError("the ledger's first line is missing or was changed")
         return found[0]
 
     def of_entry(self, entry: str) -> list[Row]:
-        """All lines of an entry."""
+        """Return all lines of an entry."""
         return self._rows(_OF_ENTRY, entry)
 
     def of_batch(self, batch: str) -> list[Row]:
-        """All lines of entries that were reserved together."""
+        """Return all lines of entries that were reserved together."""
         return self._rows(
             _OF_LEDGER.where(JOURNAL.c.entry.startswith(f"{batch}.", autoescape=True))
         )
 
     def all(self) -> Iterator[Row]:
-        """All lines in order, however many."""
+        """Iterate over all lines in order, in batches."""
         found = self._connection.execution_options(yield_per=1000).execute(
             _OF_LEDGER, {"name": self.data_set}
         )
@@ -78,13 +78,13 @@ class Journal:
             yield Row(**row)
 
     def others(self) -> int:
-        """Lines of data sets that have no ledger."""
+        """Count lines of data sets that have no ledger."""
         known = select(LEDGERS.c.data_set)
         query = select(JOURNAL.c.sequence).where(JOURNAL.c.data_set.not_in(known))
         return len(self._connection.execute(query).all())
 
     def add(self, rows: Sequence[Row]) -> None:
-        """Lines after the last."""
+        """Append lines."""
         if not rows:
             return
         self._connection.execute(_ADD, [row.to_dict() for row in rows])

@@ -1,10 +1,10 @@
-"""Ledger: the budget of one data set, which outlives processes and cannot be overspent.
+"""Ledger: the budget of one data set, kept on disk, which cannot be overspent.
 
     ledger = Ledger.create("patients.db", data_set="patients 2024", epsilon=5, ...)
     dpsubset.select(table, schema, k=3, epsilon=1, ledger=ledger)
 
-A debit is on disk before a value is read, and what was released is noted before anybody has it:
-there is no release without its debit. A debit without a release is possible, and counts.
+A debit is on disk before a value is read, and the SHA-256 of a release before it is returned. So
+there is no release without a debit. A debit without a release is possible, and counts.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from ..privacy.relations import Neighbours
 from .canonical import canonical
 from .chain import Kind, Row
 from .composition import Accounting, Limit, Totals
-from .entry import Entry, State, of_rows
+from .entry import Entry, State, entry_of_rows
 from .event import Event
 from .journal import Journal
-from .reading import LedgerReader, opening_of
+from .reader import LedgerReader, opening_of
 from .receipt import Receipt
 from .replay import standing_after, standing_of
-from .standing import LONGEST_NAME, Declaration, Standing, minute, relation, words
+from .standing import LONGEST_NAME, Declaration, Standing, check_text, minute
 from .store import PATIENCE, hidden
 
 
 class Ledger(LedgerReader):
     """The ledger of a data set, in a file or a database.
 
-    Pickles and copies as its address: estimators with a ledger can be cloned and sent to workers.
+    A pickle or copy holds its address: estimators with a ledger can be cloned and sent to workers.
 
     Parameters
     ----------
     address : str or Path
-        A SQLite file, or ``postgresql://user@host/database``, with ``#name of the data set`` after
-        it if there are several.
+        A SQLite file, or ``postgresql://user@host/database``, followed by ``#name of the data set``
+        if it has several.
     actor : str, optional
         Who spends; by default the name of the account.
     purpose : str, optional
-        What for; by default what the ledger is for.
+        What the budget is spent on; by default the purpose of the ledger.
     patience : float
         Seconds to wait for other processes that write.
     """
@@ -61,8 +61,8 @@ class Ledger(LedgerReader):
         patience: float = PATIENCE,
         batch: str | None = None,
     ) -> None:
-        self.actor = words(_account() if actor is None else actor, "actor", LONGEST_NAME)
-        self.purpose = None if purpose is None else words(purpose, "purpose")
+        self.actor = check_text(_account() if actor is None else actor, "actor", LONGEST_NAME)
+        self.purpose = None if purpose is None else check_text(purpose, "purpose")
         self._patience = patience
         self._batch = batch
         super().__init__(address, patience)
@@ -89,28 +89,28 @@ class Ledger(LedgerReader):
         Parameters
         ----------
         address : str or Path
-            Where: a file that is not there yet, or a database that has no ledger of this data set.
+            A file that does not exist yet, or a database without a ledger of this data set.
         data_set, owner, purpose : str
-            Whose budget it is, who answers for it, what it may be spent on.
+            The data set, who is responsible for it, and what its budget may be spent on.
         epsilon, delta, rho : number
             The limit: epsilon, or epsilon and delta, or rho of zero-concentrated privacy.
         accounting : {"concentrated", "basic"}
-            With a delta: how epsilons and deltas of releases count; see `ledger.composition`.
+            How epsilons and deltas of releases count, with a delta; see `ledger.composition`.
         unit, rows_per_unit
-            Whom it protects, as the schemas of the data set say it.
+            The unit of privacy, as in the schemas of the data set.
         neighbours : {"replace-one", "add-remove"}
-            Under which relation costs are counted.
+            The relation under which costs are counted.
         actor : str, optional
-            Who opens it.
+            Who opens the ledger.
         """
         limit = _limit(epsilon, delta, rho, accounting)
-        declared = Declaration(data_set, unit, rows_per_unit, relation(neighbours), owner, purpose)
+        declared = Declaration(data_set, unit, rows_per_unit, neighbours, owner, purpose)
         ledger = cls(address, actor=actor)
         now, key = minute(), uuid.uuid4().hex
         first = Row.after(
             None,
+            "open",
             data_set=data_set,
-            kind="open",
             entry="",
             time=now,
             actor=ledger.actor,
@@ -122,7 +122,7 @@ class Ledger(LedgerReader):
         return ledger
 
     def reserve(self, event: Event, key: str | None = None) -> Entry:
-        """Debit a release that has not begun. The same key and event once more is no new debit."""
+        """Debit a release that has not begun, once for each key."""
         (found,) = self.reserve_all([event], None if key is None else [key])
         return found
 
@@ -135,17 +135,17 @@ class Ledger(LedgerReader):
     def _reserve(
         self, events: Sequence[Event], keys: Sequence[str] | None, claim: str
     ) -> list[tuple[Entry, Standing]]:
-        """Also how the ledger stands after each.
+        """Reserve releases; return their entries, and the standing after each.
 
-        ``claim`` says that reading begins, and who reads: such entries never become void.
+        With a ``claim`` the caller reads at once: such entries never become void.
         """
         fresh = keys is None
         keys = [uuid.uuid4().hex for _ in events] if keys is None else list(keys)
         for key in keys:
-            words(key, "the key of an entry", LONGEST_NAME)
+            check_text(key, "the key of an entry", LONGEST_NAME)
         if len(set(keys)) < len(keys) or len(keys) != len(events):
             raise ArgumentError("every entry has a key of its own")
-        # What can be done before others have to wait is done before.
+        # Done before the transaction, in which other processes have to wait.
         declared = self.declaration
         purpose = self.purpose or declared.purpose
         wanted: dict[str, tuple[Event, Totals, str]] = {}
@@ -157,7 +157,7 @@ class Ledger(LedgerReader):
         def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
             for key in () if fresh else keys:
                 rows = journal.of_entry(key)
-                if entry := of_rows(rows):
+                if entry := entry_of_rows(rows):
                     if entry.event != wanted[key][0] or entry.claim or not entry.counts:
                         raise LedgerError(
                             f"the ledger has an entry {key!r} already, of another release or past "
@@ -182,9 +182,9 @@ class Ledger(LedgerReader):
         return [found[key] for key in keys]
 
     def begin(self, event: Event) -> Receipt:
-        """Debit a release whose values will be read now, or claim one that was reserved for it.
+        """Debit a release whose values will be read now, or claim a reservation for it.
 
-        A debit that is claimed counts for ever, and allows one draw.
+        A claimed debit counts for ever and allows one draw.
         """
         if self._batch is not None:
             return self._claim(event, self._batch)
@@ -192,38 +192,38 @@ class Ledger(LedgerReader):
         return self._receipt(entry, after)
 
     def release(self, receipt: Receipt, sha256: str) -> None:
-        """Note what was released under an entry, before anybody has it."""
+        """Record the SHA-256 of a release before it is returned to the caller."""
         self._end(receipt, "release", {"sha256": sha256})
 
     def lose(self, receipt: Receipt) -> None:
-        """Note that an entry ended without a release. It counts as spent."""
+        """Record that an entry ended without a release. It counts as spent."""
         self._end(receipt, "lose", {})
 
     def void(self, key: str, *, reason: str, name: str | None = None) -> Entry:
-        """Take back a debit for which no value was read; an error for all others.
+        """Cancel a debit for which no value was read; refuse all others.
 
         Parameters
         ----------
         key : str
             The entry's id.
         reason, name : str
-            Why, and who says so; both stay in the ledger.
+            The reason, and who gives it; both stay in the ledger.
         """
-        words(reason, "the reason")
+        check_text(reason, "the reason")
 
         def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
             found = journal.of_entry(key)
-            entry = of_rows(found)
+            entry = entry_of_rows(found)
             if entry is None:
                 raise LedgerError(f"the ledger has no entry {key!r}")
             if entry.state != "reserved":
-                told = {
+                why = {
                     "void": "it is void already",
                     "reading": "values may have been read for it, whatever came of that",
                     "lost": "values may have been read for it, and how it ended can depend on them",
                     "released": "it was released",
                 }[entry.state]
-                raise LedgerError(f"entry {key!r} stays as it is: {told}")
+                raise LedgerError(f"entry {key!r} stays as it is: {why}")
             epoch = standing_of(found[0]).epoch
             standing = standing_after(last, journal.all).at(minute())
             standing = standing.credited(declared.cost_of(entry.event), epoch)
@@ -233,11 +233,11 @@ class Ledger(LedgerReader):
         return self.entry(key)
 
     def refresh(self, *, reason: str, name: str | None = None) -> None:
-        """Start from nothing, since the rows are new ones; the reason stays in the ledger.
+        """Reset the sums because all rows are new; the reason stays in the ledger.
 
-        Sums of the whole life go on, and are always shown beside.
+        Sums over the whole life of the ledger go on, and are always shown as well.
         """
-        words(reason, "the reason why the rows are new")
+        check_text(reason, "the reason why the rows are new")
         self._note("refresh", {"reason": reason}, lambda standing: standing.refreshed(), name)
 
     def change_limit(
@@ -250,13 +250,13 @@ class Ledger(LedgerReader):
         rho: Any = None,
         accounting: Accounting | None = None,
     ) -> None:
-        """Another limit, which must not be below what is spent; the reason stays in the ledger.
+        """Set another limit, not below what is spent; the reason stays in the ledger.
 
-        It is of the same kind as the limit before: an epsilon, an epsilon with a delta, or a rho.
-        The accounting stays as it is, too. An analyst who could change them after looking at
-        releases would be bounded by neither.
+        It must be of the same kind as the limit before: an epsilon, an epsilon with a delta, or a
+        rho. The accounting does not change either. An analyst who could change them after looking
+        at releases would be bounded by neither.
         """
-        words(reason, "the reason for another limit")
+        check_text(reason, "the reason for another limit")
         same = self.standing().limit.accounting if accounting is None else accounting
         limit = _limit(epsilon, delta, rho, same)
 
@@ -278,7 +278,7 @@ class Ledger(LedgerReader):
     # -- the parts of these ----------------------------------------------------------------------
 
     def _append(self, lines: Callable[[Journal, Row, Declaration], list[Row]]) -> list[Row]:
-        """Add the lines that a function makes of the last one, in one transaction."""
+        """Append the lines that a function makes from the last one, in one transaction."""
         with self._store.writing() as journal:
             if self._opening is None:
                 self._opening = opening_of(journal)
@@ -296,11 +296,11 @@ class Ledger(LedgerReader):
         time: str = "",
         name: str | None = None,
     ) -> Row:
-        actor = self.actor if name is None else words(name, "name", LONGEST_NAME)
+        actor = self.actor if name is None else check_text(name, "name", LONGEST_NAME)
         return Row.after(
             last,
+            kind,
             data_set=last.data_set,
-            kind=kind,
             entry=entry,
             time=time,
             actor=actor,
@@ -323,7 +323,7 @@ class Ledger(LedgerReader):
 
     def _end(self, receipt: Receipt, kind: Kind, body: dict[str, Any]) -> None:
         def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
-            entry = of_rows(journal.of_entry(receipt.entry))
+            entry = entry_of_rows(journal.of_entry(receipt.entry))
             if entry is None or entry.state != "reading" or entry.claim != receipt.claim:
                 raise LedgerError(
                     f"entry {receipt.entry!r} of the ledger is not open for this release: nothing "
@@ -335,7 +335,7 @@ class Ledger(LedgerReader):
         self._append(lines)
 
     def _claim(self, event: Event, batch: str) -> Receipt:
-        """Take one of the entries that were reserved together, for a release that costs no more."""
+        """Claim an entry of the batch for a release that costs no more."""
         taken: list[Row] = []
         needed = self.declaration.cost_of(event)
 
@@ -349,7 +349,7 @@ class Ledger(LedgerReader):
             for row in journal.of_batch(batch):
                 by_entry.setdefault(row.entry, []).append(row)
             for key, rows in by_entry.items():
-                entry = of_rows(rows)
+                entry = entry_of_rows(rows)
                 if suits(entry):
                     body = {"claim": uuid.uuid4().hex, "event": event.to_dict()}
                     standing = standing_after(last, journal.all)
@@ -362,7 +362,7 @@ class Ledger(LedgerReader):
             )
 
         self._append(lines)
-        entry = of_rows(taken)
+        entry = entry_of_rows(taken)
         assert entry is not None
         return self._receipt(entry, standing_of(taken[0]))
 
@@ -385,11 +385,11 @@ class Ledger(LedgerReader):
 
     @property
     def in_batch(self) -> bool:
-        """Whether its debits are those that were reserved together."""
+        """Whether debits are taken from a batch that was reserved before."""
         return self._batch is not None
 
     def of_batch(self, batch: str | None) -> Ledger:
-        """The same ledger, whose debits are those that were reserved together."""
+        """Return this ledger, with debits taken from a batch that was reserved before."""
         return _restored(self.address, self.actor, self.purpose, self._patience, batch)
 
 

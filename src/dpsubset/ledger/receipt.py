@@ -1,4 +1,4 @@
-"""Receipt: the entry of a release, and how the ledger stood when it was made. Public."""
+"""Receipt: the entry of a release, and the ledger's sums when it was made. Public."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .standing import Declaration
 
 @dataclass(frozen=True)
 class Receipt:
-    """What a release says of its debit.
+    """The receipt of a debit, which becomes part of the release. Public.
 
     Attributes
     ----------
     declaration : Declaration
-        What the ledger is of.
+        The declaration of the ledger.
     ledger : str
-        Its key.
+        The key of the ledger.
     reserved : Entry
         The debit, as it was reserved.
     limit : Limit
     before, lifetime_before : Totals
         What was spent before: since the rows were last declared new, and ever.
     cost : Totals
-        What this release counts for.
+        The cost of this release.
     """
 
     declaration: Declaration
@@ -40,12 +40,12 @@ class Receipt:
 
     @property
     def entry(self) -> str:
-        """The entry's id, which is the release's too."""
+        """The id of the entry, which is also that of the release."""
         return self.reserved.id
 
     @property
     def claim(self) -> str:
-        """Of who reads; it stays in the ledger."""
+        """The claim of the process that reads; it stays in the ledger."""
         return self.reserved.claim
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,7 +77,7 @@ class Receipt:
 
 @dataclass(frozen=True)
 class KeptReceipt:
-    """What a release file says of its debit, read back."""
+    """The receipt in a release file. Public."""
 
     facts: Mapping[str, Any]
 

@@ -1,7 +1,7 @@
-"""From the first line of a journal to the last: what it says, and whether it can have been so.
+"""Replay a journal from its first line to its last, and check every line.
 
-Every line is checked: its number, its hash, the hash of the line before, its time, that it may
-follow what came before it, and that its sums are those of the lines up to it.
+Checked are the number of a line, its hash, the hash of the line before, its time, that it may
+follow the lines before it, and that its sums are those of all lines up to it.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from typing import Any
 from ..base.errors import BudgetExceeded, LedgerError
 from .chain import START, Row
 from .composition import Limit
-from .entry import Entry, body_of, followed, opened
+from .entry import Entry, body_of, entry_after, entry_of_reservation
 from .standing import Declaration, Standing
 
 
 @dataclass
 class History:
-    """What a journal says, in full.
+    """The content of a journal. Public.
 
     Attributes
     ----------
     declaration : Declaration
     key : str
-        Of the ledger, drawn when it was opened: another one of the same data set has another.
+        Drawn when the ledger was opened: two ledgers of one data set have different keys.
     standing : Standing
-        After the last line, with what its sums assume.
+        Limit and sums after the last line, with their assumptions.
     entries : dict from id to Entry
         In the order of their reservations.
     sequence, hash
-        Of the last line.
+        Number and hash of the last line.
     notes : list of dict
-        Who declared the rows new, or changed the limit, when and why.
+        Who declared the rows new or changed the limit, when and why.
     complete : bool
-        Whether the last line says what its sums assume.
+        Whether the last line states what its sums assume.
     """
 
     declaration: Declaration
@@ -50,10 +50,10 @@ class History:
 
 
 def replay(rows: Iterable[Row], marks: Iterable[int] = ()) -> tuple[History, dict[int, str]]:
-    """Check and follow all lines. Also the hashes of the lines whose numbers are asked for."""
+    """Check all lines; return the history, and the hashes of the lines with the given numbers."""
     history, wanted, found = None, set(marks), {}
     for row in rows:
-        history = _started(row) if history is None else _step(history, row)
+        history = _history_of_first_row(row) if history is None else _history_after(history, row)
         if row.sequence in wanted:
             found[row.sequence] = row.hash
     if history is None:
@@ -61,7 +61,7 @@ def replay(rows: Iterable[Row], marks: Iterable[int] = ()) -> tuple[History, dic
     return history, found
 
 
-def _started(row: Row) -> History:
+def _history_of_first_row(row: Row) -> History:
     _check_chain(row, 0, START)
     if row.kind != "open" or row.entry:
         raise LedgerError("the ledger's first line does not open it")
@@ -79,11 +79,11 @@ def _started(row: Row) -> History:
     )  # fmt: skip
 
 
-def _step(history: History, row: Row) -> History:
+def _history_after(history: History, row: Row) -> History:
     _check_chain(row, history.sequence, history.hash)
     if row.data_set != history.declaration.data_set:
         raise LedgerError(f"line {row.sequence} of the ledger is of another data set")
-    standing, stated = _followed(history, row), standing_of(row)
+    standing, stated = _standing_after_row(history, row), standing_of(row)
     if history.complete and not stated.complete:
         raise LedgerError(f"line {row.sequence} of the ledger does not say what its sums assume")
     if stated != (standing if stated.complete else standing.as_written_before()):
@@ -94,7 +94,7 @@ def _step(history: History, row: Row) -> History:
     return history
 
 
-def _followed(history: History, row: Row) -> Standing:
+def _standing_after_row(history: History, row: Row) -> Standing:
     standing, entries = history.standing, history.entries
     if row.kind in ("reserve", "void", "refresh", "limit"):
         if standing.at(row.time).time != row.time:
@@ -105,7 +105,7 @@ def _followed(history: History, row: Row) -> Standing:
     if row.kind == "reserve":
         if row.entry in entries or not row.entry:
             raise LedgerError(f"line {row.sequence} of the ledger reserves an entry once more")
-        entry = opened(row, standing.epoch)
+        entry = entry_of_reservation(row, standing.epoch)
         entries[row.entry] = entry
         cost = history.declaration.cost_of(entry.event)
         try:
@@ -115,7 +115,7 @@ def _followed(history: History, row: Row) -> Standing:
     if row.kind in ("read", "release", "lose", "void"):
         if row.entry not in entries:
             raise LedgerError(f"line {row.sequence} of the ledger is of no entry")
-        entry = entries[row.entry] = followed(entries[row.entry], row)
+        entry = entries[row.entry] = entry_after(entries[row.entry], row)
         if row.kind == "read" and entry.made is not None:
             reserved = history.declaration.cost_of(entry.event)
             made = history.declaration.cost_of(entry.made)
@@ -153,16 +153,16 @@ def _check_chain(row: Row, before: int, hash: str) -> None:
 
 
 def standing_after(last: Row, rows: Callable[[], Iterable[Row]]) -> Standing:
-    """How the ledger stands after its last line, with what its sums assume.
+    """Return limit and sums after the last line, with their assumptions.
 
-    An earlier version may have written that line: then it follows from all entries.
+    If an earlier version wrote that line, the assumptions follow from all entries.
     """
     stated = standing_of(last)
     return stated if stated.complete else replay(rows())[0].standing
 
 
 def standing_of(row: Row) -> Standing:
-    """What a line says of how the ledger stands after it."""
+    """Read limit and sums after a line, as the line states them."""
     try:
         facts: Any = json.loads(row.totals)
     except ValueError:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 from ..base.errors import ArgumentError, LedgerError
 from ..privacy.guarantee import Cost, Guarantee
-from .canonical import released_digest
+from .canonical import sha256_of_facts
 from .composition import Totals
 from .event import Event, terms_of
 from .receipt import Receipt
@@ -90,7 +90,7 @@ class Debit:
         if self._ledger is None or self._receipt is None:
             return release
         signed: Released = replace(release, receipt=self._receipt)
-        self._ledger.release(self._receipt, released_digest(signed.to_dict()))
+        self._ledger.release(self._receipt, sha256_of_facts(signed.to_dict()))
         self._open = False
         return signed
 

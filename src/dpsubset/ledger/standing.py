@@ -1,8 +1,8 @@
-"""Declaration and Standing: what a ledger is of, and how it stands after a line of its journal.
+"""Declaration: what a ledger is of. Standing: its limit and sums after a line of its journal.
 
 A declaration is made once. A standing is part of every line: limit, sums since the rows were last
-declared new, and sums of the whole life. So a debit looks at the last line alone, and the chain of
-hashes covers the sums.
+declared new, and sums over the whole life. So a debit depends on the last line alone, and the chain
+of hashes covers the sums.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 from ..base.errors import ArgumentError, BudgetExceeded, LedgerError
 from ..base.validation import check_choice, check_int
@@ -18,20 +18,20 @@ from ..privacy.relations import RELATIONS, Neighbours
 from .composition import Limit, Totals
 from .event import Event
 
-#: Of names and texts that people give.
+#: Most characters of names and texts given by people.
 LONGEST_NAME, LONGEST_TEXT = 200, 2000
 
-#: Clocks of several machines differ: seconds that a line may seem to come before the one before it.
+#: Seconds by which a line may precede the line before it: clocks of several machines differ.
 _TOLERANCE = 300
 
 _FORM = "%Y-%m-%dT%H:%MZ"
 
-#: Sums with their assumptions. Lines of earlier versions say of no form, and have none of these.
+#: The form of sums with their assumptions. Lines of earlier versions state no form.
 _FORM_OF_SUMS = 2
 
 
-def words(value: Any, what: str, longest: int = LONGEST_TEXT) -> str:
-    """A text that somebody gave, or a clear error."""
+def check_text(value: Any, what: str, longest: int = LONGEST_TEXT) -> str:
+    """Check a text given by a person: one printable line, not empty and not too long."""
     if not isinstance(value, str) or not value.strip():
         raise ArgumentError(f"{what} must be given, in words")
     if len(value) > longest or not value.isprintable():
@@ -46,14 +46,14 @@ class Declaration:
     Attributes
     ----------
     data_set : str
-        Whose budget it is.
+        The data set whose budget is counted.
     unit : str
-        Whom it protects, in the words of the data set's schemas.
+        The unit of privacy, in the words of the data set's schemas.
     rows_per_unit : int
     relation : {"replace-one", "add-remove"}
-        Under which costs are counted.
+        The relation under which costs are counted.
     owner, purpose : str
-        Who answers for the data set, and what it may be used for.
+        Who is responsible for the data set, and what it may be used for.
     """
 
     data_set: str
@@ -64,36 +64,29 @@ class Declaration:
     purpose: str
 
     def __post_init__(self) -> None:
-        words(self.data_set, "the name of the data set", LONGEST_NAME)
+        check_text(self.data_set, "the name of the data set", LONGEST_NAME)
         if "#" in self.data_set:
             raise ArgumentError("the name of a data set has no # in it")
         for name in ("unit", "owner", "purpose"):
-            words(getattr(self, name), name)
+            check_text(getattr(self, name), name)
         if check_int(self.rows_per_unit, "rows_per_unit") < 1:
             raise ArgumentError("rows_per_unit must be at least 1")
-        check_choice(self.relation, RELATIONS, "the relation of the ledger")
+        check_choice(self.relation, RELATIONS, "neighbours")
 
     def to_dict(self) -> dict[str, Any]:
         """As facts."""
-        return {
-            "data_set": self.data_set,
-            "unit": self.unit,
-            "rows_per_unit": self.rows_per_unit,
-            "relation": self.relation,
-            "owner": self.owner,
-            "purpose": self.purpose,
-        }
+        return dict(self.__dict__)
 
     @classmethod
     def from_dict(cls, facts: Any) -> Declaration:
-        """From its facts, or a clear error."""
+        """Read what :meth:`to_dict` wrote."""
         try:
             return cls(**facts)
         except (TypeError, ArgumentError):
             raise LedgerError("the ledger's declaration cannot be read") from None
 
     def cost_of(self, event: Event) -> Totals:
-        """What a release counts for here. One of another unit is refused."""
+        """Return what a release counts for; refuse one with another unit of privacy."""
         if (event.unit, event.rows_per_unit) != (self.unit, self.rows_per_unit):
             raise LedgerError(
                 f"the ledger counts what is spent of {self.unit!r} with up to "
@@ -105,7 +98,7 @@ class Declaration:
 
 @dataclass(frozen=True)
 class Standing:
-    """How a ledger stands. Public.
+    """Limit and sums of a ledger after a line. Public.
 
     Attributes
     ----------
@@ -113,13 +106,13 @@ class Standing:
     current : Totals
         Since the rows were last declared new.
     lifetime : Totals
-        Ever.
+        Over the whole life of the ledger.
     epoch : int
         How often the rows have been declared new.
     time : str
-        Of the last line that has one.
+        The time of the last line that has one.
     complete : bool
-        Whether the sums say what they assume. Those of lines that earlier versions wrote do not.
+        Whether the sums state what they assume; in lines of earlier versions they do not.
     """
 
     limit: Limit
@@ -130,7 +123,7 @@ class Standing:
     complete: bool = field(default=True, compare=False)
 
     def at(self, time: str) -> Standing:
-        """The same later; a clock that was set back is refused."""
+        """Move on to a later time; refuse a clock that was set back."""
         if time < self.time and _seconds(time) < _seconds(self.time) - _TOLERANCE:
             raise LedgerError(
                 f"the clock says {time}, which is before the ledger's last entry, {self.time}: set "
@@ -139,7 +132,7 @@ class Standing:
         return replace(self, time=max(time, self.time))
 
     def debited(self, costs: Sequence[Totals], data_set: str) -> list[Standing]:
-        """After each of some debits; if there is no room for all of them, there is for none."""
+        """Return the standing after each of some debits; refuse all if one exceeds the limit."""
         found, at = [], self
         for cost in costs:
             if reason := self.limit.refuses(cost):
@@ -159,12 +152,12 @@ class Standing:
         )
 
     def credited(self, cost: Totals, epoch: int) -> Standing:
-        """After a debit of that epoch was void."""
+        """Return the standing after a debit of that epoch became void."""
         current = self.current - cost if epoch == self.epoch else self.current
         return replace(self, current=current, lifetime=self.lifetime - cost)
 
     def refreshed(self) -> Standing:
-        """After the rows were declared new."""
+        """Return the standing after the rows were declared new."""
         return replace(self, current=Totals(), epoch=self.epoch + 1)
 
     def to_dict(self) -> dict[str, Any]:
@@ -179,13 +172,13 @@ class Standing:
         }
 
     def as_written_before(self) -> Standing:
-        """The same without what the sums assume, as earlier versions wrote it."""
+        """Remove what the sums assume, which earlier versions did not write."""
         current, lifetime = (replace(sums, assumes=()) for sums in (self.current, self.lifetime))
         return replace(self, current=current, lifetime=lifetime)
 
     @classmethod
     def from_dict(cls, facts: Any) -> Standing:
-        """From its facts, or a clear error."""
+        """Read what :meth:`to_dict` wrote."""
         keys = {"limit", "current", "lifetime", "epoch", "time"}
         if not isinstance(facts, Mapping) or set(facts) - {"form"} != keys:
             raise LedgerError("the ledger holds sums of a form that is not known here")
@@ -205,7 +198,7 @@ class Standing:
 
 
 def minute(seconds: float | None = None) -> str:
-    """UTC to the minute: finer times of debits would tell how long things took."""
+    """Return UTC to the minute: finer times of debits would reveal how long a computation took."""
     return clock.strftime(_FORM, clock.gmtime(clock.time() if seconds is None else seconds))
 
 
@@ -216,8 +209,3 @@ def _seconds(text: str) -> int:
         return timegm(clock.strptime(text, _FORM))
     except ValueError:
         raise LedgerError("the ledger holds something that is no time") from None
-
-
-def relation(text: str) -> Neighbours:
-    """One of the two, or a clear error."""
-    return cast(Neighbours, check_choice(text, RELATIONS, "neighbours"))

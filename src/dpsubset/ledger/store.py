@@ -1,9 +1,9 @@
-"""Where a journal is kept: a SQLite file, or PostgreSQL by URL. One line after another.
+"""Store: transactions on a journal in a SQLite file or in PostgreSQL.
 
-`Store.writing` is a transaction that nobody else's can overlap: on SQLite ``BEGIN IMMEDIATE``, on
-PostgreSQL a lock on the data set's row. What it has added is on disk when it ends (write-ahead log
+`Store.writing` is a transaction that excludes all other writers: by ``BEGIN IMMEDIATE`` on SQLite,
+by a lock on the data set's row on PostgreSQL. Its lines are on disk when it ends (write-ahead log
 with synchronous FULL; synchronous_commit on), or not at all. Errors of the database become
-`LedgerError`, in words.
+`LedgerError`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PAUSE = 0.001
 
 _ONE_FILE = "a ledger is one file, for one data set"
 
-#: An application's mark in the head of a SQLite file ("dpsl").
+#: Application id in the header of a SQLite file ("dpsl").
 _MARK = 0x6470736C
 
 
@@ -55,7 +55,7 @@ class Store:
 
     def __init__(self, address: str | Path, patience: float = PATIENCE) -> None:
         self._url, self._name = parse(address)
-        # Of a file its whole path: a copy may be used elsewhere.
+        # The whole path of a file: a copy may be used in another folder.
         self.address = str(self._path) if self.is_file else str(address)
         self._patience = patience
         self._engines: dict[tuple[int, bool], Engine] = {}
@@ -64,7 +64,7 @@ class Store:
 
     @property
     def is_file(self) -> bool:
-        """Whether it is SQLite."""
+        """Whether the database is a SQLite file."""
         return self._url.get_backend_name() == "sqlite"
 
     @property
@@ -73,7 +73,7 @@ class Store:
         return Path(self._url.database)
 
     def create(self, data_set: str, first: Row) -> None:
-        """Start a journal with its first line; one that is there already is left alone."""
+        """Start a journal with its first line; refuse to overwrite one."""
         if self._name not in (None, data_set):
             raise ArgumentError("the address names another data set than the one declared")
         if self.is_file and self._path.exists():
@@ -97,18 +97,18 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[Journal]:
-        """A transaction that adds lines, alone."""
+        """Open a transaction that appends lines and excludes all other writers."""
         with self._transaction() as connection:
             yield self._journal(connection, lock=True)
 
     @contextmanager
     def reading(self) -> Iterator[Journal]:
-        """A transaction that sees one state of the journal."""
+        """Open a transaction that sees one state of the journal."""
         with self._transaction(read_only=True) as connection:
             yield self._journal(connection, lock=False)
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close all connections."""
         for engine in self._engines.values():
             engine.dispose()
         self._engines.clear()
@@ -142,7 +142,7 @@ class Store:
                 began = True
                 yield connection
         except (SQLAlchemyError, sqlite3.Error) as error:
-            raise LedgerError(_told(error, began and not read_only)) from None
+            raise LedgerError(_error_message(error, began and not read_only)) from None
 
     def _bring_up_to_date(self) -> None:
         if self._known:
@@ -214,7 +214,7 @@ class Store:
 
 
 def parse(address: str | Path) -> tuple[URL, str | None]:
-    """A URL for the database, and the data set that the address names, if it does."""
+    """Split an address into the URL of a database and the name of a data set, if it has one."""
     text = str(address)
     if not text.strip():
         raise ArgumentError("a ledger is a file or the URL of a database")
@@ -235,7 +235,7 @@ def parse(address: str | Path) -> tuple[URL, str | None]:
 
 
 def hidden(address: str | Path) -> str:
-    """An address without its password."""
+    """Return an address without its password."""
     text = str(address)
     if "://" not in text:
         return text
@@ -250,7 +250,7 @@ def _quoted(path: Path) -> str:
 
 
 def _reading_mode(path: Path) -> str:
-    """How a reader opens a file. The last to leave clears the log away, as far as it may."""
+    """Choose the mode in which a reader opens a file."""
     if os.access(path.parent, os.W_OK) and os.access(path, os.W_OK):
         return "mode=rw"
     log = Path(f"{path}-wal")
@@ -261,7 +261,7 @@ def _reading_mode(path: Path) -> str:
 def _patiently(connection: Any, statement: str, patience: float) -> None:
     """Run a statement once the database is free, with shorter pauses than SQLite's own.
 
-    These are for all other statements: also readers wait where the log is recovered or removed.
+    All other statements use SQLite's own: readers wait while the log is recovered or removed.
     """
     end = time.monotonic() + patience
     connection.execute("PRAGMA busy_timeout=0").fetchall()
@@ -295,8 +295,8 @@ _SQLITE = {
 }
 
 
-def _told(error: Exception, began: bool) -> str:
-    """An error of the database in words. Its own text is left out: it may hold a password."""
+def _error_message(error: Exception, began: bool) -> str:
+    """Describe an error of the database. Its own text is left out: it may hold a password."""
     cause = getattr(error, "orig", error)
     code = getattr(cause, "sqlite_errorcode", None)
     lost = isinstance(error, DBAPIError) and error.connection_invalidated
@@ -308,8 +308,8 @@ def _told(error: Exception, began: bool) -> str:
     elif lost or type(cause).__name__ in ("OperationalError", "InterfaceError"):
         reason = "the connection to its server failed or was lost"
     after = (
-        ". Nothing was released. If a debit was being written it may stand: 'dpsubset ledger show' "
-        "tells"
+        ". Nothing was released. If a debit was being written it may count: see 'dpsubset ledger "
+        "show'"
     )
     return f"the ledger could not be used: {reason}{after if began else '. Nothing was released'}"
 

@@ -1,8 +1,8 @@
-"""The tables of a ledger, and how older ones become the present ones.
+"""The tables of a ledger, and their migrations.
 
-``dpsubset_version`` holds one number, the version of the tables. ``dpsubset_ledger`` has a row a
-data set: the number and hash of its last line, and what PostgreSQL locks. ``dpsubset_journal`` has
-the lines, which are only ever added.
+``dpsubset_version`` holds one number, the version of the tables. ``dpsubset_ledger`` has a row for
+each data set, with the number and hash of its last line; PostgreSQL locks this row.
+``dpsubset_journal`` has the lines, which are only ever added.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ JOURNAL = Table(
     Column("totals", Text, nullable=False),
     Column("previous", String(64), nullable=False),
     Column("hash", String(64), nullable=False),
-    # What happens to an entry happens once.
+    # Every kind of event happens to an entry at most once.
     Index(
         "dpsubset_journal_entry",
         "data_set",
@@ -64,22 +64,21 @@ JOURNAL = Table(
 
 
 def _create(connection: Connection) -> None:
-    """From nothing to version 1."""
     METADATA.create_all(connection, tables=[VERSION, LEDGERS, JOURNAL], checkfirst=False)
     connection.execute(VERSION.insert().values(version=0))
 
 
-#: The step at place i leads from version i to i + 1. Steps are added at the end, never changed.
+#: Step i leads from version i to i + 1. Steps are appended, never changed.
 MIGRATIONS: list[Callable[[Connection], None]] = [_create]
 
 
 def present(connection: Connection) -> bool:
-    """Whether there are tables of a ledger at all."""
+    """Return whether the database has tables of a ledger."""
     return inspect(connection).has_table(VERSION.name)
 
 
 def version(connection: Connection) -> int:
-    """The version of the tables that are there."""
+    """Return the version of the database's tables."""
     numbers = connection.execute(select(VERSION.c.version)).scalars().all()
     if len(numbers) != 1 or not 1 <= numbers[0] <= len(MIGRATIONS):
         if len(numbers) == 1 and numbers[0] > len(MIGRATIONS):
@@ -91,7 +90,7 @@ def version(connection: Connection) -> int:
 
 
 def migrate(connection: Connection) -> None:
-    """Bring the tables up to date, creating them if there are none; within one transaction."""
+    """Create the tables or bring them up to date, within one transaction."""
     done = version(connection) if present(connection) else 0
     for step in MIGRATIONS[done:]:
         step(connection)

@@ -39,9 +39,9 @@ import decimal
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
-from ..base.rounding import round_up_to_writable
+from ..base.rounding import float_up, round_up_to_writable
 from .accounting import epsilon_of
 from .relations import PUBLIC_N, RELATIONS, Neighbours
 
@@ -135,6 +135,22 @@ class Cost:
 
     def _listed(self) -> tuple[Cost, ...]:
         return self.terms or (self,)
+
+    def to_dict(self) -> dict[str, str | bool | None]:
+        """As plain values, exact: rationals are text."""
+        return {
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+            "rho": None if self.rho is None else str(self.rho),
+            **({"bounded_range": True} if self.bounded_range else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Cost:
+        """Read what :meth:`to_dict` wrote; a sum comes back as one cost."""
+        rho = None if facts["rho"] is None else Fraction(facts["rho"])
+        bounded = facts.get("bounded_range") is True
+        return cls(Fraction(facts["epsilon"]), Fraction(facts["delta"]), rho, bounded_range=bounded)
 
 
 def _composed(terms: Iterable[Cost]) -> Cost:
@@ -299,6 +315,65 @@ class Guarantee:
         """What the same release costs if one row is added or removed; None likewise."""
         return self.costs["add-remove"].epsilon if "add-remove" in self.costs else None
 
+    def to_dict(self, **context: Any) -> dict[str, Any]:
+        """As plain values: floats rounded up for people, exact rationals beside them.
+
+        Parameters
+        ----------
+        **context
+            Public facts that the numbers refer to, such as the unit of privacy. They stand after
+            the relation of neighbours.
+        """
+        parts = [
+            {"name": name, **part._totals(), **part._by_relation()} for name, part in self.parts
+        ]
+        return {
+            "private": self.private,
+            "seeded": self.seeded,
+            **self._totals(),
+            "neighbours": self.neighbours,
+            **context,
+            **self._by_relation(),
+            **({"parts": parts} if parts else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Guarantee:
+        """Read what :meth:`to_dict` wrote. Only exact numbers are used."""
+
+        def guarantee(each: Mapping[str, Any]) -> Guarantee:
+            costs = {relation: Cost.from_dict(cost) for relation, cost in each["costs"].items()}
+            return cls(facts["neighbours"], costs, facts["seeded"], each["assumes"])
+
+        if "parts" not in facts:
+            return guarantee(facts)
+        parts = {part["name"]: guarantee(part) for part in facts["parts"]}
+        # Files of earlier versions state costs of parts that the whole does not have.
+        return replace(cls.compose(parts), parts=tuple(parts.items()))
+
+    def _totals(self) -> dict[str, Any]:
+        return {
+            "epsilon": _float_up(self.epsilon),
+            "epsilon_exact": None if self.epsilon is None else str(self.epsilon),
+            "delta": float_up(self.delta),
+            "assumes": self.assumes,
+        }
+
+    def _by_relation(self) -> dict[str, Any]:
+        """Costs under both relations, with rho where zero-concentrated privacy has one."""
+        found: dict[str, Any] = {}
+        for relation in RELATIONS:
+            cost, name = self.costs.get(relation), relation.replace("-", "_")
+            found[f"epsilon_if_{name}"] = None if cost is None else float_up(cost.epsilon)
+            found[f"delta_if_{name}"] = None if cost is None else float_up(cost.delta)
+        rhos = {relation: cost.rho for relation, cost in self.costs.items() if cost.rho is not None}
+        if rhos:
+            found["rho"] = _float_up(self.rho)
+            for relation in RELATIONS:
+                found[f"rho_if_{relation.replace('-', '_')}"] = _float_up(rhos.get(relation))
+        costs = {relation: cost.to_dict() for relation, cost in self.costs.items()}
+        return {**found, "costs": costs}
+
     def __str__(self) -> str:
         if not self.proven:
             return "NO PRIVACY GUARANTEE"
@@ -310,6 +385,10 @@ class Guarantee:
         if self.assumes:
             text += f", ASSUMING that {self.assumes}"
         return "NOT PRIVATE (seeded draw); unseeded: " + text if self.seeded else text
+
+
+def _float_up(number: Fraction | None) -> float | None:
+    return None if number is None else float_up(number)
 
 
 def shown_cost(cost: Cost) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..base.errors import ArgumentError
 from ..base.validation import check_choice
-from ..ledger.standing import words
+from ..ledger.standing import check_text
 
 #: As the deployments registry lists them.
 CURATORS = ("Government", "Industry", "Nonprofit")
@@ -56,7 +56,7 @@ class About:
     def __post_init__(self) -> None:
         for field in fields(self):
             if (value := getattr(self, field.name)) is not None:
-                words(value, field.name)
+                check_text(value, field.name)
         if self.curator_type is not None:
             check_choice(self.curator_type, CURATORS, "curator_type")
         if self.sector is not None:

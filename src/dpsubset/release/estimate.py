@@ -1,4 +1,4 @@
-"""Estimate: released numbers, one for each column, with what they cost."""
+"""Estimate: released numbers, one for each column, with their privacy cost."""
 
 from __future__ import annotations
 
@@ -8,33 +8,36 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.rounding import float_up
 from ..base.text import escape_for_terminal
 from ..ledger.receipt import Receipt
 from ..privacy.guarantee import Guarantee
 
+#: What a file of estimates states of their guarantee.
+_STATED = ("private", "epsilon", "epsilon_exact", "delta", "assumes", "neighbours", "unit")
+
 
 @dataclass(frozen=True)
 class Estimate:
-    """Noisy numbers by column. Public.
+    """Noisy estimates, one for each column. Public.
 
     Attributes
     ----------
     what : str
-        What they estimate, in words.
+        Description of the estimated quantity.
     names : tuple of str
+        The columns.
     values : tuple of float
         In units of the columns.
     deviations : tuple of float
-        Standard deviation of the noise alone; nothing of the sampling error. 0 where a value was
-        not released but follows from public facts.
+        Standard deviation of the noise alone, without sampling error. 0 where a value was not
+        released but follows from public facts.
     picked : tuple of int, optional
-        Of a sparse estimate: positions that were picked, in the order of picks.
+        Positions that a sparse estimate has picked, in the order of picks.
     guarantee : Guarantee
     unit : str
-        Whom it protects, in words.
+        The unit of privacy, in words.
     receipt : Receipt, optional
-        Its entry in a ledger.
+        The release's entry in a ledger.
     """
 
     what: str
@@ -53,27 +56,19 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
-        g = self.guarantee
+        guarantee = self.guarantee.to_dict(unit=self.unit)
         return {
             "format": "dpsubset estimate 1",
             "what": self.what,
             "values": dict(zip(self.names, self.values, strict=True)),
             "noise": dict(zip(self.names, self.deviations, strict=True)),
             **({} if self.picked is None else {"picked": [self.names[j] for j in self.picked]}),
-            "guarantee": {
-                "private": g.private,
-                "epsilon": None if g.epsilon is None else float_up(g.epsilon),
-                "epsilon_exact": str(g.epsilon),
-                "delta": float_up(g.delta),
-                "assumes": g.assumes,
-                "neighbours": g.neighbours,
-                "unit": self.unit,
-            },
+            "guarantee": {key: guarantee[key] for key in _STATED},
             **({} if self.receipt is None else {"ledger": self.receipt.to_dict()}),
         }
 
     def __str__(self) -> str:
-        """The numbers and what they cost; of a sparse estimate, those that were picked."""
+        """The estimates and their cost; of a sparse estimate only what was picked."""
         shown = range(len(self.names)) if self.picked is None else self.picked
         lines = [
             f"  {self.names[j]}: {self.values[j]:.6g} (noise +- {self.deviations[j]:.2g})"

@@ -1,12 +1,11 @@
-"""Files of facts: JSON with a name for its format and a digest of all the rest.
+"""Files of facts: JSON with a name for its format and a SHA-256 of everything else.
 
-The digest finds damage and careless edits. It is no signature: whoever makes up a whole file can
-make up its digest.
+The SHA-256 detects damage and careless edits. It is not a signature: whoever forges a file can
+forge its SHA-256.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,38 +13,34 @@ from pathlib import Path
 from typing import Any
 
 from ..base.errors import ArgumentError, TableError
+from ..ledger.canonical import sha256_of_facts
 
-#: The key of the digest.
-DIGEST = "sha256"
-
-
-def digest(facts: Mapping[str, Any]) -> str:
-    """SHA-256 of the facts, in whatever order a program has copied them."""
-    text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
+#: The key of the SHA-256 in a file.
+SHA256 = "sha256"
 
 
-def written(facts: Mapping[str, Any], *, ascii_only: bool = False) -> str:
-    """The text of a file."""
-    return json.dumps({**facts, DIGEST: digest(facts)}, indent=2, ensure_ascii=ascii_only)
+def facts_to_json(facts: Mapping[str, Any], *, ascii_only: bool = False) -> str:
+    """Write the text of a file."""
+    whole = {**facts, SHA256: sha256_of_facts(facts)}
+    return json.dumps(whole, indent=2, ensure_ascii=ascii_only)
 
 
-def opened(text: str | bytes, form: str, what: str) -> dict[str, Any]:
-    """The facts of a file of this format; an error for anything else, or if it was changed."""
+def facts_from_json(text: str | bytes, form: str, what: str) -> dict[str, Any]:
+    """Read the facts of a file of this format; refuse any other file, or one that was changed."""
     facts: Any = None
     with suppress(ValueError, RecursionError):
         facts = json.loads(text)
     if not isinstance(facts, dict) or facts.get("format") != form:
         raise ArgumentError(f"this is no {what} file of dpsubset, or one of another version")
-    if facts.pop(DIGEST, None) != digest(facts):
+    if facts.pop(SHA256, None) != sha256_of_facts(facts):
         raise ArgumentError(
             f"this {what} file was changed after it was written: its digest does not fit"
         )
     return facts
 
 
-def loaded(path: str | Path, what: str) -> bytes:
-    """What a file holds."""
+def read_bytes(path: str | Path, what: str) -> bytes:
+    """Read a file, or raise an error that names it."""
     try:
         return Path(path).read_bytes()
     except OSError:

@@ -19,7 +19,7 @@ from ..models.solve import Solution
 from ..privacy.quantiles import Scale
 from ..schema.schema import Schema
 from .model import Model, Term, names_of
-from .scale import clip_of
+from .response_range import clip_of
 
 Floats = NDArray[np.float64]
 
@@ -83,7 +83,7 @@ class ReleasedFit:
 
     @property
     def noise(self) -> str:
-        """How large the noise is, for the privacy statement."""
+        """The size of the noise, in words for the statement."""
         size = f"with a deviation of {self.deviation:.4g}"
         if self.step is None:
             return f"{self.entries.d} of them, {size} each, where one row counts from -1 to 1"
@@ -113,7 +113,7 @@ class ReleasedFit:
         return self.released[-1] < _CLEAR * self.deviation * LARGEST
 
     def rows_in_words(self, response: str) -> str | None:
-        """How many rows the model is of, where that was released."""
+        """Describe how many rows the model is of; None if that was not released."""
         rows = self.counted_rows
         if rows is None:
             return None
@@ -122,7 +122,7 @@ class ReleasedFit:
         return f"about {rows:,}{of_all} rows{which} (noise included)"
 
     def warnings(self) -> Iterator[str]:
-        """What the noisy number of rows tells of the response's cells, in words."""
+        """Warn if the noisy number of rows indicates that the response could hardly be read."""
         rows, response = self.counted_rows, self.schema.response.name
         if self.rows_unknown:
             yield (
@@ -137,7 +137,7 @@ class ReleasedFit:
 
     @property
     def randomness(self) -> str:
-        """Where noise comes from if there is no seed, for the privacy statement."""
+        """The source of the noise if there is no seed, in words for the statement."""
         return OPENDP_NOISE if self.by_opendp else SYSTEM_NOISE
 
     @property
@@ -148,7 +148,7 @@ class ReleasedFit:
 
     @property
     def span(self) -> tuple[float, float]:
-        """What counts as -1 and 1 of the response in the fit, after its transform."""
+        """The values of the transformed response that count as -1 and 1 in the fit."""
         low, high = self.schema.response.scaled_span
         middle, half = low / 2 + high / 2, high / 2 - low / 2
         if self.clip is None:
@@ -179,7 +179,7 @@ class ReleasedFit:
 
 
 def check_units(schema: Schema) -> None:
-    """Refuse bounds in whose units coefficients would be no numbers any more."""
+    """Refuse bounds so wide that coefficients in their units would exceed float64."""
     low, high = schema.response.scaled_span
     half = high / 2 - low / 2
     for column in schema.features:
@@ -194,7 +194,7 @@ def check_units(schema: Schema) -> None:
 
 
 def units_of(fitted: ReleasedFit) -> tuple[Floats, Floats]:
-    """From scaled coefficients to the user's: a matrix and a shift, the intercept last."""
+    """Return matrix and shift from scaled coefficients to the user's units, intercept last."""
     entries, schema = fitted.entries, fitted.schema
     low, high = fitted.span
     half, middle = high / 2 - low / 2, high / 2 + low / 2
@@ -220,7 +220,7 @@ def model_of(
     width: int,
     guarantee: str,
 ) -> Model:
-    """The model in the user's units."""
+    """Build the model in the user's units."""
     units, shift = units_of(fitted)
     values = units @ solution.theta + shift
     names = [name for name, _ in names_of(fitted.schema)] if fitted.entries.m else []

@@ -32,7 +32,7 @@ from ..data.readers.features import feature_blocks
 from ..schema.encoding import Design, ModelColumn
 from ..schema.layout import STEPS
 from ..schema.schema import Column, Schema
-from .files import loaded, opened, written
+from .files import facts_from_json, facts_to_json, read_bytes
 from .target import Of, kind_of, predicted, target_of
 
 FORMAT = "dpsubset model 1"
@@ -68,11 +68,11 @@ class Term:
 
     @property
     def clear(self) -> bool:
-        """Whether the interval tells the sign."""
+        """Whether the interval excludes 0."""
         return self.interval[0] > 0 or self.interval[1] < 0
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values; an end that is not known is null."""
+        """As plain values; an infinite end is null."""
         return {
             "name": self.name,
             "coefficient": self.coefficient,
@@ -137,33 +137,33 @@ class Model:
 
     @property
     def heading(self) -> str:
-        """What kind of a model it is, and of what."""
+        """The kind of model, and its target."""
         labels = self.schema.response.labels is not None
         return f"{kind_of(self.link, self.loss, labels)} of {self.target}"
 
     @property
     def intercept(self) -> float:
-        """What is predicted where all columns are 0."""
+        """The prediction where all columns are 0."""
         return self.constant.coefficient
 
     @property
     def coefficients(self) -> dict[str, float]:
-        """By name of the model's columns."""
+        """Coefficients by name of the model's columns."""
         return {term.name: term.coefficient for term in self.terms}
 
     @property
     def intervals(self) -> dict[str, tuple[float, float]]:
-        """95 % confidence intervals: sampling and noise."""
+        """95 % confidence intervals by name: sampling and noise."""
         return {term.name: term.interval for term in self.terms}
 
     @property
     def table_intervals(self) -> dict[str, tuple[float, float]]:
-        """95 % intervals of this table's own least squares coefficients: noise alone."""
+        """95 % intervals of the table's own least squares coefficients by name: noise alone."""
         return {term.name: term.table_interval for term in self.terms}
 
     @property
     def standardised(self) -> dict[str, float | None]:
-        """Deviations of the response a deviation of the column."""
+        """Standardised coefficients by name: deviations of the response per deviation."""
         return {term.name: term.standardised for term in self.terms}
 
     def predict(self, data: Any, of: Of | None = None) -> NDArray[np.float64]:
@@ -206,12 +206,12 @@ class Model:
         return np.minimum(scores**2 + variance, most)
 
     def predicts(self, of: Of | None = None) -> str:
-        """What `predict` returns, in words."""
+        """Describe what `predict` returns."""
         of = self._settled(of)
         return predicted(self.schema.response, self.target, of, self.residual_variance)
 
     def _settled(self, of: Of | None) -> Of:
-        """What predictions are of, or an error if that cannot be told."""
+        """Return what predictions are of; refuse a mean that cannot be computed."""
         if of is None:
             return "mean" if self.schema.response.transform is None else "median"
         check_choice(of, get_args(Of), "of")
@@ -226,7 +226,7 @@ class Model:
         return of
 
     def scores(self, data: Any) -> NDArray[np.float64]:
-        """The same before a transform is undone, and not clipped; for labels from -1 to 1 or so."""
+        """Return the linear predictions: not clipped, and before a transform is undone."""
         design, door = Design.of(self.schema), Quantizer(self.schema)
         kept = [(i, c) for i, c in enumerate(design.columns) if c.level != 0 and self.terms]
         spans = [_span(column, design.features[column.feature]) for _, column in kept]
@@ -257,7 +257,7 @@ class Model:
         return np.clip((self.scores(data) + 1) / 2, 0.0, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything a machine may want to know, as plain values."""
+        """As plain values."""
         return {
             "format": FORMAT,
             "response": self.schema.response.name,
@@ -278,13 +278,13 @@ class Model:
         }
 
     def to_json(self) -> str:
-        """A model file: the model, public facts, and a digest of both."""
-        return written(self.to_dict())
+        """Write a model file: the model, public facts, and the SHA-256 of both."""
+        return facts_to_json(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Model:
-        """Read what :meth:`to_json` wrote; an error for anything else, or if it was changed."""
-        facts = opened(text, FORMAT, "model")
+        """Read what :meth:`to_json` wrote; refuse any other file, or one that was changed."""
+        facts = facts_from_json(text, FORMAT, "model")
         with suppress(
             DpsubsetError, KeyError, TypeError, ValueError, AttributeError, OverflowError
         ):
@@ -294,7 +294,7 @@ class Model:
     @classmethod
     def load(cls, path: str | Path) -> Model:
         """Read a model file."""
-        return cls.from_json(loaded(path, "model"))
+        return cls.from_json(read_bytes(path, "model"))
 
     @classmethod
     def _of(cls, facts: Mapping[str, Any]) -> Model:
@@ -321,7 +321,7 @@ class Model:
         )  # fmt: skip
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """For people: name, coefficient, interval, standardised size; the intercept last."""
+        """Return name, coefficient, interval and standardised size as text, the intercept last."""
         found = [
             (
                 t.name,
@@ -336,7 +336,7 @@ class Model:
         return found
 
     def __str__(self) -> str:
-        """What the model is of, and a table of the coefficients."""
+        """The model's heading and a table of its coefficients."""
         rows = [("", "coefficient", "95 % interval", "standardised"), *self.rows()]
         widths = [max(len(escape_for_terminal(row[i])) for row in rows) for i in range(4)]
         lines = [
@@ -350,14 +350,14 @@ class Model:
         return "\n".join([escape_for_terminal(heading), *lines, *r2])
 
     def plot(self, ax: Any = None) -> Any:
-        """Standardised coefficients with intervals, on axes of matplotlib's (extra `plot`)."""
+        """Plot standardised coefficients with intervals by matplotlib (extra `plot`)."""
         from .picture import coefficients
 
         return coefficients(self, ax)
 
 
 def names_of(schema: Schema) -> list[tuple[str, ModelColumn]]:
-    """The columns of a model, and what they are called."""
+    """List the columns of a model with their names."""
     design = Design.of(schema)
     found = []
     for column in design.columns:
@@ -376,7 +376,7 @@ def names_of(schema: Schema) -> list[tuple[str, ModelColumn]]:
 
 
 def _warn_of_empty(columns: Iterable[Column]) -> None:
-    """Of rows to predict for: nobody is protected there, and a wrong format would go unnoticed."""
+    """Warn of unreadable columns in rows to predict for; these rows are not protected."""
     for column in columns:
         if not column.has_indicator:
             warnings.warn(
@@ -388,7 +388,7 @@ def _warn_of_empty(columns: Iterable[Column]) -> None:
 
 
 def _span(column: ModelColumn, feature: Column) -> tuple[float, float]:
-    """What a column of the door, from -1 or 0 to 1, stands for: middle and half-width."""
+    """Return middle and half-width of the values that a column of the quantizer stands for."""
     if column.kind != "value":
         return 0.0, 1.0
     low, high = feature.scaled_span

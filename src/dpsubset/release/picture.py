@@ -84,7 +84,7 @@ def _legend() -> dict[str, Any]:
 
 
 def _standardised(term: Term, interval: tuple[float, float]) -> tuple[float, float] | None:
-    """Ends of an interval, in deviations; None if it has none."""
+    """Convert an interval to deviations; None if an end is infinite."""
     per = _size(term) / term.coefficient if term.coefficient else math.nan
     low, high = (per * end for end in interval)
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
@@ -96,5 +96,5 @@ def _size(term: Term) -> float:
 
 
 def _plain(name: str) -> str:
-    """A name is no formula, whatever it holds."""
+    """Keep matplotlib from reading a name as a formula."""
     return name.replace("$", r"\$")

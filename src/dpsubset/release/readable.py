@@ -1,4 +1,4 @@
-"""ReleasedReadable: noisy counts of the cells that could not be read. Public."""
+"""ReleasedReadable: noisy counts of cells that are missing or could not be read."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class ReleasedReadable:
-    """How many cells read as no value, of some columns, with noise.
+    """Noisy numbers of cells without a value, by column. Public.
 
     Attributes
     ----------
     counts : tuple of (str or None, int)
-        By column, the response last; None is the feature that has most of them. Noise included, so
-        they may lie below 0 or above the number of rows.
+        By column, the response last; None stands for the feature that has most of them. They
+        include noise, so they may lie below 0 or above the number of rows.
     rows : int
         The number of rows; with noise where it is private.
     rows_noisy : bool
     margin : int
         The noise of a count, and of a noisy number of rows, is at most this in 95 % of releases.
     epsilon : Fraction
-        What one row pays for all counts together.
+        The cost of all counts together for one row.
     """
 
     counts: tuple[tuple[str | None, int], ...]
@@ -41,23 +41,27 @@ class ReleasedReadable:
     def of(
         cls, names: tuple[str | None, ...], drawn: list[int], n: int | None, epsilon: Fraction
     ) -> ReleasedReadable:
-        """Of what was drawn; n where it is public, else the last count stands for it."""
+        """Build from drawn counts; where n is private the last count is the noisy n."""
         rows = drawn[-1] if n is None else n
         counts = tuple(zip(names, drawn, strict=n is not None))
         return cls(counts, rows, n is None, margin(len(drawn), epsilon, CONFIDENCE), epsilon)
 
     def most(self) -> list[str]:
-        """Columns most of whose cells seem to hold no value, beyond what noise makes of them."""
+        """List columns most of whose cells hold no value, beyond what noise can explain."""
         slack = self.margin * (2 if self.rows_noisy else 1)
-        return [_called(name) for name, count in self.counts if 2 * (count - slack) > self.rows > 0]
+        return [
+            _column_as_text(name)
+            for name, count in self.counts
+            if 2 * (count - slack) > self.rows > 0
+        ]
 
     @property
     def vague(self) -> bool:
-        """Whether noise may hide that no cell of a column can be read."""
+        """Whether the noise is too large to notice a column of unreadable cells."""
         return 2 * self.margin >= self.rows
 
     def warnings(self) -> Iterator[str]:
-        """What goes ill, in words."""
+        """Warn of columns most of whose cells seem to be unreadable."""
         for name in self.most():
             yield (
                 f"Most cells of {name} seem to hold no value that could be read: compare the "
@@ -65,15 +69,15 @@ class ReleasedReadable:
             )
 
     def lines(self) -> Iterator[str]:
-        """For people: each count."""
+        """Write each count for people."""
         if self.vague:
             yield "The noise of these counts is too large for so few rows to tell much"
         rows = f"{'about ' * self.rows_noisy}{max(self.rows, 0):,}"
         for name, count in self.counts:
-            shown = min(max(count, 0), max(self.rows, 0))
+            within = min(max(count, 0), max(self.rows, 0))
             yield (
-                f"About {shown:,} +- {self.margin:,} of {rows} cells of {_called(name)} are "
-                "missing or could not be read (noise included; 95 %)"
+                f"About {within:,} +- {self.margin:,} of {rows} cells of {_column_as_text(name)} "
+                "are missing or could not be read (noise included; 95 %)"
             )
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,12 +92,12 @@ class ReleasedReadable:
         }
 
     @classmethod
-    def from_dict(cls, said: Mapping[str, Any]) -> ReleasedReadable:
-        """What :meth:`to_dict` wrote."""
-        counts = tuple((each["column"], int(each["count"])) for each in said["without_value"])
-        epsilon = Fraction(said["epsilon_of_a_row"])
-        return cls(counts, int(said["rows"]), said["rows_noisy"], int(said["margin"]), epsilon)
+    def from_dict(cls, facts: Mapping[str, Any]) -> ReleasedReadable:
+        """Read what :meth:`to_dict` wrote."""
+        counts = tuple((each["column"], int(each["count"])) for each in facts["without_value"])
+        epsilon = Fraction(facts["epsilon_of_a_row"])
+        return cls(counts, int(facts["rows"]), facts["rows_noisy"], int(facts["margin"]), epsilon)
 
 
-def _called(name: str | None) -> str:
+def _column_as_text(name: str | None) -> str:
     return "the feature that has most of them" if name is None else name

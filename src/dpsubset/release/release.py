@@ -7,13 +7,19 @@ asked for. Everything here may be published.
 
 from __future__ import annotations
 
+import json
+import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache
 from html import escape
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from ..base.errors import ArgumentError, DpsubsetError
 from ..base.rounding import float_up
 from ..base.text import escape_for_terminal
 from ..ledger.receipt import KeptReceipt, Receipt
@@ -21,21 +27,38 @@ from ..mechanisms.shared.base import SYSTEM_NOISE
 from ..objective.problem import Problem
 from ..objective.sensitivity import Sensitivity
 from ..privacy.guarantee import Guarantee, shown_cost
-from ..privacy.relations import PUBLIC_N, Neighbours
+from ..privacy.relations import PUBLIC_N
+from ..schema.encoding import Design
 from ..schema.labels import IMAGES
 from ..schema.provenance import KEY
 from ..schema.schema import Schema
 from .about import About
-from .files import loaded, written
+from .files import facts_from_json, facts_to_json, read_bytes
 from .fitted import ReleasedFit
 from .model import Model
-from .notices import MADE_IN_SEARCH, versions, warnings
 from .readable import ReleasedReadable
-from .scale import ReleasedRange
-from .statement import Form, statement
-from .tuned import Tuned, shown
+from .response_range import ReleasedRange
+from .statement.content import MADE_IN_SEARCH, warnings_of_guarantee
+from .statement.write import Form, write_statement
+from .tuned import Tuned, setting_as_text
 
 FORMAT = "dpsubset release 1"
+
+_PACKAGES = ("dpsubset", "numpy", "scipy", "numba", "python-flint", "scikit-learn", "opendp")
+
+
+def package_versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that a release is made with."""
+    return {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}}
+
+
+@cache
+def _version(package: str) -> str:
+    """Look a version up once: it takes longer than a small selection."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed as a package"
 
 
 @dataclass(frozen=True)
@@ -101,7 +124,7 @@ class Release:
     earlier: str | None = None
     rows: int | None = None
     date: str | None = field(default=None, compare=False)
-    versions: Mapping[str, str] = field(default_factory=versions, repr=False, compare=False)
+    versions: Mapping[str, str] = field(default_factory=package_versions, repr=False, compare=False)
     readable: ReleasedReadable | None = None
     column_warnings: tuple[str, ...] = ()
     receipt: Receipt | KeptReceipt | None = None
@@ -117,17 +140,18 @@ class Release:
 
     @property
     def warnings_of_counts(self) -> tuple[str, ...]:
-        """What released numbers tell of cells that may not have been read as they were meant."""
+        """Warnings of released numbers that indicate unreadable cells."""
         parts = (self.readable, self.scale, self.fit)
         return tuple(text for part in parts if part is not None for text in part.warnings())
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything a machine may want to know, as plain values."""
+        """As plain values."""
         g, problem, s = self.guarantee, self.problem, self.sensitivity
+        warned = warnings_of_guarantee(g)
         return {
             "format": FORMAT,
             **({} if self.date is None else {"date": self.date}),
-            **({"warning": " ".join(warnings(g))} if warnings(g) else {}),
+            **({"warning": " ".join(warned)} if warned else {}),
             **({"column_warnings": [*self.column_warnings]} if self.column_warnings else {}),
             "features": list(self.features),
             "support": None if self.support is None else list(self.support),
@@ -138,23 +162,12 @@ class Release:
             **({} if self.fit is None else {"fit": self.fit.to_dict()}),
             **({} if self.tuned is None else {"tuned": self.tuned.to_dict()}),
             **({"made_in_search": True} if self.made_in_search else {}),
-            "guarantee": {
-                "private": g.private,
-                "seeded": g.seeded,
-                "epsilon": _float(g.epsilon),
-                "epsilon_exact": None if g.epsilon is None else str(g.epsilon),
-                "delta": float_up(g.delta),
-                "assumes": g.assumes,
-                "neighbours": g.neighbours,
-                "unit": self.schema.unit,
-                "rows_per_unit": self.schema.rows_per_unit,
-                **_either_way(g),
-                "costs": _costs(g),
-                **_parts(g),
-            },
+            "guarantee": g.to_dict(unit=self.schema.unit, rows_per_unit=self.schema.rows_per_unit),
             "mechanism": self.mechanism,
             "mechanism_summary": self.mechanism_summary,
-            "mechanism_options": {name: _plain(value) for name, value in self.options.items()},
+            "mechanism_options": {
+                name: _option_value(value) for name, value in self.options.items()
+            },
             "mechanism_details": list(self.details),
             "randomness": self.randomness,
             "parameters": {
@@ -182,8 +195,8 @@ class Release:
         }
 
     def to_json(self) -> str:
-        """A release file: all of this as JSON, and a digest of it."""
-        return written(self.to_dict())
+        """Write a release file: JSON with a SHA-256."""
+        return facts_to_json(self.to_dict())
 
     @classmethod
     def from_json(cls, text: str | bytes, schema: Schema) -> Release:
@@ -192,14 +205,12 @@ class Release:
         An error for anything else: a file that was changed, or a release from another schema. A
         release that has a model is not read back; its model has a file of its own.
         """
-        from .reading import release_of
-
-        return release_of(text, schema)
+        return _release_from_json(text, schema)
 
     @classmethod
     def load(cls, path: str | Path, schema: Schema) -> Release:
         """Read a release file."""
-        return cls.from_json(loaded(path, "release"), schema)
+        return cls.from_json(read_bytes(path, "release"), schema)
 
     def statement(self, about: About | None = None, *, form: Form = "markdown") -> str:
         """The privacy statement, for the person who signs.
@@ -211,16 +222,16 @@ class Release:
         form : {"markdown", "html", "json", "yaml"}
             "html" is one page to read or print, "yaml" a draft for OpenDP's deployments registry.
         """
-        return statement(self, about, form)
+        return write_statement(self, about, form)
 
     def __str__(self) -> str:
-        """What was released and what it cost, in a few lines."""
+        """Summarise the release and its cost in a few lines."""
         heading, names, facts = _summary(self)
         lines = [*_flags(self.guarantee), heading, *(f"  {name}" for name in names), *facts]
         return "\n".join(map(escape_for_terminal, lines))
 
     def _repr_html_(self) -> str:
-        """The same for notebooks."""
+        """Summarise the release for notebooks."""
         heading, names, facts = _summary(self)
         flags = "".join(f"<p><strong>{escape(flag)}</strong></p>" for flag in
                         _flags(self.guarantee))  # fmt: skip
@@ -237,7 +248,6 @@ def _flags(g: Guarantee) -> list[str]:
 
 
 def _summary(release: Release) -> tuple[str, list[str], list[str]]:
-    """A heading, the names below it, and what they cost."""
     g, schema = release.stated, release.schema
     selected = f"Selected {len(release.features)} of {release.problem.p} variables"
     if release.support is None:
@@ -264,73 +274,83 @@ def _summary(release: Release) -> tuple[str, list[str], list[str]]:
 
 
 def _chosen(tuned: Tuned) -> str:
-    return f"Chosen privately among {len(tuned.grid)} settings: {shown(tuned.setting)}"
+    return f"Chosen privately among {len(tuned.grid)} settings: {setting_as_text(tuned.setting)}"
 
 
-def _float(x: Fraction | None) -> float | None:
-    return None if x is None else float_up(x)
-
-
-def _delta(g: Guarantee, relation: Neighbours) -> float | None:
-    return float_up(g.costs[relation].delta) if relation in g.costs else None
-
-
-def _either_way(g: Guarantee) -> dict[str, float | None]:
-    """What it costs under both relations, with rho where zero-concentrated privacy has one."""
-    rhos = {relation: cost.rho for relation, cost in g.costs.items() if cost.rho is not None}
-    return {
-        "epsilon_if_replace_one": _float(g.epsilon_if_replace_one),
-        "delta_if_replace_one": _delta(g, "replace-one"),
-        "epsilon_if_add_remove": _float(g.epsilon_if_add_remove),
-        "delta_if_add_remove": _delta(g, "add-remove"),
-        **({"rho": _float(g.rho)} if rhos else {}),
-        **({"rho_if_replace_one": _float(rhos.get("replace-one"))} if rhos else {}),
-        **({"rho_if_add_remove": _float(rhos.get("add-remove"))} if rhos else {}),
-    }
-
-
-def _costs(g: Guarantee) -> dict[str, dict[str, str | bool | None]]:
-    """The same exactly: what the floats beside it are rounded up from."""
-    return {
-        relation: {
-            "epsilon": str(cost.epsilon),
-            "delta": str(cost.delta),
-            "rho": None if cost.rho is None else str(cost.rho),
-            **({"bounded_range": True} if cost.bounded_range else {}),
-        }
-        for relation, cost in g.costs.items()
-    }
-
-
-def _parts(g: Guarantee) -> dict[str, list[dict[str, Any]]]:
-    """The steps of a release that was made in several, under its neighbours; else nothing."""
-    if not g.parts:
-        return {}
-    entries = [
-        {
-            "name": name,
-            "epsilon": _float(part.epsilon),
-            "epsilon_exact": None if part.epsilon is None else str(part.epsilon),
-            "delta": float_up(part.delta),
-            "assumes": part.assumes,
-            **_either_way(part),
-            "costs": _costs(part),
-        }
-        for name, part in g.parts
-    ]
-    return {"parts": entries}
-
-
-def _plain(value: Any) -> Any:
-    """An option as JSON has it."""
+def _option_value(value: Any) -> Any:
     if isinstance(value, tuple):
-        return [_plain(each) for each in value]
+        return [_option_value(each) for each in value]
     return str(value) if isinstance(value, Fraction) else value
 
 
 def _label_entries(schema: Schema) -> list[dict[str, Any]] | None:
-    """The labels of the response, and what they count as."""
     if schema.response.labels is None:
         return None
     pairs = zip(schema.response.labels, IMAGES, strict=True)
     return [{"label": label, "counts_as": int(image)} for label, image in pairs]
+
+
+OTHER_SCHEMA = (
+    "this release was not made from this schema: its fingerprint is another one. Take the schema "
+    "that the release was made with, unchanged"
+)
+
+
+def _release_from_json(text: str | bytes, schema: Schema) -> Release:
+    """Build a release from a file, and accept it only if it would be written as the same file."""
+    facts = facts_from_json(text, FORMAT, "release")
+    if facts.get("schema_sha256") != schema.fingerprint():
+        raise ArgumentError(OTHER_SCHEMA)
+    if "model" in facts:
+        raise ArgumentError("this release has a model already: read its model file")
+    with suppress(
+        DpsubsetError, LookupError, TypeError, ValueError, AttributeError, OverflowError,
+        ZeroDivisionError,
+    ):  # fmt: skip
+        found = _release_from_facts(facts, schema)
+        again = json.loads(json.dumps(found.to_dict()))
+        # Versions are those of the program that wrote the file.
+        if {**again, "versions": 0} == {**facts, "versions": 0}:
+            # A cost under add-remove that does not hold is not stated from now on.
+            return replace(found, guarantee=found.stated)
+    raise ArgumentError("this release file is damaged, or was not written by dpsubset")
+
+
+def _release_from_facts(facts: Mapping[str, Any], schema: Schema) -> Release:
+    design, stated, promised = Design.of(schema), facts["parameters"], facts["guarantee"]
+    labels = schema.response.labels is not None
+    problem = Problem.create(
+        len(design.choices), stated["k"], constraint=stated["constraint"], radius=stated["radius"],
+        ridge=stated["ridge"], neighbours=promised["neighbours"],
+        always_include=stated["always_include"], loss=stated["loss"], threshold=stated["threshold"],
+        intercept=stated["intercept"] is not None, labels=labels, layout=design.layout,
+    )  # fmt: skip
+    support = None if facts["support"] is None else tuple(facts["support"])
+    if support is not None and support != tuple(j for j in range(problem.p) if j in support):
+        raise ValueError("a support lists positions of variables in order")
+    versions = dict(facts["versions"])
+    if not all(isinstance(text, str) for text in (*versions, *versions.values())):
+        raise TypeError("versions are texts")
+    return Release(
+        support=support,
+        features=design.names(support),
+        guarantee=Guarantee.from_dict(promised),
+        mechanism=facts["mechanism"],
+        mechanism_summary=facts["mechanism_summary"],
+        schema=schema,
+        problem=problem,
+        sensitivity=Sensitivity.of(problem, stated["sensitivity"]),
+        options=facts["mechanism_options"],
+        details=facts["mechanism_details"],
+        randomness=facts["randomness"],
+        scale=ReleasedRange.from_dict(facts["scale"], schema.response)
+        if "scale" in facts
+        else None,
+        earlier=facts.get("earlier"),
+        rows=stated.get("rows"),
+        readable=ReleasedReadable.from_dict(facts["readable"]) if "readable" in facts else None,
+        column_warnings=tuple(map(str, facts.get("column_warnings", ()))),
+        date=facts.get("date"),
+        versions=versions,
+        receipt=KeptReceipt(facts["ledger"]) if "ledger" in facts else None,
+    )

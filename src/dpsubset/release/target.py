@@ -11,14 +11,14 @@ import math
 from typing import Literal
 
 from ..schema.schema import Column
-from .scale import shown
+from .response_range import value_as_text
 
 #: What a prediction can be of.
 Of = Literal["mean", "median"]
 
 
 def scale_of(response: Column, link: str, loss: str | None) -> str:
-    """What coefficients are changes of, without the clip."""
+    """Name the quantity that coefficients change, without the clip."""
     if response.labels is not None:
         first, second = response.labels
         if link == "logistic":
@@ -32,7 +32,7 @@ def scale_of(response: Column, link: str, loss: str | None) -> str:
 def target_of(
     response: Column, clipped: tuple[float, float] | None, link: str, loss: str | None
 ) -> str:
-    """The same with the clip of the fit."""
+    """Name the quantity that coefficients change, with the clip of the fit."""
     scale = scale_of(response, link, loss)
     if response.labels is not None:
         return scale
@@ -46,13 +46,14 @@ def _where(response: Column, clipped: tuple[float, float] | None) -> str:
     low, high = response.span
     assert low is not None
     assert high is not None
-    if clipped is None or _at_bounds(response, clipped):
-        return f"its declared bounds {shown(response, low)} and {shown(response, high)}"
-    return f"between {shown(response, clipped[0])} and {shown(response, clipped[1])}"
+    declared = clipped is None or _at_bounds(response, clipped)
+    ends = (low, high) if clipped is None or declared else clipped
+    text = " and ".join(value_as_text(response, end) for end in ends)
+    return f"its declared bounds {text}" if declared else f"between {text}"
 
 
 def _at_bounds(response: Column, clipped: tuple[float, float]) -> bool:
-    """Whether a clip is at the declared bounds on both sides, up to rounding."""
+    """Return whether a clip is at the declared bounds on both sides, up to rounding."""
     change = {"log": math.log, "sqrt": math.sqrt}.get(response.transform or "", float)
     (low, high), (first, last) = response.scaled_span, clipped
     if response.transform == "log" and first <= 0:
@@ -62,7 +63,7 @@ def _at_bounds(response: Column, clipped: tuple[float, float]) -> bool:
 
 
 def kind_of(link: str, loss: str | None, labels: bool) -> str:
-    """Of a model."""
+    """Name the kind of a model."""
     if link == "logistic":
         return "logistic model"
     if loss == "hinge" and labels:
@@ -71,7 +72,7 @@ def kind_of(link: str, loss: str | None, labels: bool) -> str:
 
 
 def unit_of(response: Column, link: str, loss: str | None) -> str:
-    """What a coefficient is a number of, a unit of its column."""
+    """Name the unit of coefficients, per unit of a column."""
     if response.labels is None:
         return f"units of {scale_of(response, link, loss)}"
     if link == "logistic":
@@ -82,7 +83,7 @@ def unit_of(response: Column, link: str, loss: str | None) -> str:
 
 
 def predicted(response: Column, target: str, of: Of, variance: float | None) -> str:
-    """What a prediction is of, for people."""
+    """Describe what a prediction is of."""
     name, transform = response.name, response.transform
     if response.labels is not None:
         first, second = response.labels

@@ -1,4 +1,4 @@
-"""Tuned: how a private search chose the setting that a release was made with."""
+"""Tuned: how a private search chose the setting of a release."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ class Tuned:
     Attributes
     ----------
     grid : tuple of mappings
-        The settings, in the order in which they were given: names of arguments and their values.
+        The settings in the order given: names of arguments and their values.
     chosen : int
-        Position of the setting that this release was made with. It is an outcome of the search and
-        part of what the guarantee covers.
+        Position of the chosen setting. It is an outcome of the search and covered by the guarantee.
     stopping : Stopping
         The distribution of the number of runs. How many runs there were is not released.
     run : Guarantee
-        What one run with the chosen setting costs. The release costs 2 + eta times the cost of the
-        dearest setting.
+        The cost of one run with the chosen setting. The release costs 2 + eta times the cost of
+        the most expensive setting.
     """
 
     grid: tuple[Mapping[str, Value], ...]
@@ -45,8 +44,8 @@ class Tuned:
     def to_dict(self) -> dict[str, Any]:
         """As plain values."""
         return {
-            "grid": [plain(setting) for setting in self.grid],
-            "chosen": plain(self.setting),
+            "grid": [setting_to_dict(setting) for setting in self.grid],
+            "chosen": setting_to_dict(self.setting),
             "stopping": "truncated negative binomial",
             "eta": str(self.stopping.eta),
             "gamma": str(self.stopping.gamma),
@@ -55,12 +54,12 @@ class Tuned:
         }
 
     def lines(self) -> list[str]:
-        """For people: the grid, the rule and the total."""
+        """Describe the grid, the stopping rule and the cost in sentences."""
         eta, gamma = self.stopping.eta, self.stopping.gamma
         one = self.run.epsilon or Fraction(0)
         return [
-            f"The setting {shown(self.setting)} was chosen by a private search among "
-            f"{len(self.grid)} settings that were fixed beforehand: {shown_grid(self.grid)}.",
+            f"The setting {setting_as_text(self.setting)} was chosen by a private search among "
+            f"{len(self.grid)} settings that were fixed beforehand: {_grid_as_text(self.grid)}.",
             "The search made a random number of independent runs, each with a setting picked "
             "uniformly at random, and released the run with the highest score. The score is the "
             f"{SCORE}.",
@@ -69,9 +68,12 @@ class Tuned:
             "not released, but the running time depends on it.",
             f"One run with the chosen setting costs epsilon = {shown_up(one)}: "
             f"{shown_parts(self.run)}. The runs together cost {self.stopping.factor} (2 + eta) "
-            "times as much as one run with the dearest setting, however many there were.",
+            "times as much as one run with the most expensive setting, however many there were.",
         ]
 
+
+#: Settings of a grid that are listed for people.
+_MAX_SETTINGS = 30
 
 #: What runs are compared by.
 SCORE = (
@@ -80,28 +82,24 @@ SCORE = (
 )
 
 
-def plain(setting: Mapping[str, Value]) -> dict[str, int | str | None]:
-    """A setting as a file has it: numbers that are not whole are written out exactly."""
-    return {name: _plain(value) for name, value in setting.items()}
+def setting_to_dict(setting: Mapping[str, Value]) -> dict[str, int | str | None]:
+    """Return a setting as plain values: numbers that are not integers become exact text."""
+    return {
+        name: value if value is None or isinstance(value, (int, str))
+        else str(as_decimal_fraction(value))
+        for name, value in setting.items()
+    }  # fmt: skip
 
 
-def _plain(value: Value) -> int | str | None:
-    if value is None or isinstance(value, (int, str)):
-        return value
-    return str(as_decimal_fraction(value))
+def setting_as_text(setting: Mapping[str, Value]) -> str:
+    """Write a setting for people."""
+    entries = (
+        f"{name} = {f'{float(value):.6g}' if isinstance(value, Fraction) else value}"
+        for name, value in setting.items()
+    )
+    return ", ".join(entries) or "(none)"
 
 
-def shown(setting: Mapping[str, Value]) -> str:
-    """A setting for people."""
-    return ", ".join(f"{name} = {_shown(value)}" for name, value in setting.items()) or "(none)"
-
-
-def _shown(value: Value) -> str:
-    return f"{float(value):.6g}" if isinstance(value, Fraction) else str(value)
-
-
-def shown_grid(grid: tuple[Mapping[str, Value], ...]) -> str:
-    """All settings for people, of a long grid the first ones."""
-    most = 30
-    more = f"; ... ({len(grid)} in all)" if len(grid) > most else ""
-    return "; ".join(map(shown, grid[:most])) + more
+def _grid_as_text(grid: tuple[Mapping[str, Value], ...]) -> str:
+    more = f"; ... ({len(grid)} in all)" if len(grid) > _MAX_SETTINGS else ""
+    return "; ".join(map(setting_as_text, grid[:_MAX_SETTINGS])) + more

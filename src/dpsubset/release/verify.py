@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..base.errors import ArgumentError, LedgerError
-from ..ledger.canonical import released_digest
-from ..privacy.guarantee import Cost
-from .files import DIGEST, digest
+from ..base.rounding import float_up
+from ..ledger.canonical import sha256_of_facts
+from .files import SHA256
 
 if TYPE_CHECKING:
     from ..ledger.ledger import Ledger
@@ -26,7 +26,7 @@ FORMATS = ("dpsubset release 1",)
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was compared, and whether it agrees."""
+    """The result of one comparison, in words."""
 
     holds: bool
     says: str
@@ -38,7 +38,7 @@ def checks(release: str | Path, fingerprint: str, ledger: Ledger | None = None) 
     Raises an error if the file is no release; everything else is told by the checks.
     """
     facts = _read(release)
-    whole = facts.pop(DIGEST, None) == digest(facts)
+    whole = facts.pop(SHA256, None) == sha256_of_facts(facts)
     found = [Check(whole, "its digest, of all that it says"), _schema(facts, fingerprint)]
     found += [_version(facts), *_private(facts), *_rows(facts)]
     receipt = facts.get("ledger")
@@ -91,7 +91,7 @@ def _private(facts: dict[str, Any]) -> list[Check]:
 
 
 def _rows(facts: dict[str, Any]) -> list[Check]:
-    """Releases of earlier versions may tell the number of rows beside a cost under add-remove."""
+    """Files of earlier versions may state the number of rows and a cost under add-remove."""
     guarantee, said = facts.get("guarantee"), facts.get("parameters")
     costs = guarantee.get("costs") if isinstance(guarantee, dict) else None
     counted = isinstance(said, dict) and "rows" in said
@@ -116,12 +116,12 @@ def _entry(facts: dict[str, Any], receipt: Any, history: History, fingerprint: s
     return [
         Check(True, f"the ledger has its entry, {entry.id}, of {entry.time} by {entry.actor}"),
         Check(
-            released_digest(facts) == entry.release,
+            sha256_of_facts(facts) == entry.release,
             f"its digest against the ledger's, {entry.release}",
         ),
         Check(entry.event.schema == fingerprint, "the schema of the ledger's entry"),
         Check(
-            stated is not None and stated <= _epsilon(entry.event.cost(relation)),
+            stated is not None and stated <= float_up(entry.event.cost(relation).epsilon),
             f"what it says that it costs under {relation}, against what was debited",
         ),
     ]
@@ -135,9 +135,3 @@ def _stated(facts: dict[str, Any], relation: str) -> float | None:
     key = f"epsilon_if_{relation.replace('-', '_')}"
     value = guarantee.get(key) if isinstance(guarantee, dict) else None
     return value if isinstance(value, float) else None
-
-
-def _epsilon(cost: Cost) -> float:
-    from ..base.rounding import float_up
-
-    return float_up(cost.epsilon)

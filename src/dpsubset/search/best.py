@@ -1,8 +1,8 @@
 """The best supports: the optimum, the R best in order, the best of every mistake bucket.
 
-Best-first search on the lower bounds of the leaves. It ends when no leaf can hold a support that
-belongs among the R best found: a certificate, not a time-out. Ties in the score go to the support
-that comes first in lexicographic order, so the answer is a function of the scores.
+Best-first branch and bound. It ends when no leaf can contain a support that belongs among the R
+best found, so the result is certified. Ties in the score go to the support that comes first in
+lexicographic order, so the result is a function of the scores.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..objective.losses.base import ABOVE
-from .bounds.base import Bounded
+from .bounds.base import Node
 from .bounds.kernels import FREE
 from .engine import Engine, Flat, Leaf, Listed, Support
 from .envelope_kernels import likely_supports
 from .region import Region
 
-#: What `Best.narrow` does the first time.
-_FIRST_SPLITS = 32
+#: How many nodes the first call of `Best.narrow` branches on.
+_FIRST_NODES = 32
 
 #: How many supports are scored against the same cutoff.
-_AT_A_TIME = 256
+_BATCH_SIZE = 256
 
-#: How closely the sum of gains is sought that R supports reach.
-_HALVINGS = 40
+#: Most bisections for the sum of gains that R supports reach.
+_MAX_BISECTIONS = 40
 
 Ranked = tuple[int, Support]
 
@@ -40,173 +40,178 @@ class Best:
     def __init__(self, engine: Engine, region: Region, count: int = 1) -> None:
         self._engine = engine
         self._wanted = min(count, region.count())
-        self._found: list[Ranked] = []
-        self._known: set[Support] = set()
-        self._heap: list[tuple[float, int, Bounded]] = []
-        self._left = math.inf  # splits to go
-        self._effort = _FIRST_SPLITS
-        self._low = -1  # scores are not below -tau
-        self._serial = 0  # leaves of equal bound in the order of their making
-        self._sown: set[Support] = set()  # scored and offered before the search
+        self._incumbents: list[Ranked] = []
+        self._supports: set[Support] = set()
+        self._heap: list[tuple[float, int, Node]] = []
+        self._nodes_left = math.inf  # nodes to branch on before `narrow` returns
+        self._next_nodes = _FIRST_NODES
+        self._low = -1  # scores are at least -tau
+        self._serial = 0  # nodes of equal bound are taken in order of creation
+        self._warm_started: set[Support] = set()  # scored before the search
         root = engine.leaf(region)
         self.start([root])
-        if isinstance(root, Bounded) and 1 < self._wanted <= engine.tuning.most_sown:
-            self._sow(root)
+        if isinstance(root, Node) and 1 < self._wanted <= engine.tuning.warm_start_size:
+            self._warm_start(root)
 
     def find(self) -> list[Ranked]:
-        """Scores and supports, best first."""
-        self._left = math.inf
+        """Scores and supports, best first, certified."""
+        self._nodes_left = math.inf
         self._engine.run(self)
-        return self._found
+        return self._incumbents
 
     def narrow(self) -> None:
-        """Go on for a while, longer each time."""
-        self._left = self._effort
-        self._effort *= 2
+        """Continue for a number of nodes that doubles with each call."""
+        self._nodes_left = self._next_nodes
+        self._next_nodes *= 2
         self._engine.run(self)
         if self._heap:
             reached = math.floor(self._heap[0][0] / float(self._engine.unit))
-            # A part may have a weaker bound than the whole had: what is known stays known.
+            # A child may have a weaker bound than its parent: keep the best lower bound.
             self._low = max(self._low, reached)
 
     @property
     def high(self) -> int:
         """The best score found so far."""
-        return self._found[0][0]
+        return self._incumbents[0][0]
 
     @property
     def low(self) -> int:
-        """What no score of the region is below."""
+        """A lower bound on the scores of the region."""
         return min(self.high, self._low) if self._heap else self.high
 
     @property
     def done(self) -> bool:
-        """Whether what was found is certified."""
+        """Whether the supports found are certified."""
         return not self._heap
 
     def start(self, leaves: Sequence[Leaf]) -> None:
-        """Take in leaves."""
+        """Add leaves to the queue."""
         for leaf in leaves:
             assert not isinstance(leaf, Flat)
             if isinstance(leaf, Listed):
                 for support, score in zip(leaf.supports, leaf.scores, strict=True):
                     self._offer(score, support)
             else:
-                guess = leaf.guess()
-                self._offer(self._engine.score(guess), guess)
+                incumbent = leaf.incumbent()
+                self._offer(self._engine.score(incumbent), incumbent)
                 self._serial += 1
-                heapq.heappush(self._heap, (leaf.flat, self._serial, leaf))
+                heapq.heappush(self._heap, (leaf.lower_bound, self._serial, leaf))
 
-    def next_leaf(self) -> Bounded | None:
-        """The leaf with the lowest bound, unless it can be listed or is beaten."""
-        while self._heap and self._left:
-            flat, _, leaf = self._heap[0]
-            if flat > self._cutoff():
+    def next_leaf(self) -> Node | None:
+        """The node with the lowest bound, unless it can be enumerated or pruned."""
+        while self._heap and self._nodes_left:
+            bound, _, leaf = self._heap[0]
+            if bound > self._cutoff():
                 self._heap.clear()
-            elif self._list(leaf):
+            elif self._score_candidates(leaf):
                 heapq.heappop(self._heap)
             else:
-                if self._engine.tuning.trim:
-                    self._trim(leaf)
-                # It stays until it is replaced: a search that a limit stopped has not lost it.
+                if self._engine.tuning.fix_variables:
+                    self._fix_variables(leaf)
+                # Kept in the queue until it is replaced, so that a limit does not lose it.
                 return leaf
         return None
 
-    def replace(self, leaf: Bounded, parts: Sequence[Leaf]) -> None:
-        """Take in the parts of a leaf."""
+    def replace(self, leaf: Node, parts: Sequence[Leaf]) -> None:
+        """Replace a node by its parts."""
         heapq.heappop(self._heap)
-        self._left -= 1
+        self._nodes_left -= 1
         self.start(parts)
 
     def _cutoff(self) -> float:
-        """A leaf whose bound lies above cannot matter: not even a tie is possible there."""
-        if len(self._found) < self._wanted:
+        """A node with a larger lower bound is pruned: it cannot even contain a tie."""
+        if len(self._incumbents) < self._wanted:
             return math.inf
-        return self._found[-1][0] * float(self._engine.unit)
+        return self._incumbents[-1][0] * float(self._engine.unit)
 
     def _offer(self, score: int, support: Support) -> None:
         entry = (score, support)
-        full = len(self._found) == self._wanted
-        if support in self._known or (full and entry > self._found[-1]):
+        full = len(self._incumbents) == self._wanted
+        if support in self._supports or (full and entry > self._incumbents[-1]):
             return
-        self._known.add(support)
-        bisect.insort(self._found, entry)
+        self._supports.add(support)
+        bisect.insort(self._incumbents, entry)
         if full:
-            self._known.discard(self._found.pop()[1])
+            self._supports.discard(self._incumbents.pop()[1])
 
-    def _trim(self, leaf: Bounded) -> None:
-        """Leave out the features that no support within the cutoff picks."""
-        room = self._cutoff() - leaf.flat
-        if math.isinf(room):
+    def _fix_variables(self, leaf: Node) -> None:
+        """Force out the features that no support within the cutoff contains."""
+        slack = self._cutoff() - leaf.lower_bound
+        if math.isinf(slack):
             return
         region = leaf.region
-        g = self._engine.bounder.gains(leaf)
+        g = self._engine.bound_oracle.gains(leaf)
         out = np.zeros(len(g), dtype=np.bool_)
         for pool, m in enumerate(region.picks):
             if m:
-                # In the best support with another feature it takes the place of the last leader.
+                # In the best support with such a feature it replaces the smallest gain of a pick.
                 free = region.status == FREE + pool
-                last = np.partition(g[free], -m)[-m]
-                out |= free & (g < last - room)
+                smallest = np.partition(g[free], -m)[-m]
+                out |= free & (g < smallest - slack)
         if out.any():
             leaf.region = region.without(out)
 
-    def _sow(self, leaf: Bounded) -> None:
-        """Score the R supports that the bound thinks best: a good cutoff from the start."""
+    def _warm_start(self, leaf: Node) -> None:
+        """Score the R supports with the lowest bounds, for a good cutoff from the start."""
         if min(leaf.region.picks) != 0:
             return
-        free, g = self._ranked(leaf)
+        free, g = self._sorted_gains(leaf)
         m = max(leaf.region.picks)
         picked = np.empty((2 * self._wanted, m), dtype=np.int64)
-        # Somewhere between all leaders and nothing lies a sum that so many supports reach.
+        # Bisect for a sum of gains that so many supports reach.
         high, low = float(g[:m].sum()), 0.0
-        for _ in range(_HALVINGS):
+        for _ in range(_MAX_BISECTIONS):
             need = (low + high) / 2
             count = likely_supports(g, m, need, picked)
             if count >= self._wanted:
                 break
             low, high = (need, high) if count < 0 else (low, need)
         if count > 0:
-            self._sown.update(self._score(leaf, free[picked[:count]], math.inf) or ())
+            self._warm_started.update(self._score_picks(leaf, free[picked[:count]], math.inf) or ())
 
-    def _list(self, leaf: Bounded) -> bool:
-        """Score every support of the leaf whose own bound does not rule it out, if they are few."""
+    def _score_candidates(self, leaf: Node) -> bool:
+        """Score every support of the node that its bound does not rule out, if they are few.
+
+        Returns whether it did.
+        """
         cutoff = self._cutoff()
         region = leaf.region
         if math.isinf(cutoff) or min(region.picks) != 0:
             return False
-        free, g = self._ranked(leaf)
-        # Slack for rounding: of the difference, and of running sums over all gains.
+        free, g = self._sorted_gains(leaf)
+        # Allows for the rounding of the difference and of the partial sums of the gains.
         need = leaf.base - cutoff - 1e-9 * abs(leaf.base) - len(g) * 2.0**-51 * float(g.sum())
-        # Where splits have not helped much, more of them are unlikely to.
+        # Allow more supports when branching has not helped.
         engine = self._engine
-        most = min(engine.tuning.listable, engine.bounder.most_listed + 8 * engine.splits)
-        picked = np.empty((most + len(self._sown), max(region.picks)), dtype=np.int64)
+        most = min(engine.tuning.listable, engine.bound_oracle.max_listed + 8 * engine.nodes)
+        picked = np.empty((most + len(self._warm_started), max(region.picks)), dtype=np.int64)
         count = likely_supports(g, max(region.picks), need, picked)
-        return count >= 0 and self._score(leaf, free[picked[:count]], most) is not None
+        return count >= 0 and self._score_picks(leaf, free[picked[:count]], most) is not None
 
-    def _ranked(self, leaf: Bounded) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _sorted_gains(self, leaf: Node) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The free features of the pool that is picked from, and their gains, largest first."""
         free = leaf.region.pool(int(np.argmax(leaf.region.picks)))
-        g = self._engine.bounder.gains(leaf)[free]
+        g = self._engine.bound_oracle.gains(leaf)[free]
         order = np.argsort(-g, kind="stable")
         return free[order], g[order]
 
-    def _score(self, leaf: Bounded, picks: NDArray[np.int64], most: float) -> list[Support] | None:
-        """Score the supports with these picks that were not sown; None if they are too many."""
+    def _score_picks(
+        self, leaf: Node, picks: NDArray[np.int64], most: float
+    ) -> list[Support] | None:
+        """Score the supports with these picks that are new; None if they are more than ``most``."""
         members = leaf.region.members
         supports = np.empty((len(picks), leaf.region.size), dtype=np.int64)
         supports[:, : len(members)] = members
         supports[:, len(members) :] = picks
         supports.sort(axis=1)
-        new = [row for row in map(tuple, supports.tolist()) if row not in self._sown]
+        new = [row for row in map(tuple, supports.tolist()) if row not in self._warm_started]
         if len(new) > most:
             return None
-        # Some at a time: the better they are, the sooner the others can be told to be worse.
-        for first in range(0, len(new), _AT_A_TIME):
-            some = new[first : first + _AT_A_TIME]
-            full = len(self._found) == self._wanted
-            cutoff = self._found[-1][0] if full else ABOVE
+        # In batches: the better the cutoff, the sooner the other supports are rejected.
+        for first in range(0, len(new), _BATCH_SIZE):
+            some = new[first : first + _BATCH_SIZE]
+            full = len(self._incumbents) == self._wanted
+            cutoff = self._incumbents[-1][0] if full else ABOVE
             scores = self._engine.score_all(np.array(some), cutoff)
             for support, score in zip(some, scores, strict=True):
                 if score <= cutoff:
@@ -220,6 +225,9 @@ def best_supports(engine: Engine, count: int) -> list[Ranked]:
 
 
 def best_in_bucket(engine: Engine, anchor: Sequence[int], mistakes: int) -> Ranked | None:
-    """The best support with this many mistakes against an anchor, certified; None without any."""
+    """The best support with this many mistakes against an anchor, certified.
+
+    None if there is no such support.
+    """
     region = Region.bucket(engine.problem, anchor, mistakes)
     return None if region is None else Best(engine, region).find()[0]

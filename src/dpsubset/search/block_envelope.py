@@ -1,8 +1,8 @@
-"""Masses over a region by its block bound: see `bounds.blocked`, and `envelope` for masses.
+"""Envelope of a region by its block bound: see `bounds.block_bound`, and `envelope` for masses.
 
-In a block, q picks have the product of their weights of class q as their mass, where what the class
-adds as a constant is spread evenly over the picks. Sums over m picks are products of polynomials,
-one a block. Columns of no block are picked as if they could be repeatedly, as those of a pool.
+In a block, q picks have the product of their weights of class q as their mass; the constant of the
+class is spread evenly over the picks. Sums over m picks are products of polynomials, one for each
+block. Columns outside all blocks enter as if they could be picked repeatedly, as in a pool.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ import numpy as np
 from ..base.kernels.arrays import Array
 from ..privacy.random import Randomness
 from . import envelope_kernels
-from .bounds.blocked import CLASSES, Blocked
+from .bounds.block_bound import CLASSES, BlockBound
 from .bounds.kernels import FREE
-from .envelope import WEIGHT_BITS, Scale, Subsets, Support
+from .envelope import WEIGHT_BITS, MassScale, Subsets, Support
 from .region import Region
 
-#: Up to one pick less than this every number of picks has its own weights.
-_APART = 8
+#: Numbers of picks below this have their own weights.
+_SHARED_FROM = 8
 
 
 class BlockEnvelope:
-    """Masses over a region of one pool by its block bound."""
+    """Masses of the supports of a region with one pool, by its block bound."""
 
-    def __init__(self, bound: Blocked, region: Region, scale: Scale) -> None:
+    def __init__(self, bound: BlockBound, region: Region, scale: MassScale) -> None:
         m = self._m = max(region.picks)
         self._members = [int(j) for j in region.members]
         # Weights are relative to the last of m good picks from different blocks, or to the largest
-        # of the rest: what is far below is rounded up to 1, and must be small beside good supports.
+        # of the rest: smaller ones are rounded up to 1, which must be small beside good supports.
         inside = [c for c in range(len(bound.columns)) if bound.free[c].any()]
         alone = sorted(
             (float(lifted(bound, c, 1)[bound.free[c]].max()) for c in inside), reverse=True
@@ -48,8 +48,9 @@ class BlockEnvelope:
         self._together, self._sums = together, np.cumsum(self._rest)
         log2 = scale.bits - scale.eta * (bound.base - scale.ref * scale.unit) / math.log(2)
         log2 += m * (scale.eta * middle / math.log(2) - WEIGHT_BITS) - math.log2(math.factorial(m))
-        self._factor = scale.at_least(log2 + scale.bits * 2.0**-48)
-        # before[c][t]: t picks from the blocks before c; best: the largest product instead.
+        self._factor = scale.exp2_rounded_up(log2 + scale.bits * 2.0**-48)
+        # before[c][t]: sum over t picks from the blocks before c; best: the largest product
+        # instead.
         self._before = [[1] + [0] * m]
         best = [1] + [0] * m
         for block in self._blocks:
@@ -78,7 +79,7 @@ class BlockEnvelope:
         self._names = bound.rest
 
     def draw(self, rng: Randomness) -> tuple[Support, int] | None:
-        """A support in proportion to its mass, and its mass; None for a repeated feature."""
+        """A support in proportion to its mass, and its mass; None if a feature repeats."""
         at, t = rng.below(self._whole), self._m
         for part in self._parts:
             if at < part:
@@ -116,35 +117,36 @@ class BlockEnvelope:
 class _Block:
     """Sums, largest products and draws of q picks from a block."""
 
-    def __init__(self, bound: Blocked, c: int, middle: float, m: int, scale: Scale) -> None:
+    def __init__(self, bound: BlockBound, c: int, middle: float, m: int, scale: MassScale) -> None:
         places = np.flatnonzero(bound.free[c])
         self._columns = bound.columns[c, places].tolist()
         most = min(m, len(places))
         self._subsets = []
         self.sums, self.peaks = [1], [1]
         for q in range(1, most + 1):
-            if q <= _APART:
+            if q <= _SHARED_FROM:
                 gains = lifted(bound, c, q)[places] - middle
                 log2 = scale.eta * gains / math.log(2) + WEIGHT_BITS
-                weights = [scale.at_least(value) for value in log2.tolist()]
-                subsets = Subsets(weights, q if q < _APART else most)
+                weights = [scale.exp2_rounded_up(value) for value in log2.tolist()]
+                subsets = Subsets(weights, q if q < _SHARED_FROM else most)
             self._subsets.append(subsets)
             self.sums.append(subsets.sums[q])
             self.peaks.append(subsets.peak(q))
 
     def draw(self, at: int, q: int) -> tuple[list[int], int]:
-        """The q picks that a number below sums[q] stands for, and the product of their weights."""
+        """The q picks that a uniform number below sums[q] selects, and the product of weights."""
         places, product = self._subsets[q - 1].draw(at, q)
         return [self._columns[i] for i in places], product
 
 
-def lifted(bound: Blocked, c: int, q: int) -> Array:
-    """Gains of a block with q picks, each with its part of what the class adds as a constant.
+def lifted(bound: BlockBound, c: int, q: int) -> Array:
+    """Gains of a block with q picks, each with its part of the constant of the class.
 
-    From `_APART` picks on all have the same gains; q of them add up to no less.
+    From `_SHARED_FROM` picks on all numbers of picks have the same gains; q of them add up to no
+    less.
     """
     kind = min(q, CLASSES - 1)
     added = float(bound.consts[c, kind] - bound.consts[c, 0])
-    if q == _APART:
+    if q == _SHARED_FROM:
         added = max(added, 0.0)
     return np.asarray(bound.gains[c, kind] + added / q)

@@ -1,9 +1,10 @@
-"""The engine: one loop over a partition of all supports into leaves, refined where a consumer asks.
+"""The search engine: one loop over a partition of all supports into leaves, refined on demand.
 
-A *leaf* is a region with a bound, a short list of scored supports, or a region of one score. A
-consumer (the race, the R best, the best in a bucket) looks at the leaves and names the next one to
-split, or none when it is done; the engine splits it, and hands it the parts. Bounds decide how fast
-a consumer ends, never what it finds.
+A *leaf* is a node of the search tree (a region with a bound), a list of scored supports, or a
+region in which all supports have the same score. A consumer (the race, the R best, the best of a
+bucket) inspects the leaves and names the next node to branch on, or none when it is done; the
+engine branches and hands over the parts. Bounds decide how soon a consumer finishes, never what it
+finds.
 """
 
 from __future__ import annotations
@@ -25,27 +26,27 @@ from ..data.moments import Moments
 from ..objective.losses import scorer
 from ..objective.losses.base import ABOVE
 from ..objective.problem import Problem
-from .bounds.base import Bounded
-from .bounds.choose import bounder
+from .bounds.base import Node
+from .bounds.choose import bound_oracle
 from .region import Region
 from .tuning import USUAL, Tuning
 
 Support = tuple[int, ...]
 
-#: Most scores that are remembered; long searches score many supports that never come again.
-_REMEMBERED = 2**17
+#: Most scores that are cached; long searches score many supports only once.
+_MAX_CACHED_SCORES = 2**17
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Most splits and most seconds of a search; passing one raises `SearchLimitError`."""
+    """Most nodes to branch on and most seconds; exceeding one raises `SearchLimitError`."""
 
     nodes: float = math.inf
     seconds: float = math.inf
 
     @classmethod
     def of(cls, nodes: int | None, seconds: float | None) -> Limits:
-        """Check what a user gave; None is no limit."""
+        """Check the values of a user; None means no limit."""
         if nodes is not None:
             nodes = check_int(nodes, "node_limit")
             if nodes < 1:
@@ -57,42 +58,42 @@ class Limits:
 
 @dataclass
 class Listed:
-    """A leaf whose supports are listed with their scores, in lexicographic order."""
+    """A leaf with a list of supports and their scores, in lexicographic order."""
 
     supports: list[Support] = field(repr=False)  # which are listed depends on the data
     scores: list[int] = field(repr=False)
 
 
-class Narrowing(Protocol):
-    """A search for one score, as far as it has come."""
+class IncompleteSearch(Protocol):
+    """A search for one score that has bracketed it so far."""
 
     @property
     def low(self) -> int:
-        """No more than the score, in units."""
+        """A lower bound on the score, in units."""
 
     @property
     def high(self) -> int:
-        """No less than the score."""
+        """An upper bound on the score, in units."""
 
     @property
     def done(self) -> bool:
-        """Whether both are the score."""
+        """Whether both bounds equal the score."""
 
     def narrow(self) -> None:
-        """Go on for a while."""
+        """Continue the search for a while."""
 
 
 @dataclass
 class Flat:
-    """A leaf whose supports all count with the same score: a region, a few supports taken out.
+    """A leaf whose supports all have the same score: a region without a few excluded supports.
 
-    The score is ``score``, or what a search will find that has come to bounds only so far.
+    The score is ``score``, or the result of ``search``, which may not have finished.
     """
 
     region: Region = field(repr=False)
     score: int = field(default=0, repr=False)
     without: frozenset[Support] = field(default=frozenset(), repr=False)
-    search: Narrowing | None = field(default=None, repr=False)
+    search: IncompleteSearch | None = field(default=None, repr=False)
 
     @property
     def low(self) -> int:
@@ -105,25 +106,25 @@ class Flat:
         return self.search is not None and not self.search.done
 
     def narrow(self) -> None:
-        """Let the search go on for a while."""
+        """Continue the search for the score for a while."""
         if self.search is not None:
             self.search.narrow()
 
 
-Leaf = Bounded | Listed | Flat
+Leaf = Node | Listed | Flat
 
 
 class Consumer(Protocol):
-    """What a search is for."""
+    """The purpose of a search: decides where to branch, and when to stop."""
 
     def start(self, leaves: Sequence[Leaf]) -> None:
-        """Take in the first partition."""
+        """Receive the first partition."""
 
-    def next_leaf(self) -> Bounded | None:
-        """The leaf to split next, or None when the answer is known."""
+    def next_leaf(self) -> Node | None:
+        """The node to branch on next, or None when the answer is known."""
 
-    def replace(self, leaf: Bounded, parts: Sequence[Leaf]) -> None:
-        """A leaf has been split into parts."""
+    def replace(self, leaf: Node, parts: Sequence[Leaf]) -> None:
+        """Replace a node, which was branched on, by its parts."""
 
 
 def _digest(data: Moments | GramData, problem: Problem) -> GramData:
@@ -138,13 +139,13 @@ class Engine:
     Parameters
     ----------
     eta : float
-        Weight of the scores that bounds should be good for; large for optimisation.
+        Weight of the scores at which bounds should be good; large for optimisation.
     limits : Limits, optional
         When to give up.
     penalty : int
         Added to the score for every variable of a support, in units.
     tuning : Tuning
-        How the search spends its time, its consumers' part included.
+        How the search and its consumers spend their time.
     """
 
     def __init__(
@@ -162,74 +163,79 @@ class Engine:
         self.tuning = tuning
         digest = _digest(data, problem)
         self._scorer = scorer(digest, problem, unit, penalty)
-        self.bounder = bounder(digest, problem, self._scorer, eta, tuning)
+        self.bound_oracle = bound_oracle(digest, problem, self._scorer, eta, tuning)
         self._scores: dict[Support, int] = {}
         self._limits = limits or Limits()
         self._deadline = time.monotonic() + self._limits.seconds
-        self.splits = 0
+        self.nodes = 0
 
     def score(self, support: Support) -> int:
-        """f~(S) / unit, remembered."""
+        """f~(S) / unit, cached."""
         return self.scores([support])[0]
 
     def scores(self, supports: Sequence[Support]) -> list[int]:
-        """The same of several supports at once."""
+        """f~(S) / unit of several supports, cached."""
         missing = [support for support in supports if support not in self._scores]
         if missing:
-            if len(self._scores) > _REMEMBERED:
+            if len(self._scores) > _MAX_CACHED_SCORES:
                 self._scores.clear()
                 missing = list(supports)
-            for size in {len(support) for support in missing}:  # one, but for penalised sizes
-                alike = [support for support in missing if len(support) == size]
-                self._scores.update(zip(alike, self.score_all(np.array(alike)), strict=True))
+            for size in {len(support) for support in missing}:  # several with penalised sizes only
+                same_size = [support for support in missing if len(support) == size]
+                self._scores.update(
+                    zip(same_size, self.score_all(np.array(same_size)), strict=True)
+                )
         return [self._scores[support] for support in supports]
 
     def score_all(self, supports: NDArray[np.int64], cutoff: int = ABOVE) -> list[int]:
-        """Scores of the rows, not remembered; `ABOVE` may stand for one above the cutoff."""
+        """Scores of the rows, not cached; a score above the cutoff may be reported as `ABOVE`."""
         return [int(score) for score in self._scorer.scores(supports, cutoff)]
 
-    def leaf(self, region: Region, parent: Bounded | None = None) -> Leaf:
-        """A region as a leaf: listed if it is short, bounded otherwise."""
+    def leaf(self, region: Region, parent: Node | None = None) -> Leaf:
+        """A region as a leaf: a list if it has few supports, a node otherwise."""
         if region.count() <= self.tuning.short:
             return self.listed(region)
         if parent is None:
-            return self.bounder.root(region)
-        bound = self.bounder.child(parent, region)
-        if parent.blocks is not None:
-            self.bounder.block(bound, parent)
-        if parent.solved is not None:
-            bound.solved = self.bounder.solve(bound)
-        return bound
+            return self.bound_oracle.root(region)
+        node = self.bound_oracle.child(parent, region)
+        if parent.block_bound is not None:
+            self.bound_oracle.add_block_bound(node, parent)
+        if parent.support_bounds is not None:
+            node.support_bounds = self.bound_oracle.bound_each_support(node)
+        return node
 
     def listed(self, region: Region) -> Listed:
         """A region as a list of scored supports."""
         supports = region.supports()
         return Listed([tuple(row) for row in supports.tolist()], self.score_all(supports))
 
-    def remember(self, leaf: Listed) -> None:
-        """Keep the scores of a list at hand."""
+    def cache_scores(self, leaf: Listed) -> None:
+        """Cache the scores of a list."""
         self._scores.update(zip(leaf.supports, leaf.scores, strict=True))
 
     def run(self, consumer: Consumer) -> None:
-        """Split leaves until the consumer is done."""
+        """Branch until the consumer is done."""
         while (leaf := consumer.next_leaf()) is not None:
             self.check_limits()
-            self.splits += 1
-            if self.splits == self.bounder.wide_after:
-                self.bounder.widen()
-            if self.splits in self.bounder.hard_after:
-                self.bounder.strengthen(sweeps=self.splits == max(self.bounder.hard_after))
-            parts = [self.leaf(half, leaf) for half in leaf.region.split(leaf.lead)]
+            self.nodes += 1
+            if self.nodes == self.bound_oracle.wide_after:
+                self.bound_oracle.widen()
+            if self.nodes in self.bound_oracle.hard_after:
+                self.bound_oracle.strengthen(sweeps=self.nodes == max(self.bound_oracle.hard_after))
+            parts = [self.leaf(half, leaf) for half in leaf.region.split(leaf.branch_on)]
             consumer.replace(leaf, parts)
 
     def diagnostics(self) -> dict[str, int]:
         """Counts of the search so far. They depend on the data: NOT PRIVATE."""
-        return {"splits": self.splits, "scores_remembered": len(self._scores)}
+        return {"splits": self.nodes, "scores_remembered": len(self._scores)}
 
     def check_limits(self) -> None:
-        """Raise if a limit has been passed. Consumers ask wherever they spend time of their own."""
+        """Raise if a limit has been exceeded.
+
+        Consumers call this wherever they spend time themselves.
+        """
         limit = None
-        if self.splits >= self._limits.nodes:
+        if self.nodes >= self._limits.nodes:
             limit = "node limit"
         elif time.monotonic() > self._deadline:
             limit = "time limit"

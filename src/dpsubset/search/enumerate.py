@@ -1,7 +1,7 @@
-"""Brute force over all supports: the oracle.
+"""Enumeration of all supports: the reference implementation.
 
-Lists every support with its score, and computes output distributions in closed form. Exact and
-simple; possible up to about a million supports.
+Lists every support with its score and computes output distributions in closed form. Exact and
+simple; feasible up to about a million supports.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..data.moments import Moments
 from ..objective.losses import scorer
 from ..objective.problem import Problem
 
-#: Most supports that are listed one by one.
+#: Most supports that are enumerated.
 LARGEST_LIST = 1_000_000
 
 
@@ -43,12 +43,12 @@ class ScoredSupports:
 
     @property
     def differences(self) -> NDArray[np.int64]:
-        """Scores above the best, in multiples of ``unit``."""
+        """Differences of the scores from the best one, in multiples of ``unit``."""
         return np.asarray(self.scores - self.scores.min())
 
 
 def check_size(problem: Problem) -> None:
-    """Refuse a problem with too many supports to list."""
+    """Raise `ArgumentError` if a problem has too many supports to list."""
     if problem.supports > LARGEST_LIST:
         raise ArgumentError(
             f"there are {problem.supports} sets of {problem.k} out of {problem.p} variables; "
@@ -57,7 +57,7 @@ def check_size(problem: Problem) -> None:
 
 
 def list_supports(problem: Problem) -> NDArray[np.int64]:
-    """Every support, sorted within and among themselves."""
+    """Every support as a sorted row, in lexicographic order."""
     check_size(problem)
     always, m = problem.always_include, problem.picks
     flat = itertools.chain.from_iterable(itertools.combinations(problem.free, m))
@@ -82,22 +82,22 @@ def _exponents(scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
 
 
 def log_exponential(scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
-    """Closed form of the exponential mechanism, in logarithms: proportional to exp(-eta f)."""
+    """Log probabilities of the exponential mechanism: proportional to exp(-eta f)."""
     exponents = _exponents(scored, eta)
     return np.asarray(-exponents - np.log(np.exp(-exponents).sum()))
 
 
 def log_permute_and_flip(scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
-    """Closed form of permute-and-flip, in logarithms.
+    """Log probabilities of permute-and-flip in closed form.
 
-    With q_S = exp(-eta (f(S) - min f)), U_S / q_S is the time at which S would be accepted, and S
-    wins if its time is the first:
+    With q_S = exp(-eta (f(S) - min f)), U_S / q_S is the time at which S would be accepted, and the
+    first S wins:
 
         P(S) = q_S * integral over x in [0, 1] of the product over T != S of (1 - x q_T).
 
     The integrand is a positive polynomial of degree N - 1, so Gauss-Legendre quadrature with N/2
-    nodes is exact, and with positive weights nothing cancels; with a thousand nodes it is exact in
-    practice for any N.
+    nodes is exact, and because its weights are positive nothing cancels. A thousand nodes are
+    accurate for any N.
     """
     exponents = _exponents(scored, eta)
     q = np.exp(-exponents)

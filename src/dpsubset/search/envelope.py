@@ -1,12 +1,12 @@
-"""Envelopes: integer masses over the supports of a region, never below the mechanism's weights.
+"""Envelopes: integer masses of the supports of a region, never below the mechanism's weights.
 
     mass(S) >= 2**bits * q_S,   q_S = exp(-eta (f~(S) - ref))   for every S of the region
 
 A modular bound gives every free feature an integer weight W_j >= exp(eta g_j) (up to a common
-factor), and a support the product of its features' weights: the sum over a region is an elementary
+factor), and a support the product of its features' weights. The sum over a region is an elementary
 symmetric polynomial, and a draw in proportion to mass is an exact integer draw. The leading weights
-enter the polynomial exactly; the many small ones as if they could be picked repeatedly, which only
-makes the sum larger, and a draw that does repeat a feature is thrown away.
+enter the polynomial exactly. The many small ones enter as if they could be picked repeatedly, which
+only increases the sum; a draw that repeats a feature is discarded.
 """
 
 from __future__ import annotations
@@ -22,41 +22,41 @@ from ..privacy.random import Randomness
 from ..privacy.random.draws import exp_interval
 from . import envelope_kernels
 from .bounds import kernels
-from .bounds.base import Bounded, Bounder
+from .bounds.base import BoundOracle, Node
 from .region import Region
 
 #: Weights of features are integers of about this many bits.
 WEIGHT_BITS = 40
 
-#: Masses other than those of a modular bound are not used if they take more bits than this.
+#: Block and support envelopes are not used if their masses take more bits than this.
 LONG_BITS = 8192
 
-#: Where more than one in so many supports of a flat leaf is taken out, the others are listed:
-#: uniform tries would too often hit what is not there.
-_SPARSE = 4
+#: If more than one in so many supports of a flat leaf is excluded, the others are listed: uniform
+#: draws would be rejected too often.
+_MIN_SPARSITY = 4
 
 Support = tuple[int, ...]
 
 
-class Scale:
-    """What all masses of a race have in common: 2**bits stands for a score of ``ref``."""
+class MassScale:
+    """What all masses of a race have in common: the mass 2**bits stands for a score of ``ref``."""
 
     def __init__(self, eta: Fraction, unit: Fraction, ref: int, bits: int) -> None:
-        self.weight = eta * unit  # in the exponent, for one step of the score's grid
+        self.weight = eta * unit  # in the exponent, for one unit of the score
         self.rate = float(self.weight)
         self.eta = float(eta)
         self.unit = float(unit)
         self.ref = ref
         self.bits = bits
 
-    def at_least(self, log2: float) -> int:
-        """An integer not below 2**log2, tight to about nine digits where it is large."""
+    def exp2_rounded_up(self, log2: float) -> int:
+        """An integer not below 2**log2, accurate to about nine digits where it is large."""
         log2 += abs(log2) * 2.0**-45 + 2.0**-32
         whole = math.floor(log2)
         mantissa = int(2.0 ** (log2 - whole) * 2.0**53) + 2
         return mantissa << (whole - 53) if whole >= 53 else (mantissa >> (53 - whole)) + 1
 
-    def exactly(self, score: int) -> int:
+    def mass_of(self, score: int) -> int:
         """2**bits * q for a known score, rounded up by at most one."""
         if score >= self.ref:
             return exp_interval(self.weight * (score - self.ref), self.bits)[1]
@@ -67,12 +67,12 @@ class Scale:
         return -(-(1 << (self.bits + precision)) // low)
 
 
-class OpenEnvelope:
-    """Masses over a region by its modular bound."""
+class ModularEnvelope:
+    """Masses of the supports of a region, by its modular bound."""
 
-    def __init__(self, bounder: Bounder, bound: Bounded, scale: Scale) -> None:
+    def __init__(self, bound_oracle: BoundOracle, bound: Node, scale: MassScale) -> None:
         region = bound.region
-        g = bounder.gains(bound)
+        g = bound_oracle.gains(bound)
         log2 = scale.bits - scale.eta * (bound.base - scale.ref * scale.unit) / math.log(2)
         self._members = [int(j) for j in region.members]
         self._pools = []
@@ -81,14 +81,14 @@ class OpenEnvelope:
                 part = _Pool(g, region, pool, m, scale)
                 log2 += part.log2
                 self._pools.append(part)
-        # With room for the rounding of sums that cancel: see proofs/bounds.md.
-        self._factor = scale.at_least(log2 + scale.bits * 2.0**-48)
+        # Allows for the rounding of sums that cancel: see proofs/bounds.md.
+        self._factor = scale.exp2_rounded_up(log2 + scale.bits * 2.0**-48)
         self.total = self._factor * math.prod(pool.total for pool in self._pools)
         #: No support of the region has a larger 2**bits * q.
         self.peak = self._factor * math.prod(pool.peak for pool in self._pools)
 
     def draw(self, rng: Randomness) -> tuple[Support, int] | None:
-        """A support in proportion to its mass, and its mass; None for a repeated feature."""
+        """A support in proportion to its mass, and its mass; None if a feature repeats."""
         chosen = list(self._members)
         mass = self._factor
         for pool in self._pools:
@@ -102,9 +102,10 @@ class OpenEnvelope:
 
 
 class Subsets:
-    """Integer weights, and draws of t of their places in proportion to the product of weights.
+    """Integer weights, and draws of t of their indices in proportion to the product of weights.
 
-    ``sums[t]`` is the sum of these products, a symmetric polynomial, for t up to ``most``.
+    ``sums[t]`` is the sum of these products, an elementary symmetric polynomial, for t up to
+    ``most``.
     """
 
     def __init__(self, weights: Sequence[int], most: int) -> None:
@@ -120,7 +121,7 @@ class Subsets:
         return math.prod(sorted(self.weights, reverse=True)[:t])
 
     def draw(self, at: int, t: int) -> tuple[list[int], int]:
-        """The t places that a uniform number below sums[t] stands for, and their product."""
+        """The t indices that a uniform number below sums[t] selects, and their product."""
         if not self._steps:
             self._step()
         places, product, i = [], 1, len(self.weights)
@@ -138,7 +139,7 @@ class Subsets:
         return places, product
 
     def _step(self) -> None:
-        """steps[i][t]: the part of the sum over the first weights, up to i, that has the i-th."""
+        """steps[i][t]: the part of sums[t] over the first i + 1 weights that contains the i-th."""
         table = [1] + [0] * self._most
         for weight in self.weights:
             step = [0, *(weight * table[t] for t in range(self._most))]
@@ -151,14 +152,14 @@ class _Pool:
 
     Sums and masses count ordered picks: m! times the symmetric polynomial. Weights are relative to
     the m-th largest: the m largest together then have the mass that the bound gives them, and what
-    is rounded up to 1 is small beside it.
+    is rounded up to 1 is small in comparison.
     """
 
     def __init__(
-        self, g: NDArray[np.float64], region: Region, pool: int, m: int, scale: Scale
+        self, g: NDArray[np.float64], region: Region, pool: int, m: int, scale: MassScale
     ) -> None:
         top = np.empty(min(3 * m + 8, region.sizes[pool]), dtype=np.int64)
-        kernels.largest(g, region.status, pool, len(top), top)
+        kernels.top_choices(g, region.status, pool, len(top), top)
         eta, middle = scale.eta, float(g[top[m - 1]])
         self._weights = np.empty(len(g), dtype=np.int64)
         capped = np.minimum(g, middle)
@@ -173,16 +174,16 @@ class _Pool:
         self._weights[top] = 0
         self._sums: NDArray[np.int64] | None = None
         self._m, self._orders = m, math.factorial(m)
-        # Divides the common factor out again: weights carry 2**WEIGHT_BITS exp(-eta middle) each,
-        # and ordered picks m!.
+        # Divides out the common factor: weights contain 2**WEIGHT_BITS exp(-eta middle) each, and
+        # ordered picks m!.
         self.log2 = m * (eta * middle / math.log(2) - WEIGHT_BITS) - math.log2(math.factorial(m))
-        # What lies above the middle. Beyond so many bits all supports without it are negligible:
-        # give them too much, in the common factor, rather than carry longer integers.
+        # The part above the middle. Beyond so many bits all supports without this feature are
+        # negligible: enlarge the common factor instead of using longer integers.
         most = region.count().bit_length() + WEIGHT_BITS
         for i, j in enumerate(self._top[: m - 1]):
             lift = eta * (float(g[j]) - middle) / math.log(2)
             if lift > 0.0:
-                leading[i] = scale.at_least(WEIGHT_BITS + min(lift, most))
+                leading[i] = scale.exp2_rounded_up(WEIGHT_BITS + min(lift, most))
                 self.log2 += max(lift - most, 0.0)
         self._subsets = Subsets(leading, m)
         table = self._subsets.sums
@@ -194,10 +195,10 @@ class _Pool:
         self.peak = math.factorial(m) * self._subsets.peak(m)
 
     def draw(self, at: int) -> tuple[list[int], int] | None:
-        """The picks that a uniform number below the total stands for, and their mass.
+        """The picks that a uniform number below the total selects, and their mass.
 
-        What is left of it after a step is uniform again, below what the steps to come add up to: of
-        a uniform number below a * b the quotient by b and the rest are.
+        After each step the rest of the number is uniform again, below the sum of the steps to come:
+        of a uniform number below a * b, the quotient by b and the remainder are both uniform.
         """
         t = self._m
         for part in self._parts:
@@ -221,18 +222,18 @@ class _Pool:
 
 
 class FlatEnvelope:
-    """Equal masses over a region from which a few supports are taken out."""
+    """Equal masses of the supports of a region, except a few that are excluded."""
 
     def __init__(
-        self, region: Region, score: int, without: frozenset[Support], scale: Scale
+        self, region: Region, score: int, without: frozenset[Support], scale: MassScale
     ) -> None:
         self._region, self._without = region, without
         count = region.count()
         self._listed: list[Support] = []
-        if count < _SPARSE * len(without):
+        if count < _MIN_SPARSITY * len(without):
             everything = map(tuple, region.supports().tolist())
             self._listed = [support for support in everything if support not in without]
-        self.peak = scale.exactly(score)
+        self.peak = scale.mass_of(score)
         self.total = self.peak * (count - len(without))
 
     def draw(self, rng: Randomness) -> tuple[Support, int]:
@@ -244,12 +245,14 @@ class FlatEnvelope:
         return support, self.peak
 
 
-class ClosedEnvelope:
-    """Masses of supports whose scores are known: exact up to rounding up by one."""
+class ExactEnvelope:
+    """Masses of supports with known scores: exact up to rounding up by one."""
 
-    def __init__(self, supports: Sequence[Support], scores: Sequence[int], scale: Scale) -> None:
+    def __init__(
+        self, supports: Sequence[Support], scores: Sequence[int], scale: MassScale
+    ) -> None:
         self._supports = supports
-        self.masses = [scale.exactly(score) for score in scores]
+        self.masses = [scale.mass_of(score) for score in scores]
         self.total = sum(self.masses)
         self.peak = max(self.masses, default=0)
 

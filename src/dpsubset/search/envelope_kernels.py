@@ -1,4 +1,4 @@
-"""Kernels of envelopes: integer weights that are large enough, and the supports that carry them."""
+"""Kernels of envelopes: dominating integer weights, and enumeration of the likely supports."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from .bounds.kernels import FREE
 def integer_weights(
     g: Array, status: NDArray[np.int8], pool: int, eta: float, high: float, bits: int, out: Ints
 ) -> int:
-    """Integers not below 2**bits * exp(eta (g_j - high)) for the features of a pool, and their sum.
+    """Integers not below 2**bits * exp(eta (g_j - high)) for the features of a pool.
 
-    Every rounding is covered by a push upwards: an envelope may only grow.
+    Returns their sum. Every rounding error is covered by a small increase: an envelope may only be
+    too large.
     """
     total = 0
     for j in range(g.shape[0]):
@@ -34,7 +35,8 @@ def likely_supports(g: Array, m: int, need: float, out: Ints) -> int:
     """All m-subsets of positions of the descending g whose sum is at least ``need``.
 
     Returns their number, or -1 if there are more than ``out`` has rows. Depth first: at every
-    position the best completion is a run of following entries, whose sum is at hand.
+    position the best completion is a run of consecutive entries, whose sum is known from the
+    partial sums.
     """
     n = g.shape[0]
     sums = np.zeros(n + 1)
@@ -47,7 +49,7 @@ def likely_supports(g: Array, m: int, need: float, out: Ints) -> int:
     while depth >= 0:
         i = at[depth]
         left = m - depth
-        # Entries i, ..., i + left - 1 are the best way to complete from here.
+        # Entries i, ..., i + left - 1 are the best completion from here.
         if i + left > n or total[depth] + sums[i + left] - sums[i] < need:
             depth -= 1
             if depth >= 0:

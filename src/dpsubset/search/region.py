@@ -1,8 +1,8 @@
-"""Regions: sets of supports given by what is forced in, forced out and free.
+"""Regions: sets of supports, given by the features forced in, forced out and free.
 
-Features are choices here, whatever columns they have. A region picks m of them from a pool of free
-ones, beside those forced in; a mistake bucket picks from two pools (the anchor's features and the
-others). Its supports can be counted and drawn uniformly, exactly.
+Features are choices here, whatever columns they have. A region picks m features from a pool of free
+ones, in addition to those forced in; a mistake bucket picks from two pools (the anchor's features
+and the others). Its supports can be counted and drawn uniformly, exactly.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Region:
     members : int64 array
         The features forced in, sorted.
     picks : tuple
-        How many to pick from each pool.
+        How many features are picked from each pool.
     sizes : tuple
         How many features each pool has.
     """
@@ -43,7 +43,7 @@ class Region:
 
     @classmethod
     def whole(cls, problem: Problem, size: int | None = None) -> Region:
-        """All supports of a problem, or all of another size."""
+        """All supports of a problem, of its size k or another size."""
         status = np.full(problem.p, FREE, dtype=np.int8)
         always = problem.always_include
         size = problem.k if size is None else size
@@ -67,18 +67,18 @@ class Region:
         forced = np.array(sorted(members), dtype=np.int64)
         status[forced] = IN
         for pool, m in enumerate(picks):
-            if m == 0:  # nothing of it can be picked: bounds should know
+            if m == 0:  # forced out, which tightens bounds
                 status[status == FREE + pool] = OUT
         sizes = tuple(int(np.count_nonzero(status == FREE + pool)) for pool in range(POOLS))
         return cls(status, forced, picks, sizes)  # type: ignore[arg-type]
 
     @property
     def size(self) -> int:
-        """How many features each of its supports has."""
+        """The number of features of each support."""
         return len(self.members) + sum(self.picks)
 
     def count(self) -> int:
-        """How many supports."""
+        """The number of supports."""
         if min(self.picks) < 0:
             return 0
         return math.prod(map(math.comb, self.sizes, self.picks))
@@ -88,7 +88,7 @@ class Region:
         return np.flatnonzero(self.status == FREE + pool)
 
     def supports(self) -> NDArray[np.int64]:
-        """All supports, one a row, in lexicographic order."""
+        """All supports as rows, in lexicographic order."""
         picks = [itertools.combinations(self.pool(i).tolist(), m) for i, m in enumerate(self.picks)]
         rows = [sorted([*self.members.tolist(), *a, *b]) for a, b in itertools.product(*picks)]
         return np.array(sorted(rows), dtype=np.int64).reshape(len(rows), self.size)
@@ -103,13 +103,13 @@ class Region:
         return tuple(sorted(chosen))
 
     def without(self, features: NDArray[np.bool_]) -> Region:
-        """Supports that pick none of these free features."""
+        """The supports that contain none of these free features."""
         status = np.where(features, OUT, self.status).astype(np.int8)
         sizes = tuple(int(np.count_nonzero(status == FREE + pool)) for pool in range(POOLS))
         return Region(status, self.members, self.picks, sizes)  # type: ignore[arg-type]
 
     def split(self, j: int) -> Iterator[Region]:
-        """The non-empty halves: supports with the free feature j, supports without it."""
+        """The non-empty children: supports with the free feature j, supports without it."""
         pool = int(self.status[j]) - FREE
         sizes = tuple(size - (i == pool) for i, size in enumerate(self.sizes))
         fewer = tuple(m - (i == pool) for i, m in enumerate(self.picks))

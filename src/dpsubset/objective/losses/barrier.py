@@ -37,10 +37,10 @@ def minimise(
 
 def room(z: Vector, k: int, constraint: Constraint) -> flint.arb:
     """The barrier at z; not finite outside of C."""
-    rooms = constraint.rooms(z, k)
-    if not all(x > 0 for x in rooms):
+    slacks = constraint.slacks(z, k)
+    if not all(x > 0 for x in slacks):
         return flint.arb("nan")
-    return -sum((x.log() for x in rooms), flint.arb(0))
+    return -sum((x.log() for x in slacks), flint.arb(0))
 
 
 def most_steps(bits: int) -> int:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...base.kernels.arrays import ROUNDING, Array, Cells, Ints, put
 from ...base.kernels.compiled import kernel
-from ...constraints.base import Constraint, pull, shrink
+from ...constraints.base import Constraint, dual_norm, shrink
 from .base import SLOPES, RowLoss, conjugate, conjugate_sum, smooth, steepest
 from .quadratic_kernels import newton_point
 
@@ -107,7 +107,7 @@ def least(
         square += b[j] * b[j]
         along += gradient[j] * b[j]
         norm += gradient[j] * gradient[j]
-    lost = -c.radius * pull(c, gradient)
+    lost = -c.radius * dual_norm(c, gradient)
     if ridge > 0.0:
         lost = max(lost, along - norm / (4.0 * ridge))
     size = 3.0 * most + ridge * square + c.radius * sizes

@@ -59,10 +59,10 @@ def bracket(
     q: Quadratic, c: Constraint, b: Sequence[Fraction], bits: int = 128
 ) -> tuple[Fraction, Fraction]:
     """Exact bracket of the minimum from any point, which is first moved into C."""
-    b = c.into(b, bits)
+    b = c.project(b, bits)
     value, g = q.at(b)
     slope = sum((u * x for u, x in zip(g, b, strict=True)), Fraction(0))
-    gap = slope + c.farthest([-u for u in g], bits)
+    gap = slope + c.support_function([-u for u in g], bits)
     return value - gap, value
 
 

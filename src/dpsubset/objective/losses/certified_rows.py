@@ -59,7 +59,7 @@ def bracket(
 
     ``fine`` says how finely kinks are smoothed to get their slopes.
     """
-    b = c.into(b, flint.ctx.prec)
+    b = c.project(b, flint.ctx.prec)
     point = [ball(x) for x in b]
     value, excess = flint.arb(0), flint.arb(0)
     g = [2 * ball(total.ridge) * x for x in point]
@@ -72,7 +72,7 @@ def bracket(
         excess += count * below
         for j, cell in enumerate(z):
             g[j] += count * slope * cell / total.scale
-    gap = excess + c.farthest_ball([-u for u in g])
+    gap = excess + c.support_function_ball([-u for u in g])
     for x, u in zip(point, g, strict=True):
         gap += x * u
     return lower(value - gap), upper(value)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...base.kernels.arrays import ROUNDING, Array, Ints
 from ...base.kernels.compiled import kernel
-from ...constraints.base import Constraint, pull, shrink, solve
+from ...constraints.base import Constraint, dual_norm, shrink, solve
 from ...data.products import Products, entry
 
 
@@ -87,7 +87,7 @@ def certify(h: Array, linear: Array, yy: float, c: Constraint, b: Array) -> tupl
         # No entry of C is above the radius, so that an error of g counts at most so much.
         norm_error += error
         gradient[i] = g
-    norm = pull(c, gradient) * (1.0 + rounding) + norm_error
+    norm = dual_norm(c, gradient) * (1.0 + rounding) + norm_error
     gap = slope + slope_size + c.radius * norm * (1.0 + 4.0 * ROUNDING)
     width = max(gap, 0.0) + rounding * size
     if not np.isfinite(value) or not np.isfinite(width):
@@ -112,4 +112,4 @@ def duality_gap(g: Array, b: Array, c: Constraint) -> float:
     slope = 0.0
     for j in range(b.shape[0]):
         slope += g[j] * b[j]
-    return slope + c.radius * pull(c, g)
+    return slope + c.radius * dual_norm(c, g)

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from ...base.kernels.arrays import ROUNDING, Array, Cells, Ints, put
 from ...base.kernels.compiled import kernel
 from ...base.kernels.values import either
-from ...constraints.base import Constraint, length, pull, shrink
+from ...constraints.base import Constraint, dual_norm, max_l1_norm, shrink
 from .base import ABOVE, RowLoss, Smoothed, line, minimise, slope_error, smooth, steepest
 from .quadratic_kernels import duality_gap, newton_point
 
@@ -292,10 +292,10 @@ def certify(
         gradient[j] = g
     value = sums[0] + lost[0] + ridge * square
     excess = sums[1] + lost[1]
-    gap = excess + sloped + c.radius * pull(c, gradient)
+    gap = excess + sloped + c.radius * dual_norm(c, gradient)
     # What may be wrong with these, in terms of the steepest slope and of |b|_1 and |v|_1, v in C.
     tail = (2.0 * n * ROUNDING) ** 2
-    prediction_bound = size + length(c, k)
+    prediction_bound = size + max_l1_norm(c, k)
     slack = n * steepest(loss) * size * ((k + 25) * ROUNDING + tail)
     slack += steep * prediction_bound * (4.0 * ROUNDING + tail)
     slack += n * prediction_bound * slope_error(loss) * ROUNDING

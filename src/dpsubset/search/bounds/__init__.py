@@ -1,1 +1,1 @@
-"""Certified lower bounds on the scores of a region: one bounder a kind of loss, and its kernels."""
+"""Certified lower bounds on the scores of a region: the bound oracles and their kernels."""

@@ -1,18 +1,20 @@
-"""The dual ascent: a point b that makes a region's envelope small, from columns of X'X.
+"""Dual ascent: a point b at which a region's envelope is small, from columns of X'X.
 
-`kernels` has the function Phi(b). By duality its least value belongs to the
+`kernels` defines the function Phi(b). By duality its minimum is that of
 
-    least  b'Qb - 2c'b + sum over j of (d_j + mu) b_j^2 / pi_j + 2 nu |b|_1   with |b_j| <= cap pi_j
+    b'Qb - 2c'b + sum over j of (d_j + mu) b_j^2 / pi_j + 2 nu |b|_1   with |b_j| <= cap pi_j
 
-less the entropy of the picks over eta, where pi are their inclusion probabilities. So b moves
-towards the minimum of this for the pi that it has, which coordinate descent finds, and pi follows.
+minus the entropy of the picks over eta, where pi are their inclusion probabilities. So b moves
+towards the minimum of this function for the current pi, which coordinate descent finds, and pi is
+recomputed.
 
-Only the columns take part whose own way from b to pi v is long: together they have most of it.
-What is left out must be little, not only unlikely. Where columns are alike, many unlikely ones
-together are as good as a likely one, and a move without them is no descent.
+A move uses a working set: the columns with the largest distance from b_j to pi_j v_j, which
+together have most of the total distance. What is left out must be small in sum, not only column by
+column: many unlikely columns that are highly correlated are together as good as a likely one, and
+without them a move would not be a descent.
 
-Any b is valid, so shortcuts cost tightness and nothing else. u and b'Qb are updated along with b.
-Columns of G = X'X are rows of an int64 matrix, ``columns[slot[j]]`` (the whole matrix, or a cache).
+Any b is valid, so shortcuts cost tightness only. u and b'Qb are updated along with b. Columns of G
+= X'X are rows of an int64 matrix, ``columns[slot[j]]`` (all columns, or a cache of some).
 """
 
 from __future__ import annotations
@@ -25,88 +27,89 @@ from ...base.kernels.compiled import kernel
 from ...base.kernels.values import either
 from ...constraints.base import Constraint, coefficient
 from .kernels import (
-    CARRIED,
-    CARRIED_ERROR,
     DRIFT,
     IN,
     MU,
     NU,
+    OFFSET,
+    OFFSET_ERROR,
     OUT,
     U_ERROR,
-    Picks,
+    KernelRegion,
     Work,
     envelope,
-    first_multipliers,
-    settled,
+    initial_multipliers,
+    update_multipliers,
     workspace,
 )
 
-#: The share of the way that the columns of a move have, at least, unless they are too many.
-KEPT = 0.9
-#: The share of that which columns at hand must have, for the others to be left where they are.
-AT_HAND = 0.7
-#: Sweeps of coordinate descent, at most.
+#: The part of the total distance that the working set should have, if its size allows.
+WORKING_SET_SHARE = 0.9
+#: The part of that which cached columns must have for the others to be left out.
+CACHED_SHARE = 0.7
+#: Most sweeps of coordinate descent.
 SWEEPS = 8
-#: Values of nu that are tried for one point, at most.
+#: Most values of nu that are tried for one point.
 _TRIES = 12
 
 
 @kernel
-def movers(
-    slot: Ints, c: Array, u: Array, region: Picks, constraint: Constraint, d: Array, mu: float,
-    nu: float, core: NDArray[np.bool_], most: int, b: Array, work: Work, away: Array, chosen: Ints,
-    wanted: Ints,
+def working_set(
+    slot: Ints, c: Array, u: Array, region: KernelRegion, constraint: Constraint, d: Array,
+    mu: float, nu: float, core: NDArray[np.bool_], most: int, b: Array, work: Work,
+    distance: Array, chosen: Ints, wanted: Ints,
 ) -> tuple[int, int]:  # fmt: skip
-    """The columns that have most of the way from b to pi v, at most so many.
+    """Choose the working set, at most ``most`` columns.
 
-    Returned: how many are chosen, and how many are wanted first: all of them, while those at hand
-    are not enough. Where there is room for few, what is at hand would else be dropped for the rest.
+    Returns the number of columns in ``chosen`` and in ``wanted``. Columns are wanted if they are
+    not in the cache and the cached ones have too small a part of the distance; all of the working
+    set is then wanted, because a small cache would otherwise drop the columns that it has.
     """
     p = c.shape[0]
     length, longest = 0.0, 0.0
     for j in range(p):
-        away[j] = abs(b[j])
-        within = not core.shape[0] or core[j] or region.cells[j] == IN
-        if within and work.share[j] > 0.0:
+        distance[j] = abs(b[j])
+        within = not core.shape[0] or core[j] or region.column_status[j] == IN
+        if within and work.column_pi[j] > 0.0:
             v = coefficient(constraint, c[j] - u[j], d[j], mu, nu)
-            away[j] = abs(work.share[j] * v - b[j])
-        length += away[j]
-        longest = max(longest, away[j])
-    # A threshold that keeps the share wanted: halved until it does.
+            distance[j] = abs(work.column_pi[j] * v - b[j])
+        length += distance[j]
+        longest = max(longest, distance[j])
+    # Halve the threshold until the columns above it have the required part.
     cut, kept = longest, 0.0
-    while kept < KEPT * length and cut > 1e-12 * longest:
+    while kept < WORKING_SET_SHARE * length and cut > 1e-12 * longest:
         cut *= 0.5
         kept = 0.0
         for j in range(p):
-            if away[j] >= cut:
-                kept += away[j]
+            if distance[j] >= cut:
+                kept += distance[j]
     if most < p:
-        cut = max(cut, -np.partition(-away, most)[most])
-    # Columns that are the same are all as far: of those at the threshold as many as there is room.
-    room = most
+        cut = max(cut, -np.partition(-distance, most)[most])
+    # Equal columns have equal distances: admit those at the threshold only while places are left.
+    places = most
     for j in range(p):
-        room -= away[j] > cut
+        places -= distance[j] > cut
     count, many, kept, near = 0, 0, 0.0, 0.0
     for j in range(p):
-        if away[j] == cut:
-            room -= 1
-        if away[j] > 0.0 and (away[j] > cut or (away[j] == cut and room >= 0)):
-            kept += away[j]
+        if distance[j] == cut:
+            places -= 1
+        if distance[j] > 0.0 and (distance[j] > cut or (distance[j] == cut and places >= 0)):
+            kept += distance[j]
             wanted[many] = j
             many += 1
             if slot[j] >= 0:
-                near += away[j]
+                near += distance[j]
                 chosen[count] = j
                 count += 1
-    return count, many if near < AT_HAND * kept else 0
+    return count, many if near < CACHED_SHARE * kept else 0
 
 
 @kernel
-def _target(
+def _minimise(
     columns: Ints, slot: Ints, scale: float, c: Array, u: Array, ridge: float, d: Array, mu: float,
-    nu: float, cap: float, share: Array, chosen: Ints, b: Array, v: Array,
+    nu: float, cap: float, column_pi: Array, chosen: Ints, b: Array, v: Array,
 ) -> None:  # fmt: skip
-    """The minimum at the head of this module over the chosen columns, the others as they are."""
+    """Minimise the function at the head of this module over the chosen columns."""
     m = chosen.shape[0]
     q, w = np.empty((m, m)), np.empty(m)
     for i in range(m):
@@ -116,28 +119,32 @@ def _target(
             q[i, j] = row[chosen[j]] / scale
         q[i, i] += ridge - d[at]
         v[i], w[i] = b[at], c[at] - u[at]
-    coordinates(q, w, d, mu, nu, cap, share, chosen, v)
+    coordinate_descent(q, w, d, mu, nu, cap, column_pi, chosen, v)
 
 
 @kernel
-def coordinates(
-    q: Array, w: Array, d: Array, mu: float, nu: float, cap: float, share: Array, chosen: Ints,
+def coordinate_descent(
+    q: Array, w: Array, d: Array, mu: float, nu: float, cap: float, column_pi: Array, chosen: Ints,
     v: Array,
 ) -> None:  # fmt: skip
-    """Coordinate descent from v, in place, where -2w is the gradient of what has q: both change."""
+    """Coordinate descent on v, in place.
+
+    -2w is the gradient of the part of the function that has q; w is updated as well.
+    """
     m = chosen.shape[0]
     for _ in range(SWEEPS):
         most, largest = 0.0, 0.0
         for i in range(m):
             at = chosen[i]
             new = 0.0
-            if share[at] > 0.0:
-                stiff = q[i, i] + (d[at] + mu) / share[at]
-                pull = w[i] + q[i, i] * v[i]
-                size = max(abs(pull) - nu, 0.0)
-                # Without any stiffness the end of the box is best.
-                size = min(size / stiff, cap * share[at]) if stiff > 0.0 else cap * share[at]
-                new = np.copysign(size, pull)
+            if column_pi[at] > 0.0:
+                stiff = q[i, i] + (d[at] + mu) / column_pi[at]
+                gradient_part = w[i] + q[i, i] * v[i]
+                size = max(abs(gradient_part) - nu, 0.0)
+                # Without curvature the minimum is at an end of the interval.
+                limit = cap * column_pi[at]
+                size = min(size / stiff, limit) if stiff > 0.0 else limit
+                new = np.copysign(size, gradient_part)
             change = new - v[i]
             if change != 0.0:
                 row = q[i]
@@ -151,27 +158,31 @@ def coordinates(
 
 
 @kernel
-def _softened_phi(
-    constraint: Constraint, c: Array, u: Array, region: Picks, d: Array, mu: float, nu: float,
-    eta: float, carried: float, work: Work,
+def _phi_best_nu(
+    constraint: Constraint, c: Array, u: Array, region: KernelRegion, d: Array, mu: float,
+    nu: float, eta: float, offset: float, work: Work,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """The best nu for this mu: where pi, which follows it, makes the l1 norm of pi v the radius."""
+    """Phi with the best nu for this mu.
+
+    At the best nu the l1 norm of pi v is the radius, where pi depends on nu: Newton steps, then
+    bisection.
+    """
     low, high = 0.0, 0.0
     for j in range(c.shape[0]):
-        if region.cells[j] != OUT:
+        if region.column_status[j] != OUT:
             high = max(high, abs(c[j] - u[j]))
     nu = min(nu, high)
     best, at = np.inf, nu
     for i in range(_TRIES):
-        _, value = envelope(c, u, region, constraint, d, mu, nu, eta, carried, work)
+        value = envelope(c, u, region, constraint, d, mu, nu, eta, offset, work)
         if value < best:
             best, at = value, nu
         total, slope = 0.0, 0.0
         for j in range(c.shape[0]):
             over = abs(c[j] - u[j]) - nu
-            if over > 0.0 and work.share[j] > 0.0:
-                total += work.share[j] * over / (d[j] + mu)
-                slope += work.share[j] / (d[j] + mu)
+            if over > 0.0 and work.column_pi[j] > 0.0:
+                total += work.column_pi[j] * over / (d[j] + mu)
+                slope += work.column_pi[j] / (d[j] + mu)
         if abs(total - constraint.radius) < 0.02 * constraint.radius:
             break
         if total > constraint.radius:
@@ -180,64 +191,66 @@ def _softened_phi(
             high = nu
         if not high - low > 1e-9 * high:
             break
-        guess = nu + (total - constraint.radius) / max(slope, 1e-300)
-        nu = guess if low < guess < high and i < _TRIES // 2 else 0.5 * (low + high)
+        candidate = nu + (total - constraint.radius) / max(slope, 1e-300)
+        nu = candidate if low < candidate < high and i < _TRIES // 2 else 0.5 * (low + high)
     if at != nu:
-        _, best = envelope(c, u, region, constraint, d, mu, at, eta, carried, work)
+        best = envelope(c, u, region, constraint, d, mu, at, eta, offset, work)
     return mu, at, best
 
 
 @kernel
-def _plain_phi(
-    constraint: Constraint, c: Array, u: Array, region: Picks, d: Array, mu: float, nu: float,
-    eta: float, carried: float, work: Work,
+def _phi_best_multipliers(
+    constraint: Constraint, c: Array, u: Array, region: KernelRegion, d: Array, mu: float,
+    nu: float, eta: float, offset: float, work: Work,
 ) -> tuple[float, float, float]:  # fmt: skip
-    """Multipliers for the inclusion probabilities so far."""
-    mu, nu = settled(constraint, c, u, d, mu, work)
-    _, value = envelope(c, u, region, constraint, d, mu, nu, eta, carried, work)
+    """Phi with the best multipliers for the current inclusion probabilities."""
+    mu, nu = update_multipliers(constraint, c, u, d, mu, work)
+    value = envelope(c, u, region, constraint, d, mu, nu, eta, offset, work)
     return mu, nu, value
 
 
-#: (C, c, u, region, d, mu, nu, eta, carried, work) -> multipliers for a dual point, and Phi.
-_settled_phi = either("is_softened", _softened_phi, _plain_phi)
+#: (C, c, u, region, d, mu, nu, eta, offset, work) -> multipliers for a dual point, and Phi.
+_best_phi = either("is_softened", _phi_best_nu, _phi_best_multipliers)
 
 
 @kernel
-def improve(
+def dual_ascent(
     columns: Ints, slot: Ints, scale: float, c: Array, status: NDArray[np.int8],
-    cells: NDArray[np.int8], members: Ints, picks: Ints, starts: Ints, constraint: Constraint,
-    cap: float, ridge: float, d: Array, eta: float, rounds: int, tolerance: float, size: float,
-    core: NDArray[np.bool_], most: int, b: Array, u: Array, point: Array, wanted: Ints,
+    column_status: NDArray[np.int8], members: Ints, picks: Ints, starts: Ints,
+    constraint: Constraint, cap: float, ridge: float, d: Array, eta: float, rounds: int,
+    tolerance: float, size: float, core: NDArray[np.bool_], most: int, b: Array, u: Array,
+    point: Array, wanted: Ints,
 ) -> tuple[int, float]:  # fmt: skip
     """Improve the dual point in place; returns how many columns are wanted first, and Phi.
 
-    Q = G + ridge I - diag(d), ``u`` is Q b. The errors in ``point`` are for `base.Bounder` to
-    subtract. ``size`` is at least every |Q_ij|, ``cap`` is the largest coefficient by itself. b
-    stays within the core and the members, unless the core is empty, and moves in ``most`` columns
-    at a time. They are listed in ``wanted`` where too few of them are at hand.
+    Q = G + ridge I - diag(d) and ``u`` is Q b. The errors in ``point`` are subtracted from the
+    bound by `base.BoundOracle`. ``size`` is at least every |Q_ij|; ``cap`` is the largest absolute
+    value that the constraint allows a single coefficient. b stays within the core and the members,
+    unless the core is empty, and moves in ``most`` columns at a time. If too few of them are in the
+    cache, they are listed in ``wanted``.
     """
     p = c.shape[0]
-    region = Picks(status, cells, members, picks, starts)
+    region = KernelRegion(status, column_status, members, picks, starts)
     work = workspace(region)
     move, trial, chosen = np.empty(p), np.empty(p), np.empty(p, dtype=np.int64)
     v = np.empty(p)
     if point[MU] == 0.0:
-        point[MU], point[NU] = first_multipliers(constraint, c, u, region, d, work)
-    _, phi = envelope(c, u, region, constraint, d, point[MU], point[NU], eta, point[CARRIED], work)
-    # As they are, or anew: a softening may have changed.
-    mu, nu, value = _settled_phi(constraint, c, u, region, d, point[MU], point[NU], eta,
-                                 point[CARRIED], work)  # fmt: skip
+        point[MU], point[NU] = initial_multipliers(constraint, c, u, region, d, work)
+    phi = envelope(c, u, region, constraint, d, point[MU], point[NU], eta, point[OFFSET], work)
+    # Keep the multipliers or recompute them: mu may have been changed by the caller.
+    mu, nu, value = _best_phi(constraint, c, u, region, d, point[MU], point[NU], eta,
+                              point[OFFSET], work)  # fmt: skip
     if value < phi:
         phi, point[MU], point[NU] = value, mu, nu
     step = 0.5
     for _ in range(rounds):
-        count, missing = movers(slot, c, u, region, constraint, d, point[MU], point[NU], core,
-                                most, b, work, move, chosen, wanted)  # fmt: skip
+        count, missing = working_set(slot, c, u, region, constraint, d, point[MU], point[NU], core,
+                                     most, b, work, move, chosen, wanted)  # fmt: skip
         if missing:
             return missing, phi
-        _target(columns, slot, scale, c, u, ridge, d, point[MU], point[NU], cap, work.share,
-                chosen[:count], b, v)  # fmt: skip
-        # v becomes the move itself.
+        _minimise(columns, slot, scale, c, u, ridge, d, point[MU], point[NU], cap,
+                  work.column_pi, chosen[:count], b, v)  # fmt: skip
+        # From here on v is the step.
         length = 0.0
         for i in range(count):
             v[i] -= b[chosen[i]]
@@ -260,13 +273,13 @@ def improve(
         # Backtracking: at a full step Phi falls by about the curvature.
         step = min(4.0, 2.0 * step)
         better = False
-        value, bqb, mu, nu = phi, point[CARRIED], point[MU], point[NU]
-        for _half in range(12):
+        value, new_offset, mu, nu = phi, point[OFFSET], point[MU], point[NU]
+        for _trial in range(12):
             for j in range(p):
                 trial[j] = u[j] + step * move[j]
-            bqb = point[CARRIED] + 2.0 * step * vu + step * step * curvature
-            mu, nu, value = _settled_phi(constraint, c, trial, region, d, point[MU], nu, eta, bqb,
-                                         work)  # fmt: skip
+            new_offset = point[OFFSET] + 2.0 * step * vu + step * step * curvature
+            mu, nu, value = _best_phi(constraint, c, trial, region, d, point[MU], nu, eta,
+                                      new_offset, work)  # fmt: skip
             if value < phi - 0.1 * min(step, 1.0) * curvature:
                 better = True
                 break
@@ -281,12 +294,12 @@ def improve(
             b[chosen[i]] += step * v[i]
         for j in range(p):
             norm += abs(b[j])
-        point[CARRIED], point[MU], point[NU] = bqb, mu, nu
-        # proofs/bounds.md, section 2. ``both`` is at least the l1 norms of b and of the step.
+        point[OFFSET], point[MU], point[NU] = new_offset, mu, nu
+        # See proofs/bounds.md, section 2. ``both`` is at least the l1 norms of b and of the step.
         point[DRIFT] += ROUNDING * norm * (1.0 + 2.0**-40)
         both = (norm + 2.0 * step * length) * (1.0 + 2.0**-40) + 2.0 * point[DRIFT]
-        point[CARRIED_ERROR] += 2.0 * step * length * (1.0 + 2.0**-40) * point[U_ERROR]
-        point[CARRIED_ERROR] += 2.0 * (count + 16) * ROUNDING * size * both * both
+        point[OFFSET_ERROR] += 2.0 * step * length * (1.0 + 2.0**-40) * point[U_ERROR]
+        point[OFFSET_ERROR] += 2.0 * (count + 16) * ROUNDING * size * both * both
         point[U_ERROR] += (count + 16) * ROUNDING * size * both
         if gained < tolerance:
             break

@@ -1,13 +1,14 @@
-"""Certified modular lower bounds on the score over a region: what all bounders share.
+"""Bound oracles: certified modular lower bounds on the scores of a region.
 
-    f~(S) * unit >= base - sum over the picked choices j of g_j   for every S of the region
+    f~(S) * unit >= base - sum over the free choices j of S of g_j   for every support S
 
-A dual point has a place for each column of the model, and each column a gain; a choice's gain is
-the sum over its columns. Gains of columns that every support has, the intercept's, are in the base.
+A dual point has one entry for each column of the model, and each column has a gain. The gain of a
+choice is the sum of the gains of its columns. Gains of columns that every support contains (those
+forced in, and the intercept's) are part of the base.
 
-The dual points come from kernels; here they become bounds that hold for the program: every rounding
-on the way (sums of columns, updates of u, the gains) and the numerical error tau of the score are
-subtracted.
+Kernels find the dual points in float64. This module turns them into bounds that hold exactly: it
+subtracts every rounding error (of sums of columns, updates of u and gains) and the numerical error
+tau of the score.
 """
 
 from __future__ import annotations
@@ -24,86 +25,102 @@ from ...objective.problem import Problem
 from ..region import Region
 from ..tuning import Tuning
 from . import kernels
-from .blocked import Blocked
-from .kernels import CARRIED, CARRIED_ERROR, MU, NU, U_ERROR
-from .solved import Solved
+from .block_bound import BlockBound
+from .kernels import MU, NU, OFFSET, OFFSET_ERROR, U_ERROR
+from .support_bounds import SupportBounds
 
-_EVERYWHERE = np.empty(0, dtype=np.bool_)
-_ONE_EACH: Ints = np.empty(0, dtype=np.int64)
+_NO_CORE = np.empty(0, dtype=np.bool_)
+_ONE_COLUMN_EACH: Ints = np.empty(0, dtype=np.int64)
 
 
-class Bounded:
-    """A region with a dual point b and the modular bound that follows from it.
+class Node:
+    """A node of the search tree: a region, a dual point b, and the bound that b implies.
 
     Attributes
     ----------
+    region : Region
+    c, yy : array, float
+        X'y and y'y, or what replaces them for the loss.
+    b, u, d, point : arrays
+        The dual point, u = Qb, the diagonal of H - Q, and the scalars listed in `kernels`.
+    core : bool array
+        Columns outside the core and the forced ones have b_j = 0, and d is valid only then. Empty
+        if there is no such restriction.
     base : float
-        What no picked choice carries.
-    flat : float
-        Lower bound for the whole region.
-    leaders : list of int
-        The picks that attain it.
-    lead : int
-        The choice to branch on.
-    waste : float
-        How much the race has lost here.
+        The part of the bound that does not depend on the picks.
+    lower_bound : float
+        Lower bound on every score of the region.
+    relaxed_support : list of int
+        The picks that minimise the modular bound.
+    branch_on : int
+        The choice to branch on: the pick with the largest gain.
+    exact_gains : array or None
+        Gains computed from scores, where one pick is left.
+    block_bound : BlockBound or None
+        A second bound, used by races, where columns are highly correlated.
+    support_bounds : SupportBounds or None
+        One bound for each support, used by races in regions with few supports.
+    rejection_cost : float
+        What rejected proposals in this region have cost a race so far.
     """
 
     __slots__ = (
-        "b", "base", "blocks", "c", "core", "d", "fixed", "flat", "lead", "leaders", "point",
-        "region", "solved", "u", "waste", "yy",
+        "b", "base", "block_bound", "branch_on", "c", "core", "d", "exact_gains", "lower_bound",
+        "point", "region", "rejection_cost", "relaxed_support", "support_bounds", "u", "yy",
     )  # fmt: skip
 
     def __init__(
-        self, region: Region, c: Array, yy: float, d: Array, b: Array, u: Array,
-        point: Array,
-    ) -> None:  # fmt: skip
+        self, region: Region, c: Array, yy: float, d: Array, b: Array, u: Array, point: Array
+    ) -> None:
         self.region = region
         self.c, self.yy = c, yy
         self.d, self.b, self.u, self.point = d, b, u, point
-        # Where b has to stay, but for members, for d to be valid; empty for everywhere.
-        self.core: NDArray[np.bool_] = _EVERYWHERE
-        self.fixed: Array | None = None  # gains from known scores, where one pick is left
-        self.blocks: Blocked | None = None  # another bound, for races, where columns are alike
-        self.solved: Solved | None = None  # and one for each of its supports, where they are few
-        self.base = self.flat = -np.inf
-        self.leaders: list[int] = []
-        self.lead = -1
-        self.waste = 0.0
+        self.core: NDArray[np.bool_] = _NO_CORE
+        self.exact_gains: Array | None = None
+        self.block_bound: BlockBound | None = None
+        self.support_bounds: SupportBounds | None = None
+        self.base = self.lower_bound = -np.inf
+        self.relaxed_support: list[int] = []
+        self.branch_on = -1
+        self.rejection_cost = 0.0
 
     @classmethod
-    def fresh(cls, region: Region, c: Array, yy: float, d: Array, size: int) -> Bounded:
-        """With the dual point 0, of ``size`` numbers."""
+    def at_zero(cls, region: Region, c: Array, yy: float, d: Array, size: int) -> Node:
+        """A node whose dual point is 0, with ``size`` numbers."""
         point = np.zeros(kernels.PLACES)
         return cls(region, c, yy, d, np.zeros(size), np.zeros(len(c)), point)
 
-    def inherited(self, region: Region) -> Bounded:
-        """A part of the region, with a copy of this dual point, which is valid there too."""
-        bound = Bounded(region, self.c, self.yy, self.d, self.b.copy(), self.u.copy(),
-                      self.point.copy())  # fmt: skip
-        bound.core = self.core
-        if self.fixed is not None:
-            # A last pick that is a member now has no gain any more: it is part of the base.
+    def inherited(self, region: Region) -> Node:
+        """A node for a subset of the region, with a copy of this dual point, which is valid there.
+
+        Exact gains are inherited as well. A last pick that the subset forces in moves its gain to
+        the base.
+        """
+        node = Node(region, self.c, self.yy, self.d, self.b.copy(), self.u.copy(),
+                    self.point.copy())  # fmt: skip
+        node.core = self.core
+        if self.exact_gains is not None:
             forced = np.setdiff1d(region.members, self.region.members)
-            bound.fixed, bound.base = self.fixed, self.base - float(self.fixed[forced].sum())
-        return bound
+            node.exact_gains = self.exact_gains
+            node.base = self.base - float(self.exact_gains[forced].sum())
+        return node
 
-    def guess(self) -> tuple[int, ...]:
-        """The support that attains the bound: a good first candidate."""
-        return tuple(sorted([*(int(j) for j in self.region.members), *self.leaders]))
+    def incumbent(self) -> tuple[int, ...]:
+        """The support that minimises the bound: a good first candidate for the best support."""
+        return tuple(sorted([*(int(j) for j in self.region.members), *self.relaxed_support]))
 
 
-class Bounder(ABC):
+class BoundOracle(ABC):
     """Computes bounds for the regions of one problem on one data set.
 
     Parameters
     ----------
     c, yy : array, float
-        X'y and y'y, or what takes their place.
+        X'y and y'y, or what replaces them for the loss.
     largest : float
-        The size of anything that is added up on the way to a gain: no entry of H or c is larger.
+        No entry of H or c is larger in absolute value; used by the rounding margins.
     eta : float
-        The weight of the scores that bounds should be good for.
+        The weight of the scores at which the envelopes of the bounds should be small.
     """
 
     def __init__(
@@ -113,109 +130,114 @@ class Bounder(ABC):
         self.problem, self.tuning = problem, tuning
         self.constraint = problem.coefficients
         self.c, self.yy, self.eta = c, yy, eta
-        #: Most candidates for the last pick, and most supports of a region, that are worth scoring
-        #: one by one where bounds and splits would do.
-        self.most_closed, self.most_listed = tuning.last_pick, tuning.listable
+        #: Up to so many candidates for the last pick, and up to so many supports of a region, are
+        #: scored instead of bounded.
+        self.max_last_picks, self.max_listed = tuning.last_pick, tuning.listable
         self.hard_after = tuning.hard_after
         many = problem.columns > tuning.whole
         self.wide_after = tuning.wide_after_many if many else tuning.wide_after
         self._scorer = scorer
         self._largest = largest
-        #: What is taken out of H as a diagonal: at least the ridge always can be.
-        self._d = np.full(problem.columns, problem.ridge)
-        self._starts = problem.layout.starts if problem.layout.grouped else _ONE_EACH
+        #: The diagonal subtracted from H in all regions. The ridge is always valid.
+        self.shared_diagonal = np.full(problem.columns, problem.ridge)
+        self._starts = problem.layout.starts if problem.layout.grouped else _ONE_COLUMN_EACH
 
     @abstractmethod
-    def root(self, region: Region, rounds: int = 40) -> Bounded:
-        """A bound from scratch."""
+    def root(self, region: Region, rounds: int = 40) -> Node:
+        """A node whose bound is computed from scratch."""
 
-    def child(self, parent: Bounded, region: Region, rounds: int = 8) -> Bounded:
-        """A bound that starts from the parent's dual point, which is valid here too."""
-        return self._settle(parent.inherited(region), rounds)
+    def child(self, parent: Node, region: Region, rounds: int = 8) -> Node:
+        """A node whose bound starts from the parent's dual point, which is valid here too."""
+        return self.evaluate(parent.inherited(region), rounds)
 
     def widen(self) -> None:  # noqa: B027
-        """Look at more columns in the regions to come: the search is not an easy one."""
+        """Use more columns in the regions to come: the search is not an easy one."""
 
-    def block(self, bound: Bounded, parent: Bounded | None = None) -> None:  # noqa: B027
-        """Give a bound its ``blocks``, if there are any: its parent's, if it has one."""
+    def add_block_bound(self, node: Node, parent: Node | None = None) -> None:  # noqa: B027
+        """Set ``block_bound`` if there is one, starting from the parent's if that is given."""
 
-    def solve(self, bound: Bounded) -> Solved | None:
-        """Where a region has few supports, what can be said of each; None if that is nothing."""
+    def bound_each_support(self, node: Node) -> SupportBounds | None:
+        """One bound for each support of a region with few supports; None if not available."""
         return None
 
     @abstractmethod
     def strengthen(self, sweeps: bool) -> None:
-        """Take more trouble for the regions to come: the search turns out to be a hard one.
+        """Spend more time on the bounds of the regions to come: the search is a hard one.
 
-        With ``sweeps``, a very hard one.
+        With ``sweeps`` it is a very hard one.
         """
 
     @abstractmethod
-    def _improve(self, bound: Bounded, rounds: int) -> None:
-        """A better dual point for the region."""
+    def _ascend_dual(self, node: Node, rounds: int) -> None:
+        """Improve the dual point of a node in place."""
 
     def penalty(self, region: Region) -> float:
         """What the score adds for the size of a region's supports."""
         return float(self._scorer.penalty * self._scorer.unit_float * region.size)
 
-    def gains(self, bound: Bounded) -> Array:
+    def gains(self, node: Node) -> Array:
         """g_j of every choice of the region."""
-        if bound.fixed is not None:
-            return bound.fixed
-        return self.problem.layout.of_choices(self._column_gains(bound))
+        if node.exact_gains is not None:
+            return node.exact_gains
+        return self.problem.layout.of_choices(self._column_gains(node))
 
-    def _column_gains(self, bound: Bounded) -> Array:
+    def _column_gains(self, node: Node) -> Array:
         g = np.empty(self.problem.columns)
-        kernels.gains(bound.c, bound.u, self._cells(bound.region), self.constraint, bound.d,
-                      bound.point[MU], bound.point[NU], g)  # fmt: skip
+        kernels.gains(node.c, node.u, self.column_status(node.region), self.constraint, node.d,
+                      node.point[MU], node.point[NU], g)  # fmt: skip
         return g
 
-    def _cells(self, region: Region) -> NDArray[np.int8]:
+    def column_status(self, region: Region) -> NDArray[np.int8]:
         """For every column of the model: forced out, forced in, or free."""
         return self.problem.layout.of_status(region.status, kernels.IN)
 
-    def _members(self, region: Region) -> Ints:
-        """The columns that all supports of a region have."""
+    def forced_columns(self, region: Region) -> Ints:
+        """The columns that all supports of a region contain."""
         return self.problem.layout.of_support(region.members)
 
-    def _picks(self, region: Region) -> kernels.Picks:
-        """A region as kernels take it."""
-        return kernels.Picks(region.status, self._cells(region), self._members(region),
-                             np.array(region.picks), self._starts)  # fmt: skip
+    def _kernel_region(self, region: Region) -> kernels.KernelRegion:
+        return kernels.KernelRegion(region.status, self.column_status(region),
+                                    self.forced_columns(region), np.array(region.picks),
+                                    self._starts)  # fmt: skip
 
-    def _settle(self, bound: Bounded, rounds: int) -> Bounded:
-        region = bound.region
+    def evaluate(self, node: Node, rounds: int) -> Node:
+        """Improve the dual point of a node and compute the bound; returns the node."""
+        region = node.region
         penalty = self.penalty(region)
-        if bound.fixed is None and sum(region.picks) == 1 and self._can_close(region):
-            self._score_last_pick(bound)
-        if bound.fixed is not None:
-            g = bound.fixed
+        if (
+            node.exact_gains is None
+            and sum(region.picks) == 1
+            and self._can_score_last_pick(region)
+        ):
+            self._score_last_pick(node)
+        if node.exact_gains is not None:
+            g = node.exact_gains
         else:
-            self._improve(bound, rounds)
-            each = self._column_gains(bound)
+            self._ascend_dual(node, rounds)
+            each = self._column_gains(node)
             g = self.problem.layout.of_choices(each)
-            forced = float(each[self._members(region)].sum())
-            point = bound.point
-            carried = float(point[CARRIED])
-            if self.constraint.is_joint():  # else there is nothing extra
-                carried += extra(self.constraint, point[MU], point[NU])
-            bound.base = bound.yy + penalty - carried - forced
+            forced = float(each[self.forced_columns(region)].sum())
+            point = node.point
+            offset = float(point[OFFSET])
+            if self.constraint.is_joint():  # otherwise `extra` is 0
+                offset += extra(self.constraint, point[MU], point[NU])
+            node.base = node.yy + penalty - offset - forced
             highest = max(float(each.max()), float(g.max()))
-            bound.base -= self._margin(bound, carried, highest, penalty)
-        bound.leaders = self._leaders(region, g)
-        gained = float(g[bound.leaders].sum())
-        bound.flat = bound.base - gained - 8 * ROUNDING * (self.yy + penalty)
-        bound.lead = max(bound.leaders, key=lambda j: g[j], default=-1)
-        return bound
+            node.base -= self._rounding_margin(node, offset, highest, penalty)
+        node.relaxed_support = self._solve_relaxation(region, g)
+        gained = float(g[node.relaxed_support].sum())
+        node.lower_bound = node.base - gained - 8 * ROUNDING * (self.yy + penalty)
+        node.branch_on = max(node.relaxed_support, key=lambda j: g[j], default=-1)
+        return node
 
-    def _can_close(self, region: Region) -> bool:
-        return sum(region.sizes) <= self.most_closed
+    def _can_score_last_pick(self, region: Region) -> bool:
+        return sum(region.sizes) <= self.max_last_picks
 
-    def _score_last_pick(self, bound: Bounded) -> None:
-        """With one pick left every function of it is modular: take the scores themselves."""
-        region = bound.region
+    def _score_last_pick(self, node: Node) -> None:
+        """With one pick left every function of it is modular, so the scores themselves are used."""
+        region = node.region
         free = np.flatnonzero(region.status >= kernels.FREE)
-        # A pool with nothing to pick is as good as out.
+        # Features of a pool from which nothing is picked are out.
         free = free[[region.picks[int(region.status[j]) - kernels.FREE] > 0 for j in free]]
         supports = np.empty((len(free), region.size), dtype=np.int64)
         supports[:, :-1] = region.members
@@ -223,36 +245,37 @@ class Bounder(ABC):
         supports.sort(axis=1)
         scores = self._scorer.scores(supports) * self._scorer.unit_float
         worst = float(scores.max())
-        bound.fixed = np.zeros(self.problem.p)
-        bound.fixed[free] = worst - scores
-        # No allowance for tau, but one for the rounding on the way from scores to masses.
-        bound.base = worst - (4 * self.problem.most_columns + 64) * ROUNDING * (self.yy + worst)
+        node.exact_gains = np.zeros(self.problem.p)
+        node.exact_gains[free] = worst - scores
+        # Scores are exact, so tau is not subtracted; the rounding from scores to masses is.
+        node.base = worst - (4 * self.problem.most_columns + 64) * ROUNDING * (self.yy + worst)
 
-    def _leaders(self, region: Region, g: Array) -> list[int]:
-        leaders: list[int] = []
+    def _solve_relaxation(self, region: Region, g: Array) -> list[int]:
+        """The picks that minimise the modular bound: the largest gains of each pool."""
+        picked: list[int] = []
         for pool, m in enumerate(region.picks):
             if m:
                 top = np.empty(m, dtype=np.int64)
-                kernels.largest(g, region.status, pool, m, top)
-                leaders += top.tolist()
-        return leaders
+                kernels.top_choices(g, region.status, pool, m, top)
+                picked += top.tolist()
+        return picked
 
-    def _margin(self, bound: Bounded, carried: float, highest: float, penalty: float) -> float:
-        """Everything rounding can have done to the bound, and the numerical error of the score.
+    def _rounding_margin(self, node: Node, offset: float, highest: float, penalty: float) -> float:
+        """A bound on all rounding errors of the bound, plus the numerical error of the score.
 
-        ``highest`` is the largest gain, of a column or of a choice.
+        ``highest`` is the largest gain of a column or of a choice.
         """
-        k, point = self.problem.most_columns, bound.point
+        k, point = self.problem.most_columns, node.point
         w_error = float(point[U_ERROR]) + 4 * ROUNDING * (
-            float(np.abs(bound.c).max()) + self._largest
+            float(np.abs(node.c).max()) + self._largest
         )
 
         def stiffness() -> float:
-            return float(bound.d[self._cells(bound.region) != kernels.OUT].min() + point[MU])
+            return float(node.d[self.column_status(node.region) != kernels.OUT].min() + point[MU])
 
         gain_error = self.constraint.gain_error(k, highest, w_error, stiffness)
-        size = self.yy + abs(bound.yy) + penalty + abs(carried) + k * highest
-        # Gains of choices are sums: a rounding more for each column.
+        size = self.yy + abs(node.yy) + penalty + abs(offset) + k * highest
+        # Gains of choices are sums: one more rounding for each column.
         summed = k if self.problem.layout.grouped else 0
         rounding = (4 * k + summed + 64) * ROUNDING * size
-        return float(gain_error + point[CARRIED_ERROR] + rounding + 2 * self._scorer.unit_float)
+        return float(gain_error + point[OFFSET_ERROR] + rounding + 2 * self._scorer.unit_float)

@@ -1,8 +1,9 @@
-"""Kernels of block bounds: the sum over m picks from blocks, and how often each pick is made.
+"""Kernels of block bounds: the sum over m picks from blocks, and the inclusion probabilities.
 
 A block of columns has a class for every number of picks: 0, 1, ..., and the last one for all larger
-numbers. Its picks T count with exp(eta (const + sum over T of gain_j)), both those of their class.
-Columns of no block, the rest, count each for itself, as if they could be picked repeatedly.
+numbers. Picks T from the block have the weight exp(eta (const + sum over T of gain_j)), with the
+const and the gains of their class. Columns of no block, the rest, enter one by one, as if they
+could be picked repeatedly.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ...base.kernels.arrays import Array, Ints
 from ...base.kernels.compiled import kernel
 from ...constraints.base import Constraint, coefficient, gain
 
-#: Sums of products below this are as good as 0: their inverse would be beyond float64.
+#: Sums of products below this count as 0: their inverse would exceed float64.
 _TINY = 1e-280
 
 
@@ -30,7 +31,7 @@ def gains_and_coefficients(
 
 @kernel
 def _log_sum(first: Array, second: Array, shift: int, size: int) -> float:
-    """log of the sum over i < size of exp(first_i + second_(shift - i)); -inf if there is none."""
+    """log of the sum over i < size of exp(first_i + second_(shift - i)); -inf if size is 0."""
     high = -np.inf
     for i in range(size):
         high = max(high, float(first[i] + second[shift - i]))
@@ -44,7 +45,7 @@ def _log_sum(first: Array, second: Array, shift: int, size: int) -> float:
 
 @kernel
 def _weights(gains: Array, free: NDArray[np.bool_], eta: float, x: Array, who: Ints) -> float:
-    """exp(eta (gain - highest)) of the free columns, in order; the highest is returned."""
+    """exp(eta (gain - highest)) of the free columns, in order; returns the highest gain."""
     high, n = -np.inf, 0
     for i in range(free.shape[0]):
         if free[i]:
@@ -59,7 +60,7 @@ def _weights(gains: Array, free: NDArray[np.bool_], eta: float, x: Array, who: I
 
 @kernel
 def _polynomials(x: Array, n: int, most: int, table: Array) -> None:
-    """table[i, t]: the symmetric polynomial of degree t of the first i weights."""
+    """table[i, t]: the elementary symmetric polynomial of degree t of the first i weights."""
     table[0, :] = 0.0
     table[0, 0] = 1.0
     for i in range(n):
@@ -69,19 +70,20 @@ def _polynomials(x: Array, n: int, most: int, table: Array) -> None:
 
 
 @kernel
-def survey(
+def evaluate_blocks(
     gains: Array, consts: Array, free: NDArray[np.bool_], rest: float, eta: float, m: int,
     pi: Array, occupied: Array,
 ) -> tuple[float, float]:  # fmt: skip
     """log of the sum over m picks, and the mean number of picks from the rest.
 
-    ``rest`` is the log of the rest's weights together. ``pi[c, kind, i]``: the chance that block c
-    is in this class and its column i picked; ``occupied[c, kind]``: that it is in this class.
+    ``rest`` is the log of the sum of the rest's weights. ``pi[c, kind, i]`` is the probability that
+    block c is in this class and its column i picked; ``occupied[c, kind]`` that it is in this
+    class.
     """
     blocks, classes, width = gains.shape
     x, who = np.empty(width), np.empty(width, dtype=np.int64)
     table = np.empty((width + 1, m + 1))
-    # logs[c, q]: of block c with q picks; the last row is the rest's.
+    # logs[c, q]: log of the sum over q picks from block c; the last row is for the rest.
     logs = np.full((blocks + 1, m + 1), -np.inf)
     most = np.full(blocks + 1, m)
     for c in range(blocks):
@@ -100,14 +102,14 @@ def survey(
     for q in range(1, m + 1):
         orders += np.log(q)
         logs[blocks, q] = q * rest - orders
-    # before[c, t]: t picks from the blocks before c.
+    # before[c, t]: log of the sum over t picks from the blocks before c.
     before = np.full((blocks + 2, m + 1), -np.inf)
     before[0, 0] = 0.0
     for c in range(blocks + 1):
         for t in range(m + 1):
             before[c + 1, t] = _log_sum(logs[c], before[c], t, min(t, most[c]) + 1)
     total = before[blocks + 1, m]
-    # after[t]: t picks from the blocks behind c.
+    # after[t]: log of the sum over t picks from the blocks after c.
     after, others = np.full(m + 1, -np.inf), np.empty(m + 1)
     after[0] = 0.0
     chance = np.empty(m + 1)
@@ -122,7 +124,9 @@ def survey(
             for q in range(m + 1):
                 from_rest += q * chance[q]
         else:
-            _attribute(gains[c], free[c], eta, m, chance, x, who, table, pi[c], occupied[c])
+            _block_probabilities(
+                gains[c], free[c], eta, m, chance, x, who, table, pi[c], occupied[c]
+            )
         for q in range(m + 1):
             others[q] = _log_sum(logs[c], after, q, min(q, most[c]) + 1)
         for q in range(m + 1):
@@ -131,11 +135,11 @@ def survey(
 
 
 @kernel
-def _attribute(
+def _block_probabilities(
     gains: Array, free: NDArray[np.bool_], eta: float, m: int, chance: Array, x: Array, who: Ints,
     table: Array, pi: Array, occupied: Array,
 ) -> None:  # fmt: skip
-    """The chances of a block's numbers of picks, given to its classes and columns."""
+    """Split the probabilities of a block's numbers of picks among its classes and columns."""
     classes, width = gains.shape
     n = int(np.count_nonzero(free))
     tail = np.zeros(m + 2)
@@ -148,7 +152,7 @@ def _attribute(
         _weights(gains[kind], free, eta, x, who)
         last = min(n, m) if kind == classes - 1 else kind
         _polynomials(x, n, last, table)
-        # tail[t]: what t picks among the columns so far still have to come.
+        # tail[t]: weight of completing t picks among the columns so far.
         for t in range(m + 2):
             tail[t] = 0.0
         for q in range(kind, last + 1):

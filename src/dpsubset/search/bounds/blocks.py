@@ -1,19 +1,19 @@
-"""Blocks: what is taken out of H where columns are alike.
+"""Blocks: which part of H a bound may use where columns are highly correlated.
 
-Where several columns say the same, a bound that takes a diagonal out of H credits a support with
-each of them. So a matrix M is taken out that has blocks of like columns on its diagonal: H = M + Q,
-Q positive semidefinite. `blocked` makes bounds of it.
+A bound that subtracts a diagonal from H credits a support with the full gain of each of several
+correlated columns. Here a matrix M is subtracted that has blocks of correlated columns on its
+diagonal: H = M + Q with Q positive semidefinite. `block_bound` computes bounds from it.
 
-The more of H is in M, the better, above all in columns that are likely to be picked. M is therefore
-near the matrix that maximises
+The larger M, the better, above all in columns that are likely to be picked. M is therefore near the
+matrix that maximises
 
-    the sum over the blocks of <M_c, diag(weights)>,   weights the chances of being picked,
+    the sum over the blocks of <M_c, diag(weights)>,   weights the inclusion probabilities,
 
-as long as H - M is positive semidefinite: the centre of a barrier for that, which block after block
-comes to in closed form. Columns of no block are hardly ever picked. Theirs is a negative diagonal,
--cold: it makes each of them look better than it is, by as much as cold costs at the largest
-coefficient, and it leaves more of H for the blocks. What a block shares with cold columns, and what
-it could only lose to very many of them together, need not be kept for these.
+subject to H - M being positive semidefinite: the centre of a barrier for that constraint, which
+has a closed form for one block at a time. Columns outside all blocks (the rest) are hardly ever
+picked. They get the negative diagonal entry -rest_shift: this increases the gain of each of them by
+at most rest_shift times the largest coefficient squared, and leaves more of H for the blocks, which
+need not keep what they share with the rest.
 """
 
 from __future__ import annotations
@@ -25,32 +25,24 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf
 
-from ...base.kernels.arrays import ROUNDING, Array, Ints
-from .blas import smallest_eigenvalue
+from ...base.kernels.arrays import Array, Ints
+from .linear_algebra import factorisation_error, smallest_eigenvalue
 
-#: Columns belong together if their correlation is above this, in a block of at most so many.
-_ALIKE, _WIDEST = 0.4, 32
-#: Most blocks; and fewer, if those have this share of all picks.
-_MOST, _COVERED = 32, 0.98
-#: Chances of being picked count as no less than this: a column with less would have its part of M
-#: made as negative as others find useful.
-_LEAST_CHANCE = 0.03
-#: Sweeps over the blocks, and from where to where the barrier goes meanwhile, in parts of what the
-#: columns of blocks have in H.
+#: Columns with a correlation above this share a block, of at most so many columns.
+_MIN_CORRELATION, _MAX_BLOCK = 0.4, 32
+#: Most blocks; fewer if these account for this fraction of all picks.
+_MAX_BLOCKS, _MIN_COVERED = 32, 0.98
+#: Inclusion probabilities are raised to at least this: otherwise the optimal M would be very
+#: negative in columns with small ones.
+_MIN_PROBABILITY = 0.03
+#: Sweeps over the blocks, and the first and last weight of the barrier, relative to the diagonal of
+#: H on the columns of blocks.
 _SWEEPS, _FIRST_BARRIER, _LAST_BARRIER = 6, 0.16, 0.01
-#: Of all of M, for what rounding may have added to it.
-_GIVEN_BACK = 1e-3
+#: M is reduced by this fraction, for the rounding errors in it.
+_SAFETY_MARGIN = 1e-3
 
 
-def _nudge(length: int, size: float) -> float:
-    """What rounding can hide from a factorisation, several times over.
-
-    Of so many rows, with entries up to ``size``.
-    """
-    return 64 * (length + 4) * ROUNDING * max(length * size, 1e-300)
-
-
-@dataclass(repr=False)  # which columns are alike depends on the data
+@dataclass(repr=False)  # which columns are correlated depends on the data
 class Blocks:
     """H = M + Q.
 
@@ -59,106 +51,110 @@ class Blocks:
     h : array
         H as computed, with two roundings an entry and a third on its diagonal.
     columns : list of arrays
-        Those of each block, none in two.
+        The columns of each block; blocks are disjoint.
     matrices : list of arrays
         M on the columns of each block.
-    beside : float
-        M on the diagonal of all other columns, where it has nothing else.
-    bents, evens : lists of arrays and of floats
-        N and d of each block: no more than M together, and N is positive semidefinite.
+    residuals, shifts : lists of arrays and of floats
+        N and d of each block, with N + d I no larger than M and N positive semidefinite.
+    rest_diagonal : float
+        The diagonal entry of M for columns outside all blocks.
     """
 
     h: Array
     columns: list[Ints]
     matrices: list[Array]
-    bents: list[Array]
-    evens: list[float]
-    beside: float
+    residuals: list[Array]
+    shifts: list[float]
+    rest_diagonal: float
 
     @classmethod
     def find(
-        cls, gram: Array, ridge: float, chances: Array, apart: Ints, cold: float, least: int
-    ) -> Blocks | None:
-        """Blocks around the columns with the best ``chances``; those ``apart`` are by themselves.
+        cls, gram: Array, ridge: float, probabilities: Array, forced: Ints, rest_shift: float,
+        least: int,
+    ) -> Blocks | None:  # fmt: skip
+        """Blocks around the columns with the largest ``probabilities``.
 
-        ``gram`` is H without the ridge. None if fewer than ``least`` columns are alike, or if it is
-        too near to being singular for anything to be taken out of it.
+        ``gram`` is H without the ridge; columns ``forced`` in become blocks of one. Returns None
+        if fewer than ``least`` columns are in blocks of several, or if H is too close to singular.
         """
-        columns = _clusters(gram, chances, apart)
+        columns = _clusters(gram, probabilities, forced)
         if sum(len(block) for block in columns if len(block) > 1) < least:
             return None
-        columns += [np.array([j]) for j in apart.tolist()]
+        columns += [np.array([j]) for j in forced.tolist()]
         largest = float(gram.diagonal().max())
-        cold = min(cold, largest)
+        rest_shift = min(rest_shift, largest)
         try:
-            matrices = _taken(gram, columns, chances, cold)
+            matrices = _barrier_centre(gram, columns, probabilities, rest_shift)
         except (LinAlgError, np.linalg.LinAlgError):
             return None
-        beside = np.ones(len(gram), dtype=np.bool_)
-        beside[np.concatenate(columns)] = False
-        cold *= 1.0 - _GIVEN_BACK
-        left = gram.copy()
-        left[beside, beside] += cold
+        rest = np.ones(len(gram), dtype=np.bool_)
+        rest[np.concatenate(columns)] = False
+        rest_shift *= 1.0 - _SAFETY_MARGIN
+        q = gram.copy()
+        q[rest, rest] += rest_shift
         for block, matrix in zip(columns, matrices, strict=True):
-            left[np.ix_(block, block)] -= matrix
-        if not _positive(left, largest):
+            q[np.ix_(block, block)] -= matrix
+        if not _is_positive_semidefinite(q, largest):
             return None
-        evens, bents = [], []
+        shifts, residuals = [], []
         for matrix in matrices:
-            here, bent = np.diag_indices_from(matrix), matrix.copy()
-            even = smallest_eigenvalue(matrix) - 4.0 * _nudge(len(matrix), largest)
-            # Rounded down: less than there is may always be taken out.
-            bent[here] = _lowered(bent[here] - even, 2.0**-49)
-            if even < -largest or not _positive(bent, largest):
+            diagonal, residual, rows = np.diag_indices_from(matrix), matrix.copy(), len(matrix)
+            error = factorisation_error(rows, rows * largest)
+            shift = smallest_eigenvalue(matrix) - 4.0 * error
+            # Rounded down: a smaller M is valid.
+            residual[diagonal] = _round_down(residual[diagonal] - shift, 2.0**-49)
+            if shift < -largest or not _is_positive_semidefinite(residual, largest):
                 return None
-            evens.append(float(_lowered(np.array(even + ridge), 2.0**-49)))
-            matrix[here] = _lowered(matrix[here] + ridge, 2.0**-51)
-            bents.append(bent)
+            shifts.append(float(_round_down(np.array(shift + ridge), 2.0**-49)))
+            matrix[diagonal] = _round_down(matrix[diagonal] + ridge, 2.0**-51)
+            residuals.append(residual)
         gram[np.diag_indices_from(gram)] += ridge
-        level = float(_lowered(np.array(ridge - cold), 2.0**-51))
-        return cls(gram, columns, matrices, bents, evens, level)
+        rest_diagonal = float(_round_down(np.array(ridge - rest_shift), 2.0**-51))
+        return cls(gram, columns, matrices, residuals, shifts, rest_diagonal)
 
-    def softest(self) -> float:
-        """The least d of any column, by itself or as one of several."""
+    def smallest_diagonal(self) -> float:
+        """The smallest d of any column, as a single pick of its block or as one of several."""
         diagonals = [float(matrix.diagonal().min()) for matrix in self.matrices]
-        return min(*diagonals, *self.evens, self.beside)
+        return min(*diagonals, *self.shifts, self.rest_diagonal)
 
 
-def _lowered(values: Array, part: float) -> Array:
-    """Less by a part of their size, whatever their sign."""
-    return np.asarray(values - part * np.abs(values))
+def _round_down(values: Array, relative: float) -> Array:
+    return np.asarray(values - relative * np.abs(values))
 
 
-def _taken(gram: Array, columns: list[Ints], chances: Array, cold: float) -> list[Array]:
-    """M on the columns of each block."""
+def _barrier_centre(
+    gram: Array, columns: list[Ints], probabilities: Array, rest_shift: float
+) -> list[Array]:
+    """M on the columns of each block, by block coordinate steps on the barrier."""
     every = np.concatenate(columns)
     others = np.setdiff1d(np.arange(len(gram)), every)
     own = gram[np.ix_(every, every)]
     if len(others):
-        beside = gram[np.ix_(others, others)]
-        beside[np.diag_indices_from(beside)] += cold
+        rest = gram[np.ix_(others, others)]
+        rest[np.diag_indices_from(rest)] += rest_shift
         across = gram[np.ix_(others, every)]
-        own -= across.T @ _solve(beside, across)
+        own -= across.T @ _solve(rest, across)
     inverse = _solve(own, np.eye(len(own)))
     diagonal = gram.diagonal()[every]
-    size = np.maximum(diagonal, 1e-3 * diagonal.max()) / np.maximum(chances[every], _LEAST_CHANCE)
-    size *= float(chances[every].sum()) / len(every)
+    weights = np.maximum(probabilities[every], _MIN_PROBABILITY)
+    size = np.maximum(diagonal, 1e-3 * diagonal.max()) / weights
+    size *= float(probabilities[every].sum()) / len(every)
     ends = np.cumsum([0, *map(len, columns)])
     parts = [slice(*ends) for ends in itertools.pairwise(ends)]
     matrices = [np.zeros((len(block), len(block))) for block in columns]
     for barrier in np.geomspace(_FIRST_BARRIER, _LAST_BARRIER, _SWEEPS):
         for matrix, at in zip(matrices, parts, strict=True):
-            # All that the block could have, given what others have. Of that as much is left
-            # as the barrier wants, but never all: M stays positive semidefinite.
-            room = np.linalg.inv(inverse[at, at])
-            most = 0.5 * (room + room.T) + matrix
-            wanted = np.linalg.inv(most) + np.diag(1.0 / (barrier * size[at]))
-            matrix[:] = most - np.linalg.inv(wanted)
+            # The largest M_c that the other blocks allow, less what the barrier keeps; never all of
+            # it, so that M_c stays positive semidefinite.
+            slack = np.linalg.inv(inverse[at, at])
+            largest = 0.5 * (slack + slack.T) + matrix
+            kept = np.linalg.inv(largest) + np.diag(1.0 / (barrier * size[at]))
+            matrix[:] = largest - np.linalg.inv(kept)
             matrix[:] = 0.5 * (matrix + matrix.T)
-            beside = inverse[:, at] @ room
-            inverse += beside @ (wanted - inverse[at, at]) @ beside.T
+            update = inverse[:, at] @ slack
+            inverse += update @ (kept - inverse[at, at]) @ update.T
         inverse = 0.5 * (inverse + inverse.T)
-    return [(1.0 - _GIVEN_BACK) * matrix for matrix in matrices]
+    return [(1.0 - _SAFETY_MARGIN) * matrix for matrix in matrices]
 
 
 def _solve(matrix: Array, right: Array) -> Array:
@@ -166,34 +162,34 @@ def _solve(matrix: Array, right: Array) -> Array:
     return np.asarray(cho_solve(factor, right, check_finite=False))
 
 
-def _positive(matrix: Array, size: float) -> bool:
-    """Whether a matrix is positive semidefinite, by what a factorisation proves of it.
+def _is_positive_semidefinite(matrix: Array, size: float) -> bool:
+    """Whether a Cholesky factorisation proves that a matrix is positive semidefinite.
 
     No number that it was computed from is larger than ``size``.
     """
-    lowered = matrix.copy()
-    lowered[np.diag_indices_from(lowered)] -= 2.0 * _nudge(len(matrix), size)
+    rows, lowered = len(matrix), matrix.copy()
+    lowered[np.diag_indices_from(lowered)] -= 2.0 * factorisation_error(rows, rows * size)
     return bool(np.isfinite(lowered).all()) and dpotrf(lowered, lower=1)[1] == 0
 
 
-def _clusters(gram: Array, chances: Array, apart: Ints) -> list[Ints]:
-    """The columns most like each likely one, of those that are left."""
+def _clusters(gram: Array, probabilities: Array, forced: Ints) -> list[Ints]:
+    """Group each likely column with those most correlated with it that have no block yet."""
     size = np.sqrt(np.diag(gram))
     left = size > 0.0
-    left[apart] = False
-    chances = np.where(left, chances, 0.0)
+    left[forced] = False
+    probabilities = np.where(left, probabilities, 0.0)
     found: list[Ints] = []
-    covered, all_picks = 0.0, float(chances.sum())
-    for j in np.argsort(-chances, kind="stable").tolist():
-        if len(found) == _MOST or covered >= _COVERED * all_picks:
+    covered, all_picks = 0.0, float(probabilities.sum())
+    for j in np.argsort(-probabilities, kind="stable").tolist():
+        if len(found) == _MAX_BLOCKS or covered >= _MIN_COVERED * all_picks:
             break
         if not left[j]:
             continue
-        alike = np.abs(gram[j]) / (size * size[j] + (size == 0.0))
-        near = np.flatnonzero(left & (alike > _ALIKE))
-        if len(near) > _WIDEST:
-            near = np.sort(near[np.argsort(-alike[near], kind="stable")[:_WIDEST]])
+        correlation = np.abs(gram[j]) / (size * size[j] + (size == 0.0))
+        near = np.flatnonzero(left & (correlation > _MIN_CORRELATION))
+        if len(near) > _MAX_BLOCK:
+            near = np.sort(near[np.argsort(-correlation[near], kind="stable")[:_MAX_BLOCK]])
         left[near] = False
-        covered += float(chances[near].sum())
+        covered += float(probabilities[near].sum())
         found.append(near)
     return found

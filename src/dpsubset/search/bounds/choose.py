@@ -1,4 +1,4 @@
-"""Which bounder a problem gets."""
+"""The bound oracle for a problem's loss."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from ...objective.losses import Scorer
 from ...objective.losses.rows import FromRecords
 from ...objective.problem import Problem
 from ..tuning import USUAL, Tuning
-from .base import Bounder
-from .quadratic import LeastSquaresBounder
-from .rows import RowBounder
+from .base import BoundOracle
+from .quadratic import LeastSquaresOracle
+from .rows import RowLossOracle
 
 
-def bounder(
+def bound_oracle(
     digest: GramData, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning = USUAL
-) -> Bounder:
-    """What bounds the scores of a problem on a data set."""
+) -> BoundOracle:
+    """The oracle that bounds the scores of a problem on a data set."""
     if isinstance(scorer, FromRecords):
-        return RowBounder(digest, problem, scorer, eta, tuning)
-    return LeastSquaresBounder(digest, problem, scorer, eta, tuning)
+        return RowLossOracle(digest, problem, scorer, eta, tuning)
+    return LeastSquaresOracle(digest, problem, scorer, eta, tuning)

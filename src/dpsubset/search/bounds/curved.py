@@ -1,15 +1,16 @@
-"""Bounds by a parabola below a loss of records, for losses with curvature: the logistic one.
+"""Bounds for losses of records with curvature (the logistic loss): a parabola below the loss.
 
-No prediction passes the reach B, and within it the loss has curvature: with
+No prediction exceeds the prediction bound B in absolute value, and up to B the loss has curvature:
+with
 
     l(t) = psi(t) + (omega/2) t^2   for |t| <= B,   psi(t) >= q t - psi*(q)
 
-every choice of slopes q_i gives, as in :mod:`dpsubset.search.bounds.row_kernels`, a linear lower
-bound on the sum of psi; the rest is (omega/2) |Xb|^2. Together this is a least-squares problem with
-H = (omega/2) X'X + ridge, c = - sum of q_i x_i / 2 and yy = - sum of psi*(q_i), and all that
-`QuadraticBounder` knows of those applies, diagonals above all. A step costs a few columns of X'X
-instead of a pass over the records; slopes are settled anew only where the predictions have moved
-away. omega and psi* are the loss's, see `RowLoss.parabola`.
+every choice of slopes q_i gives a linear lower bound on the sum of psi, as in
+:mod:`dpsubset.search.bounds.row_kernels`; the rest is (omega/2) |Xb|^2. Together this is a
+least-squares problem with H = (omega/2) X'X + ridge, c = - sum of q_i x_i / 2 and
+yy = - sum of psi*(q_i). Everything in `QuadraticOracle` applies, the diagonals above all. A step of
+the dual ascent costs a few columns of X'X instead of a pass over the records; slopes are recomputed
+only where the predictions have moved. omega and psi* belong to the loss, see `RowLoss.parabola`.
 """
 
 from __future__ import annotations
@@ -26,15 +27,16 @@ from ...objective.problem import Problem
 from ..region import Region
 from ..tuning import Tuning
 from . import row_kernels
-from .base import Bounded
-from .quadratic import QuadraticBounder
+from .base import Node
+from .diagonals import CoreDiagonal
+from .quadratic import QuadraticOracle
 
-#: How often slopes are settled anew, at most.
-_TIMES = 2
+#: How often slopes are recomputed in one ascent, at most.
+_MAX_LINEARISATIONS = 2
 
 
-class CurvedBounder(QuadraticBounder):
-    """Computes bounds for the regions of one problem whose loss has curvature within the reach."""
+class CurvedOracle(QuadraticOracle):
+    """Bounds for a loss of records that has curvature within the prediction bound."""
 
     def __init__(
         self, digest: GramData, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning,
@@ -42,39 +44,38 @@ class CurvedBounder(QuadraticBounder):
     ) -> None:  # fmt: skip
         self._omega, self._table = parabola
         digest.fetch(range(problem.columns))
-        # A little larger than it should be: H must not be above what it stands for.
+        # Rounded up: the computed H must not exceed the exact one.
         scale = float(STEPS) ** 2 * (2.0 / self._omega) * (1.0 + 2.0**-40)
         super().__init__(digest, problem, scorer, tuning, c=np.zeros(problem.columns),
                          yy=float(digest.n), scale=scale, eta=eta)  # fmt: skip
-        self.most_closed = min(tuning.last_pick, tuning.last_pick_records)
+        self.max_last_picks = min(tuning.last_pick, tuning.last_pick_records)
         self._from = scorer
-        self._diagonals = True
-        self._crowds = self._find_crowds()
+        self._cores = CoreDiagonal(self)
+        self.diagonal_rule = self._cores
 
-    def root(self, region: Region, rounds: int = 8) -> Bounded:
-        """A bound from scratch: all predictions are 0."""
-        c, yy, _ = self._lines(region, np.zeros(self._digest.n))
-        bound = Bounded.fresh(region, c, yy, self._d, self.problem.columns)
-        self._focus(bound)
-        return self._settle(bound, rounds)
+    def root(self, region: Region, rounds: int = 8) -> Node:
+        """A node whose bound starts from predictions that are all 0."""
+        c, yy, _ = self._lines(region, np.zeros(self.gram.n))
+        node = Node.at_zero(region, c, yy, self.shared_diagonal, self.problem.columns)
+        self._cores.restrict_to_core(node)
+        return self.evaluate(node, rounds)
 
-    def _improve(self, bound: Bounded, rounds: int) -> None:
-        super()._improve(bound, rounds)
-        for _ in range(_TIMES):
-            t = row_kernels.predictions(self._from.records, bound.b, float(STEPS))
-            c, yy, reached = self._lines(bound.region, t)
-            # The lines so far, at these predictions: what the new ones gain there.
-            if reached - (bound.yy - 2.0 * float(bound.c @ bound.b)) < 0.02 / self.eta:
+    def _ascend_dual(self, node: Node, rounds: int) -> None:
+        super()._ascend_dual(node, rounds)
+        for _ in range(_MAX_LINEARISATIONS):
+            t = row_kernels.predictions(self._from.records, node.b, float(STEPS))
+            c, yy, reached = self._lines(node.region, t)
+            # What the new lines gain over the present ones at these predictions.
+            if reached - (node.yy - 2.0 * float(node.c @ node.b)) < 0.02 / self.eta:
                 return
-            bound.c, bound.yy = c, yy
-            super()._improve(bound, rounds)
+            node.c, node.yy = c, yy
+            super()._ascend_dual(node, rounds)
 
     def _lines(self, region: Region, t: Array) -> tuple[Array, float, float]:
-        """c and yy from slopes at predictions t, and the sum of the lines there."""
+        """c and yy from the slopes at predictions t, and the value of the lines at t."""
         source, q, c = self._from, np.empty(len(t), dtype=np.int16), np.empty(self.problem.columns)
-        yy = slopes(t, source.response, source.row_loss, float(STEPS), 0.0,
-                                self._omega, self._table, q)  # fmt: skip
         loss = source.row_loss
+        yy = slopes(t, source.response, loss, float(STEPS), 0.0, self._omega, self._table, q)
         half = half_slope(loss, float(STEPS))
-        row_kernels.gradient(source.records, self._cells(region), q, -half, c)
+        row_kernels.gradient(source.records, self.column_status(region), q, -half, c)
         return c, yy, yy + steepest(loss) * float(q @ t) / SLOPES

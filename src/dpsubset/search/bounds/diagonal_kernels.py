@@ -1,8 +1,8 @@
-"""Diagonals that may be taken out of H: what is left must be positive semidefinite where it counts.
+"""Kernels for diagonals d of H such that H - diag(d) is positive semidefinite where it must be.
 
-`positive_inverse` and `raise_diagonal` keep all of H - diag(d) so. That is more than a bound needs.
-It compares a point b with models whose support S has k features, so H - diag(d) only has to be
-semidefinite on S together with the features of b: see `sparse_diagonal`.
+`positive_inverse` and `raise_diagonal` keep the whole of H - diag(d) positive definite. A bound
+needs less: it compares a point b with models whose support S has k features, so H - diag(d) must be
+semidefinite on the union of S and the features of b only. `sparse_diagonal` uses that.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .kernels import OUT
 
 @kernel
 def positive_inverse(matrix: Array, out: Array) -> bool:
-    """Inverse of a positive definite matrix by Cholesky; False if it is not one.
+    """Inverse of a positive definite matrix by Cholesky; False if it is not positive definite.
 
-    For small matrices, without BLAS: its threads cost more than they bring.
+    For small matrices, without BLAS, whose threads cost more than they gain.
     """
     p = matrix.shape[0]
     triangle = matrix.copy()
@@ -46,7 +46,8 @@ def positive_inverse(matrix: Array, out: Array) -> bool:
 def raise_diagonal(inverse: Array, d: Array, free: NDArray[np.bool_], share: float) -> None:
     """One sweep of coordinate ascent on d, keeping H - diag(d) positive definite.
 
-    ``inverse`` is (H - diag(d))^-1 and follows d: d_j may grow by less than 1 / inverse_jj.
+    ``inverse`` is (H - diag(d))^-1 and is updated with d. d_j may grow by less than 1 / inverse_jj;
+    ``share`` is the part of that which is taken.
     """
     p = d.shape[0]
     column = np.empty(p)
@@ -64,8 +65,11 @@ def raise_diagonal(inverse: Array, d: Array, free: NDArray[np.bool_], share: flo
 
 
 @kernel
-def crowds(x: Products, p: int, most: int) -> tuple[Ints, Ints]:
-    """Row j: the features l with the largest |G_jl|, l other than j, and these, largest first."""
+def nearest_columns(x: Products, p: int, most: int) -> tuple[Ints, Ints]:
+    """For every column j the columns l != j with the largest |G_jl|.
+
+    Returns the columns and the values of |G_jl|, largest first.
+    """
     near = np.full((p, most), -1, dtype=np.int64)
     size = np.zeros((p, most), dtype=np.int64)
     for j in range(p):
@@ -85,26 +89,26 @@ def crowds(x: Products, p: int, most: int) -> tuple[Ints, Ints]:
 @kernel
 def sparse_diagonal(
     x: Products, scale: float, near: Ints, size: Ints, others: int,
-    cells: NDArray[np.int8], core: Ints, nudge: float, d: Array,
+    column_status: NDArray[np.int8], core: Ints, error: float, d: Array,
 ) -> bool:  # fmt: skip
-    """A diagonal d such that G - diag(d) is semidefinite on the core and a few ``others``.
+    """A diagonal d such that G - diag(d) is semidefinite on the core and ``others`` more columns.
 
-    On the core d is small and even. Beyond it the Schur complement is diagonally dominant on any
-    so many features: see proofs/bounds.md. Entries below 0 show where it is not. False if the core
-    itself is too near to being singular.
+    On the core d is small and constant. Beyond it the Schur complement is diagonally dominant on
+    any ``others`` columns: see proofs/bounds.md. Negative entries show where it is not. Returns
+    False if the core itself is too close to singular.
     """
-    m, p = core.shape[0], cells.shape[0]
+    m, p = core.shape[0], column_status.shape[0]
     least = np.inf
     for j in core:
         least = min(least, x.diagonal[j] / scale)
-    # A little on the core too, if it can be had: gains are steep where d is 0.
+    # A small diagonal on the core too, if possible: gains are steep where d is 0.
     share = 0.01 * least if m else 0.0
     block = np.empty((m, m))
     for i in range(m):
         row = x.columns[x.slot[core[i]]]
         for j in range(m):
             block[i, j] = row[core[j]] / scale
-        block[i, i] -= share + 2.0 * nudge
+        block[i, i] -= share + 2.0 * error
     triangle = block.copy()
     if not factor(triangle, 0.0):
         for i in range(m):
@@ -113,7 +117,7 @@ def sparse_diagonal(
         triangle = block
         if not factor(triangle, 0.0):
             return False
-    # z_j = U'^-1 G_core,j: |z_j|^2 is what the core explains of feature j.
+    # z_j = U'^-1 G_core,j: |z_j|^2 is the part of column j that the core explains.
     z = np.empty((m, p))
     square = np.zeros(p)
     for i in range(m):
@@ -130,7 +134,7 @@ def sparse_diagonal(
             square[j] += here[j] * here[j]
     beyond = np.empty(p, dtype=np.bool_)
     for j in range(p):
-        beyond[j] = cells[j] != OUT
+        beyond[j] = column_status[j] != OUT
     for j in core:
         beyond[j] = False
     longest = 0.0
@@ -142,15 +146,15 @@ def sparse_diagonal(
         d[j] = 0.0
         if not beyond[j]:
             continue
-        crowd, left = 0.0, max(others - 1, 0)
+        neighbours, left = 0.0, max(others - 1, 0)
         for i in range(near.shape[1]):
             if left and near[j, i] >= 0 and beyond[near[j, i]]:
-                crowd += size[j, i]
+                neighbours += size[j, i]
                 left -= 1
-        # Those that are not listed are no larger than the last that is.
-        crowd += left * size[j, near.shape[1] - 1]
-        crowd = crowd / scale + max(others - 1, 0) * np.sqrt(square[j]) * longest
-        d[j] = (x.diagonal[j] / scale - square[j] - crowd) * (1.0 - 1e-9) - 4.0 * nudge
+        # Columns that are not listed are no larger than the last listed one.
+        neighbours += left * size[j, near.shape[1] - 1]
+        neighbours = neighbours / scale + max(others - 1, 0) * np.sqrt(square[j]) * longest
+        d[j] = (x.diagonal[j] / scale - square[j] - neighbours) * (1.0 - 1e-9) - 4.0 * error
     for j in core:
         d[j] = share
     return True

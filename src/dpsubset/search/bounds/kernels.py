@@ -3,21 +3,21 @@
 For every support S of a region (A forced in, m picked from the free features F) and every point b,
 with u = Q b, Q = H - D positive semidefinite, w = c - u:
 
-    f(S) >= yy - b'Qb - extra - sum over j in S of g_j,
+    f(S) >= yy - b'Qb - extra - sum over j in S of g_j.
 
-The constraint says what g_j and extra are. Of the box g_j is the largest 2 w_j v - d_j v^2 with
-|v| <= radius, and extra is 0. The balls have multipliers mu and nu, see `constraints.joint`.
+The constraint defines g_j and extra. For the box g_j is the maximum of 2 w_j v - d_j v^2 over |v|
+<= radius, and extra is 0. The balls have multipliers mu and nu, see `constraints.joint`.
 
-A good point makes the *envelope* small, i.e. minimises the convex function
+A good point makes the *envelope* of the region small: it minimises the convex function
 
     Phi(b) = b'Qb + extra + (1/eta) log e_m(exp(eta g)) + sum over A of g,
 
-whose gradient is 2Q(b - pi v), pi the inclusion probabilities of the envelope and v_j = g'(w_j)/2.
-`ascent` looks for one where H is at hand, `row_kernels` where there are records.
+whose gradient is 2Q(b - pi v), with pi the inclusion probabilities of the envelope and v_j =
+g'(w_j)/2. `ascent` minimises it where H is available, `row_kernels` where there are records.
 
-What is picked are choices, each with one column of the model or several; the sum above is over the
-columns. A choice's gain is therefore the sum of its columns' gains, and the envelope is one over
-choices. Columns that every model has, the intercept's, are like those of members.
+Supports consist of choices, each with one or more columns of the model; the sum above is over
+columns. The gain of a choice is the sum of the gains of its columns, and the envelope is one over
+choices. Columns that every model has (the intercept's) are treated like those forced in.
 """
 
 from __future__ import annotations
@@ -30,99 +30,91 @@ from numpy.typing import NDArray
 from ...base.kernels.arrays import Array, Ints
 from ...base.kernels.compiled import kernel
 from ...base.kernels.values import either
-from ...constraints.base import Constraint, extra, gain, settle
+from ...constraints.base import Constraint, best_multipliers, extra, gain
 
 #: Status of a feature in a region: forced out, forced in, free in the first or the second pool.
 OUT, IN, FREE = 0, 1, 2
 POOLS = 2
 
 
-#: Places in the array that keeps what there is to know of a dual point b beside u = Qb: b'Qb, or
-#: for losses of records what takes its place; the multipliers of the constraint; what the floats
-#: of b have been rounded by, at most; what rounding did to an entry of u, and to b'Qb, at most;
-#: whether there is a point at all, since losses of records have none before the first pass, and the
-#: width to which it has kinks rounded off.
-CARRIED, MU, NU, DRIFT, U_ERROR, CARRIED_ERROR, STARTED, WIDTH = range(8)
+#: Places in the array of scalars of a dual point b. OFFSET: b'Qb, or what replaces it for losses of
+#: records. MU, NU: the multipliers of the constraint. DRIFT: a bound on the rounding of the entries
+#: of b. U_ERROR, OFFSET_ERROR: bounds on the rounding errors of an entry of u and of the offset.
+#: STARTED: whether there is a point (losses of records have none before the first pass). WIDTH: the
+#: width to which its kinks are smoothed.
+OFFSET, MU, NU, DRIFT, U_ERROR, OFFSET_ERROR, STARTED, WIDTH = range(8)
 PLACES = 8
 
 
-class Picks(NamedTuple):
-    """A region as kernels see it.
+class KernelRegion(NamedTuple):
+    """A region in the form that kernels take.
 
-    ``status`` is of the choices, ``cells`` of the model's columns; ``members`` are the columns that
-    are forced in; choice j has the columns from starts[j] to starts[j + 1], or column j alone if
-    ``starts`` is empty.
+    ``status`` is that of the choices, ``column_status`` that of the model's columns; ``members``
+    are the columns forced in. Choice j has the columns from starts[j] to starts[j + 1], or column j
+    alone if ``starts`` is empty.
     """
 
     status: NDArray[np.int8]
-    cells: NDArray[np.int8]
+    column_status: NDArray[np.int8]
     members: Ints
     picks: Ints
     starts: Ints
 
     def __repr__(self) -> str:
-        return "Picks(private values hidden)"
+        return "KernelRegion(private values hidden)"
 
 
 class Work(NamedTuple):
-    """Working space: ``top`` are the leading free choices.
+    """Working space of the kernels of one region.
 
-    ``pi`` are the inclusion probabilities of all choices, ``share`` those of the columns. ``g`` are
-    the gains of all columns and ``whole`` those of choices, ``w`` is c - u.
+    ``top`` holds the leading free choices; ``pi`` and ``column_pi`` the inclusion probabilities of
+    choices and of columns; ``choice_g`` and ``g`` their gains; ``w`` is c - u.
     """
 
     top: Ints
     pi: Array
-    share: Array
+    column_pi: Array
     g: Array
-    whole: Array
+    choice_g: Array
     w: Array
 
 
 @kernel
-def workspace(region: Picks) -> Work:
-    """For a region."""
+def workspace(region: KernelRegion) -> Work:
+    """Allocate the working space for a region."""
     width, choices = 3 * (region.picks[0] + region.picks[1]) + 16, region.status.shape[0]
-    columns = region.cells.shape[0]
-    g, share = np.empty(columns), np.zeros(columns)
-    # Where a choice is a column, what is said of it is said of the column: the same memory.
+    columns = region.column_status.shape[0]
+    g, column_pi = np.empty(columns), np.zeros(columns)
+    # If choices are single columns, both share the same memory.
     grouped = region.starts.shape[0] > 0
-    whole = np.empty(choices) if grouped else g[:choices]
-    pi = np.zeros(choices) if grouped else share[:choices]
-    return Work(np.empty(width, dtype=np.int64), pi, share, g, whole, np.empty(columns))
+    choice_g = np.empty(choices) if grouped else g[:choices]
+    pi = np.zeros(choices) if grouped else column_pi[:choices]
+    return Work(np.empty(width, dtype=np.int64), pi, column_pi, g, choice_g, np.empty(columns))
 
 
 @kernel
-def span(starts: Ints, choice: int) -> tuple[int, int]:
-    """The columns of a choice: from, to."""
-    if starts.shape[0]:
-        return starts[choice], starts[choice + 1]
-    return choice, choice + 1
-
-
-@kernel
-def gather(starts: Ints, g: Array, whole: Array) -> None:
-    """The gains of choices from those of columns, where they are not the same."""
+def sum_columns(starts: Ints, g: Array, choice_g: Array) -> None:
+    """Gains of choices as sums of the gains of their columns, if choices have several."""
     for choice in range(starts.shape[0] - 1):
         total = 0.0
         for j in range(starts[choice], starts[choice + 1]):
             total += g[j]
-        whole[choice] = total
+        choice_g[choice] = total
 
 
 @kernel
 def gains(
-    c: Array, u: Array, cells: NDArray[np.int8], constraint: Constraint, d: Array, mu: float,
-    nu: float, g: Array,
+    c: Array, u: Array, column_status: NDArray[np.int8], constraint: Constraint, d: Array,
+    mu: float, nu: float, g: Array,
 ) -> None:  # fmt: skip
-    """g_j of every column that is not out."""
+    """g_j of every column that is not forced out."""
     for j in range(c.shape[0]):
-        g[j] = 0.0 if cells[j] == OUT else gain(constraint, c[j] - u[j], d[j], mu, nu)
+        g[j] = 0.0 if column_status[j] == OUT else gain(constraint, c[j] - u[j], d[j], mu, nu)
 
 
 @kernel
-def largest(g: Array, status: NDArray[np.int8], pool: int, count: int, top: Ints) -> int:
-    """The free choices of a pool with the largest g, best first, ties to the lower index."""
+def top_choices(g: Array, status: NDArray[np.int8], pool: int, count: int, top: Ints) -> int:
+    """The free choices of a pool with the largest g, in order; ties go to the lower index."""
     found = 0
     for j in range(g.shape[0]):
         if status[j] != FREE + pool:
@@ -149,7 +141,10 @@ def _softplus(z: float) -> float:
 
 @kernel
 def _tilt(z: Array, rest: float, m: int) -> float:
-    """theta with sum of 1 / (1 + exp(-theta - z)) + rest exp(theta) near m: Newton, or halving."""
+    """The theta at which the sum of 1 / (1 + exp(-theta - z)) + rest exp(theta) is near m.
+
+    Newton steps, safeguarded by bisection.
+    """
     low, high, theta = -700.0, 700.0, 0.0
     for _ in range(60):
         more = rest * np.exp(theta)
@@ -164,8 +159,8 @@ def _tilt(z: Array, rest: float, m: int) -> float:
             high = theta
         else:
             low = theta
-        guess = theta + (m - total) / max(slope, 1e-300)
-        theta = guess if low < guess < high else 0.5 * (low + high)
+        candidate = theta + (m - total) / max(slope, 1e-300)
+        theta = candidate if low < candidate < high else 0.5 * (low + high)
     return theta
 
 
@@ -173,12 +168,13 @@ def _tilt(z: Array, rest: float, m: int) -> float:
 def inclusion(
     g: Array, status: NDArray[np.int8], pool: int, eta: float, m: int, top: Ints, pi: Array
 ) -> float:
-    """(1/eta) log of the sum over m picks from a pool, and all their inclusion probabilities.
+    """(1/eta) log of the sum over m picks from a pool, and all inclusion probabilities.
 
-    Choices in ``top`` enter exactly, the others as if they could be picked repeatedly. With weights
-    x_j = exp(eta g_j) and any factor, q = factor x / (1 + factor x) are the chances of independent
-    picks, a Poisson number of them for the others, and e_m of the weights is in proportion to the
-    chance that there are m: a factor that makes m their mean keeps all numbers near 1.
+    Choices in ``top`` are treated exactly, the others as if they could be picked repeatedly. With
+    weights x_j = exp(eta g_j) and any factor, q = factor x / (1 + factor x) are the probabilities
+    of independent picks (a Poisson number of them for the others), and e_m of the weights is
+    proportional to the probability that there are m. The factor for which m is their mean keeps all
+    numbers near 1.
     """
     found = top.shape[0]
     middle = g[top[m - 1]]
@@ -196,7 +192,7 @@ def inclusion(
     rest *= np.exp(theta)
     for i in range(found):
         q[i] = 1.0 / (1.0 + np.exp(-theta - z[i]))
-    # table[i, t]: chance of t picks among the first i of top; tail[t]: among what follows.
+    # table[i, t]: probability of t picks among the first i of top; tail[t]: among the others.
     table = np.zeros((found + 1, m + 1))
     table[0, 0] = 1.0
     for i in range(found):
@@ -208,13 +204,13 @@ def inclusion(
     tail[0] = np.exp(-rest)
     for t in range(1, m + 1):
         tail[t] = tail[t - 1] * rest / t
-    total, share = 0.0, 0.0
+    total, column_pi = 0.0, 0.0
     for t in range(m + 1):
         total += table[found, t] * tail[m - t]
         if t < m:
-            share += table[found, t] * tail[m - 1 - t]
+            column_pi += table[found, t] * tail[m - 1 - t]
     if not total > 0.0:
-        # Beyond float64: the m largest are as good as certain.
+        # Beyond the range of float64: the m largest are certain.
         value = 0.0
         for j in range(g.shape[0]):
             if status[j] == FREE + pool:
@@ -223,10 +219,10 @@ def inclusion(
             pi[top[i]] = 1.0
             value += g[top[i]]
         return value
-    share *= np.exp(theta) / total
+    column_pi *= np.exp(theta) / total
     for j in range(g.shape[0]):
         if status[j] == FREE + pool:
-            pi[j] *= share
+            pi[j] *= column_pi
     value = np.log(total) - m * theta + rest
     for i in range(found - 1, -1, -1):
         part = 0.0
@@ -241,107 +237,101 @@ def inclusion(
 
 
 @kernel
-def spread(region: Picks, work: Work) -> None:
+def expand_probabilities(region: KernelRegion, work: Work) -> None:
     """Inclusion probabilities of columns from those of choices."""
     for choice in range(region.starts.shape[0] - 1):
         for j in range(region.starts[choice], region.starts[choice + 1]):
-            work.share[j] = work.pi[choice]
+            work.column_pi[j] = work.pi[choice]
     for j in region.members:
-        work.share[j] = 1.0
+        work.column_pi[j] = 1.0
 
 
 @kernel
-def survey(region: Picks, eta: float, work: Work) -> tuple[int, float]:
-    """How many choices lead, the sum of the pools' log envelopes; probabilities into ``work``."""
-    gather(region.starts, work.g, work.whole)
+def _log_envelope(region: KernelRegion, g: Array, eta: float, work: Work) -> float:
+    """Sum of the pools' log envelopes for these gains of choices; writes ``work.pi``."""
     found, total = 0, 0.0
     for pool in range(POOLS):
         m = region.picks[pool]
         if m == 0:
             continue
-        count = largest(work.whole, region.status, pool, 3 * m + 8, work.top[found:])
-        total += inclusion(
-            work.whole, region.status, pool, eta, m, work.top[found : found + count], work.pi
-        )
+        count = top_choices(g, region.status, pool, 3 * m + 8, work.top[found:])
+        top = work.top[found : found + count]
+        total += inclusion(g, region.status, pool, eta, m, top, work.pi)
         found += count
-    spread(region, work)
-    return found, total
+    return total
 
 
 @kernel
-def chances(
-    status: NDArray[np.int8], cells: NDArray[np.int8], members: Ints, picks: Ints, starts: Ints,
-    g: Array, eta: float,
+def inclusion_probabilities(
+    status: NDArray[np.int8], column_status: NDArray[np.int8], members: Ints, picks: Ints,
+    starts: Ints, g: Array, eta: float,
 ) -> Array:  # fmt: skip
     """The inclusion probabilities of choices with these gains."""
-    work = workspace(Picks(status, cells, members, picks, starts))
-    found = 0
-    for pool in range(POOLS):
-        m = picks[pool]
-        if m:
-            count = largest(g, status, pool, 3 * m + 8, work.top[found:])
-            inclusion(g, status, pool, eta, m, work.top[found : found + count], work.pi)
-            found += count
+    region = KernelRegion(status, column_status, members, picks, starts)
+    work = workspace(region)
+    _log_envelope(region, g, eta, work)
     return work.pi
 
 
 @kernel
-def _settled(
+def _joint_multipliers(
     constraint: Constraint, c: Array, u: Array, d: Array, mu: float, work: Work
 ) -> tuple[float, float]:
     for j in range(c.shape[0]):
         work.w[j] = c[j] - u[j]
-    return settle(constraint, work.w, work.share, d, mu)
+    return best_multipliers(constraint, work.w, work.column_pi, d, mu)
 
 
 @kernel
-def _none_settled(
+def _zero_multipliers(
     constraint: Constraint, c: Array, u: Array, d: Array, mu: float, work: Work
 ) -> tuple[float, float]:
     return 0.0, 0.0
 
 
 @kernel
-def _first(
-    constraint: Constraint, c: Array, u: Array, region: Picks, d: Array, work: Work
+def _initial_joint_multipliers(
+    constraint: Constraint, c: Array, u: Array, region: KernelRegion, d: Array, work: Work
 ) -> tuple[float, float]:
     for j in range(c.shape[0]):
-        work.g[j] = 0.0 if region.cells[j] == OUT else abs(c[j] - u[j])
-    gather(region.starts, work.g, work.whole)
+        work.g[j] = 0.0 if region.column_status[j] == OUT else abs(c[j] - u[j])
+    sum_columns(region.starts, work.g, work.choice_g)
     for pool in range(POOLS):
         m = region.picks[pool]
         if m:
-            largest(work.whole, region.status, pool, m, work.top)
+            top_choices(work.choice_g, region.status, pool, m, work.top)
             for i in range(m):
                 work.pi[work.top[i]] = 1.0
-    spread(region, work)
-    return _settled(constraint, c, u, d, 0.0, work)
+    expand_probabilities(region, work)
+    return _joint_multipliers(constraint, c, u, d, 0.0, work)
 
 
 @kernel
-def _no_multipliers(
-    constraint: Constraint, c: Array, u: Array, region: Picks, d: Array, work: Work
+def _initial_zero_multipliers(
+    constraint: Constraint, c: Array, u: Array, region: KernelRegion, d: Array, work: Work
 ) -> tuple[float, float]:
     return 0.0, 0.0
 
 
-#: (C, c, u, d, mu, work) -> the mu and nu that are best for the inclusion probabilities; or the
-#: best nu for this mu, if it is not 0 and the constraint has both.
-settled = either("is_joint", _settled, _none_settled)
-#: (C, c, u, region, d, work) -> a first guess: the features with the largest |w| are certain.
-first_multipliers = either("is_joint", _first, _no_multipliers)
+#: (C, c, u, d, mu, work) -> the mu and nu that are best for the inclusion probabilities; the best
+#: nu for this mu if mu is not 0 and the constraint has both.
+update_multipliers = either("is_joint", _joint_multipliers, _zero_multipliers)
+#: (C, c, u, region, d, work) -> initial multipliers, for which the features with the largest |w|
+#: are certain.
+initial_multipliers = either("is_joint", _initial_joint_multipliers, _initial_zero_multipliers)
 
 
 @kernel
 def envelope(
-    c: Array, u: Array, region: Picks, constraint: Constraint, d: Array, mu: float, nu: float,
-    eta: float, carried: float, work: Work,
-) -> tuple[int, float]:  # fmt: skip
-    """How many choices lead, and Phi at a dual point."""
-    g = work.g
-    gains(c, u, region.cells, constraint, d, mu, nu, g)
-    found, total = survey(region, eta, work)
-    total += carried + extra(constraint, mu, nu)
+    c: Array, u: Array, region: KernelRegion, constraint: Constraint, d: Array, mu: float,
+    nu: float, eta: float, offset: float, work: Work,
+) -> float:  # fmt: skip
+    """Phi at a dual point; writes gains and inclusion probabilities into ``work``."""
+    gains(c, u, region.column_status, constraint, d, mu, nu, work.g)
+    sum_columns(region.starts, work.g, work.choice_g)
+    total = _log_envelope(region, work.choice_g, eta, work)
+    expand_probabilities(region, work)
+    total += offset + extra(constraint, mu, nu)
     for j in region.members:
-        total += g[j]
-    return found, total
+        total += work.g[j]
+    return total

@@ -1,7 +1,7 @@
-"""Certified modular lower bounds for losses that are summed over records.
+"""Bounds for losses that are summed over records.
 
-Everything but the dual points is as for least squares, with n in the place of y'y: no score is
-above it, because no loss at t = 0 is above 1. (More than n, for a loss with larger conjugates.)
+They differ from those for least squares in the dual points only, with n in place of y'y: no score
+exceeds it, because no loss at t = 0 exceeds 1. (More than n for a loss with larger conjugates.)
 """
 
 from __future__ import annotations
@@ -15,70 +15,71 @@ from ...objective.problem import Problem
 from ..region import Region
 from ..tuning import Tuning
 from . import row_kernels
-from .base import Bounded, Bounder
-from .curved import CurvedBounder
+from .base import BoundOracle, Node
+from .curved import CurvedOracle
 
 #: Most columns in which a dual point moves at a time.
-_MOVERS = 64
+_MAX_WORKING_SET = 64
 
 
-class RowBounder(Bounder):
-    """Computes bounds for the regions of one problem on the records of a data set."""
+class RowLossOracle(BoundOracle):
+    """Bounds for the regions of one problem on the records of a data set."""
 
     def __init__(
         self, digest: GramData, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning
     ) -> None:
-        # w is all that there is of c - u; it is at most this in size, and so is const.
+        # |w| and the constant are at most this.
         most = scorer.records.shape[1] * scorer.row_loss.largest()
         super().__init__(problem, scorer, tuning, c=np.zeros(problem.columns), yy=most,
                          largest=most, eta=min(eta, 250.0 / most) if most else 1.0)  # fmt: skip
         # A score takes a pass or more over the records.
-        self.most_closed = min(tuning.last_pick, tuning.last_pick_records)
-        bends = scorer.row_loss.parabola(problem.prediction_bound) is not None
-        self.most_listed = tuning.listable_records if bends else tuning.listable_straight
+        self.max_last_picks = min(tuning.last_pick, tuning.last_pick_records)
+        curved = scorer.row_loss.parabola(problem.prediction_bound) is not None
+        self.max_listed = tuning.listable_records if curved else tuning.listable_straight
         self.hard_after = tuning.hard_after_records
-        self._digest, self._from = digest, scorer
-        self._curved: CurvedBounder | None = None
+        self._gram, self._from = digest, scorer
+        self._curved: CurvedOracle | None = None
         self._table = scorer.row_loss.conjugates()
-        #: How far kinks are rounded off, first and last.
+        #: The first and the last width to which kinks are smoothed.
         self._widths = scorer.row_loss.smoothing(problem.prediction_bound)
         self._cap = np.inf if self.constraint.is_joint() else self.constraint.radius
 
-    def root(self, region: Region, rounds: int = 40) -> Bounded:
-        """A bound from scratch: all predictions are 0."""
-        # Predictions and the coefficients behind them.
+    def root(self, region: Region, rounds: int = 40) -> Node:
+        """A node whose bound starts from predictions that are all 0."""
+        # The dual point holds the predictions and the coefficients behind them.
         size = self._from.records.shape[1] + self.problem.columns
-        bound = Bounded.fresh(region, self.c, self.yy, self._d, size)
-        return self._or_curved(self._settle(bound, rounds))
+        node = Node.at_zero(region, self.c, self.yy, self.shared_diagonal, size)
+        return self._or_curved(self.evaluate(node, rounds))
 
-    def child(self, parent: Bounded, region: Region, rounds: int = 8) -> Bounded:
-        """A bound that starts from the parent's dual point, of whichever kind that is."""
+    def child(self, parent: Node, region: Region, rounds: int = 8) -> Node:
+        """A node whose bound starts from the parent's dual point, of either kind."""
         if self._curved is not None and parent.c is not self.c:
             return self._curved.child(parent, region, rounds)
         return self._or_curved(super().child(parent, region, rounds))
 
-    def _or_curved(self, bound: Bounded) -> Bounded:
-        if self._curved is None or bound.fixed is not None:
-            return bound
-        other = self._curved.root(bound.region)
-        return other if other.flat > bound.flat else bound
+    def _or_curved(self, node: Node) -> Node:
+        """The better of a node and one with a curved bound for the same region."""
+        if self._curved is None or node.exact_gains is not None:
+            return node
+        other = self._curved.root(node.region)
+        return other if other.lower_bound > node.lower_bound else node
 
     def strengthen(self, sweeps: bool) -> None:
-        """From here on curvature is made use of, where the loss has some."""
+        """Try curved bounds in the regions to come, if the loss has curvature."""
         parabola = self._from.row_loss.parabola(self.problem.prediction_bound)
         if (
             parabola is not None
             and self.problem.columns <= self.tuning.large
-            and self._digest.n < 2**28  # sums of the table's entries fit in int64
+            and self._gram.n < 2**28  # sums of the table's entries fit in int64
         ):
-            self._curved = CurvedBounder(self._digest, self.problem, self._from, self.eta,
-                                         self.tuning, parabola)  # fmt: skip
+            self._curved = CurvedOracle(self._gram, self.problem, self._from, self.eta,
+                                        self.tuning, parabola)  # fmt: skip
 
-    def _improve(self, bound: Bounded, rounds: int) -> None:
+    def _ascend_dual(self, node: Node, rounds: int) -> None:
         source, n = self._from, self._from.records.shape[1]
-        row_kernels.improve(
+        row_kernels.dual_ascent(
             source.records, source.response, source.row_loss, float(STEPS), *self._widths,
-            self._table, self.yy, *self._picks(bound.region), self.constraint, self._cap, bound.d,
-            self.eta, rounds, 0.02 / self.eta, _MOVERS, bound.b[:n], bound.b[n:], bound.u,
-            bound.point,
+            self._table, self.yy, *self._kernel_region(node.region), self.constraint, self._cap,
+            node.d, self.eta, rounds, 0.02 / self.eta, _MAX_WORKING_SET, node.b[:n], node.b[n:],
+            node.u, node.point,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Published formulations on outside solvers, behind `top_supports`. NOT PRIVATE.
+"""Published formulations on external solvers, called by `top_supports`. NOT PRIVATE.
 
 ``highs``, ``gurobi``
     Outer approximation (Prastakos, Behdin and Mazumder 2025): binary z, cuts
@@ -7,8 +7,8 @@
     The mixed-integer second order cone program (8) of Behdin, Prastakos and Mazumder 2024. Least
     squares.
 
-They are cross-checks of the engine and peers to measure it against. No mechanism imports them, and
-no release depends on what they find.
+They cross-check the engine and serve as benchmarks for it. No mechanism imports them, and no
+release depends on their results.
 """
 
 from __future__ import annotations
@@ -61,17 +61,19 @@ _CONES = ("scip", "gurobi-cones")
 
 
 def check(solver: str, problem: Problem) -> None:
-    """Refuse what a solver cannot certify, or one that is not there, before a value is read."""
+    """Raise an error, before a value is read, if a solver cannot be used for this problem."""
     if solver not in SOLVERS:
         raise ArgumentError(f"solver must be one of engine, {', '.join(SOLVERS)}")
     if solver in _CONES and problem.loss != "least-squares":
-        raise ArgumentError(f"solver={solver!r} knows least squares only: the cone program is "
+        raise ArgumentError(f"solver={solver!r} supports least squares only: the cone program is "
                             "quadratic. Use solver='highs', 'gurobi' or 'engine'")  # fmt: skip
     if problem.constraint not in ("box", "ball"):
-        raise ArgumentError(f"solver={solver!r} knows the box and the ball; use solver='engine'")
+        raise ArgumentError(
+            f"solver={solver!r} supports the box and the ball only; use solver='engine'"
+        )
     if solver not in _CONES and problem.constraint == "ball" and problem.ridge == 0:
         raise ArgumentError(
-            "outer approximation over the ball divides by the ridge: give ridge > 0, or "
+            "outer approximation over the ball divides by the ridge: set ridge > 0, or use "
             "solver='engine' or a cone program, 'scip' or 'gurobi-cones'"
         )
     SOLVERS[solver]().check()
@@ -80,7 +82,7 @@ def check(solver: str, problem: Problem) -> None:
 def solve(
     solver: str, digest: GramData, problem: Problem, unit: Fraction, count: int, limits: Limits
 ) -> list[Ranked]:
-    """The R best supports in order, as `search.best.best_supports` gives them."""
+    """The R best supports in order, in the form of `search.best.best_supports`."""
     check(solver, problem)
     relaxation = SOLVERS[solver]()(digest, problem, limits)
     return Certified(digest, problem, unit, count, limits).find(relaxation)

@@ -1,17 +1,17 @@
 """From a solver's bounds to the R best supports: the loop that both formulations share.
 
-Supports are found by any means and scored by the package's own `Scorer`. A relaxation is then asked
-whether a support outside a list can have f(S) below a limit. The list holds every known support
-that the limit does not rule out, each forbidden by a no-good cut
+Supports are found by any means and scored by the package's own `Scorer`. A relaxation must then
+show that no support outside a list has f(S) below a limit. The list contains every known support
+that the limit does not rule out, each excluded by a no-good cut
 
     sum over j in S of z_j <= k - 1.
 
-The limit is the R-th best score, plus what a score may be off, plus what the solver's tolerances
-may hide: if no other support lies below it, order and ties among the known ones are final. What the
-solver offers instead of a proof is scored, and the question asked again.
+The limit is the R-th best score, plus the error of a score, plus the effect of the solver's
+tolerances. If no other support lies below it, order and ties among the known ones are final.
+Supports that the solver returns instead of a proof are scored, and the loop repeats.
 
-The proof is as good as the solver's word that it kept its tolerances, of which ten times as much is
-allowed for. There is no other answer: without a proof, `SolverError`.
+The proof assumes that the solver keeps ten times its tolerances. Without a proof the result is
+`SolverError`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from ...objective.problem import Problem
 from ..best import Ranked
 from ..engine import Limits, Support
 
-#: How much further than asked for a solver may have strayed.
-CAUTION = 10.0
+#: How many times its tolerance a solver may exceed.
+TOLERANCE_FACTOR = 10.0
 
 
 class SolverError(DpsubsetError, RuntimeError):
@@ -50,18 +50,18 @@ class Relaxation(Protocol):
 
     @staticmethod
     def check() -> None:
-        """`SolverError` if the solver is not installed or has no licence."""
+        """Raise `SolverError` if the solver is not installed or has no licence."""
 
     @property
     def slack(self) -> float:
-        """By how much the solver's tolerances may have moved a bound."""
+        """A bound on the effect of the solver's tolerances on a lower bound."""
 
     def beyond(self, limit: float, without: Sequence[Support]) -> list[Support]:
-        """Supports that may lie below the limit, ``without`` left out; none is a proof."""
+        """Supports that may lie below the limit, except those in ``without``; none is a proof."""
 
 
 class Certified:
-    """The R best supports, from a relaxation's word."""
+    """The R best supports, certified by a relaxation."""
 
     def __init__(
         self, digest: GramData, problem: Problem, unit: Fraction, count: int, limits: Limits
@@ -73,23 +73,25 @@ class Certified:
         self._scores: dict[Support, int] = {}
         self._searched: set[Support] = set()
         self._deadline = time.monotonic() + limits.seconds
-        # A first guess: the largest marginal gains.
+        # The first incumbent: the largest marginal gains.
         gain = digest.c.astype(np.float64) ** 2 / np.maximum(
             digest.diagonal + problem.ridge * STEPS**2, 1.0
         )
         gain = problem.layout.of_choices(gain)
         gain[list(problem.always_include)] = math.inf
-        self._guess: Support = tuple(sorted(np.argsort(-gain, kind="stable")[: problem.k].tolist()))
+        self._incumbent: Support = tuple(
+            sorted(np.argsort(-gain, kind="stable")[: problem.k].tolist())
+        )
 
     def find(self, relaxation: Relaxation) -> list[Ranked]:
         """Scores and supports, best first, certified."""
-        self._offer([self._guess])
+        self._score_new([self._incumbent])
         offered: set[Support] = set()
         while True:
-            self._search()
+            self._local_search()
             if time.monotonic() > self._deadline:
                 raise limit_passed("time")
-            limit, without = self._question(relaxation)
+            limit, without = self._exclusion_problem(relaxation)
             fresh = relaxation.beyond(limit, sorted({*without, *offered}))
             if not fresh:
                 return self._best()
@@ -97,45 +99,49 @@ class Certified:
                 raise SolverError("the solver returned a support that a no-good cut forbids: it "
                                   "does not keep its tolerances on this problem")  # fmt: skip
             offered.update(fresh)
-            self._offer(fresh)
+            self._score_new(fresh)
 
     def _best(self) -> list[Ranked]:
         return sorted((score, support) for support, score in self._scores.items())[: self._wanted]
 
-    def _question(self, relaxation: Relaxation) -> tuple[float, list[Support]]:
+    def _exclusion_problem(self, relaxation: Relaxation) -> tuple[float, list[Support]]:
         """A limit in the relaxation's units, and the known supports that may lie below it."""
-        # A score is within one unit of f: a support that ties with the last has f of one unit more
-        # at most. The second unit is for the rounding of this line.
+        # A score is within one unit of f, so a support that ties with the last one has f of at most
+        # one unit more. The second unit covers the rounding of this line.
         worst = self._best()[-1][0] + 2
         limit = worst * self._unit / relaxation.scale + relaxation.slack
-        # The solver may think of a support as lower than it is, too.
+        # The solver may also underestimate a support.
         top = worst + 2 + 2 * relaxation.slack * relaxation.scale / self._unit
         return limit, [support for support, score in self._scores.items() if score <= top]
 
-    def _offer(self, supports: Iterable[Support]) -> None:
+    def _score_new(self, supports: Iterable[Support]) -> None:
         new = sorted({s for s in supports if s not in self._scores})
         if new:
             scores = self._scorer.scores(np.array(new, dtype=np.int64))
             self._scores.update(zip(new, map(int, scores), strict=True))
 
-    def _search(self) -> None:
-        """Score all swaps of the best supports known, as long as that changes which they are."""
+    def _local_search(self) -> None:
+        """Score all swaps of the best known supports until the best ones do not change."""
         while time.monotonic() <= self._deadline:
             ahead = [support for _, support in self._best() if support not in self._searched]
             if not ahead:
                 return
             self._searched.add(ahead[0])
-            self._offer(map(tuple, self._swaps(ahead[0]).tolist()))
+            self._score_new(map(tuple, self._swaps(ahead[0]).tolist()))
 
     def _swaps(self, support: Support) -> NDArray[np.int64]:
         inside = [j for j in support if j not in self._problem.always_include]
         outside = sorted(set(range(self._problem.p)) - set(support))
-        rows = [[*(i for i in support if i != gone), came] for gone in inside for came in outside]
+        rows = [
+            [*(i for i in support if i != removed), added]
+            for removed in inside
+            for added in outside
+        ]
         return np.sort(np.array(rows, dtype=np.int64).reshape(-1, self._problem.k), axis=1)
 
 
 def limit_passed(what: str) -> SearchLimitError:
-    """The error for a node or time limit."""
+    """The error for an exceeded node or time limit."""
     return SearchLimitError(f"the solver passed its {what} limit; nothing is certified")
 
 
@@ -149,5 +155,5 @@ def chosen(z: Sequence[float] | NDArray[np.float64], k: int) -> Support:
 
 
 def power_of_two(value: float) -> float:
-    """The least power of two that is not below, so that dividing by it rounds nothing."""
+    """The smallest power of two that is at least ``value``; dividing by it is exact."""
     return 2.0 ** math.ceil(math.log2(value)) if value > 0 else 1.0

@@ -6,32 +6,32 @@ Prastakos, Behdin and Mazumder 2025 minimise over binary z, with G = X'X,
 
 which is convex in z and equals f(S) at the indicator of S. The constraint on b is written with z as
 well: sum of b_j^2 / z_j <= r^2 for the ball, as in the cones of `cones`, and |b_j| <= r z_j for the
-box. Nothing changes at binary z, and c only grows between. By duality, for every b and mu >= 0, and
-with w = c - Gb,
+box. Nothing changes at binary z, and c only increases between. By duality, for every b and mu >= 0,
+and with w = c - Gb,
 
     c(z) >= yy - b'Gb - mu r^2 - sum of z_j phi_j,
     ball: phi_j = w_j^2 / (ridge + mu),
     box:  phi_j = max over |v| <= r of 2 w_j v - ridge v^2,   mu = 0,
 
-with equality at z0 if b attains c(z0) and mu is its multiplier: this is then the tangent plane
-c(z0) + grad c(z0)'(z - z0). A b that is not quite optimal costs tightness, not validity, so b is
-found in float64, rounded to a grid, and the plane computed from it in integers; its coefficients
-are rounded outwards.
+with equality at z0 if b attains c(z0) and mu is its multiplier; this is then the tangent plane
+c(z0) + grad c(z0)'(z - z0). A suboptimal b costs tightness, not validity, so b is computed in
+float64, rounded to a grid, and the plane computed from it in integers; its coefficients are rounded
+outwards.
 
-Where X'X is positive definite, a part delta of its diagonal is counted to the ridge: nothing
-changes at binary z, and c grows between again. Above, G is X'X - delta I, still positive
+Where X'X is positive definite, a part delta of its diagonal is moved to the ridge: nothing changes
+at binary z, and c increases between. In the formulas above G is then X'X - delta I, still positive
 semidefinite, and the ridge is that of the problem plus delta. With ``shift=False`` the cuts are as
 published, without this.
 
-A loss that is summed over records, l(y_i, x_i'b), has a line below it at every slope q_i. With
--l*(y_i, q_i) for where the line starts and w = -X'q / 2, the same reasoning gives
+A loss that is summed over records, l(y_i, x_i'b), has a tangent below it at every slope q_i. With w
+= -X'q / 2 the same reasoning gives
 
     c(z) >= - sum of l*(y_i, q_i) - mu r^2 - sum of z_j phi_j,
 
 a tangent plane if q are the slopes at the b that attains c(z0).
 
-Where a choice has several columns they share its z, and phi_j is the sum of theirs; the intercept's
-z is 1, so that its phi is part of the base.
+Columns of the same choice share its z, and phi_j is the sum of theirs; the intercept's z is 1, so
+its phi is part of the base.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ from ...objective.losses.beyond_kernels import half_slope, slopes
 from ...objective.losses.row_kernels import descend, gather
 from ...objective.losses.rows import FromRecords
 from ...objective.problem import Problem
-from ..bounds.blas import smallest_eigenvalue
 from ..bounds.kernels import FREE
+from ..bounds.linear_algebra import smallest_eigenvalue
 from ..bounds.row_kernels import gradient
 from .certify import power_of_two
 
@@ -60,20 +60,20 @@ Floats = NDArray[np.float64]
 
 #: The b of a cut are multiples of 2**-_BITS.
 _BITS = 48
-#: More than what the five roundings of a gain can take away, relatively.
-_UP = 1.0 + 2.0**-49
-#: What counts as a part of z.
-_SOME = 1e-9
-#: Solvers take smaller coefficients for 0; they are rounded up to this.
-_LEAST = 1e-8
-#: The hinge is smoothed less and less, to the last of these widths.
+#: Exceeds the relative effect of the five roundings of a gain.
+_ROUND_UP = 1.0 + 2.0**-49
+#: Entries of z below this count as 0.
+_ZERO = 1e-9
+#: Solvers treat smaller coefficients as 0; they are rounded up to this.
+_MIN_COEFFICIENT = 1e-8
+#: The widths to which the hinge is smoothed, one after the other.
 _SMOOTHINGS = (0.25, 0.05, 0.01, 2e-3, 4e-4, 8e-5, 1.6e-5)
 
 
 class Planes(ABC):
     """Tangent planes of c."""
 
-    #: A power of two that no score is above.
+    #: A power of two that no score exceeds.
     scale: float
     _problem: Problem
     _ridge: float
@@ -88,13 +88,13 @@ class Planes(ABC):
             base, gains = self._plane(np.append(each, 1.0))
             base = math.nextafter(base - float(gains[-1]), -math.inf)
         if layout.grouped:
-            # More than what so many additions can round off.
+            # Exceeds the rounding of so many additions.
             gains = gains * (1.0 + 2.0**-52 * layout.widest)
         return base, layout.of_choices(gains)
 
     @abstractmethod
     def _plane(self, z: Floats) -> tuple[float, Floats]:
-        """The same by columns."""
+        """Base and gains by columns."""
 
     def row(self, z: Floats) -> tuple[float, Floats]:
         """The plane at z as a row for a solver, eta + sum of row_j z_j >= base, in units of scale.
@@ -103,8 +103,8 @@ class Planes(ABC):
         """
         base, gains = self.at(z)
         base = max(base / self.scale, 0.0)
-        # With z_j = 1 and a gain beyond the base, the row says no more than eta >= 0.
-        return base, np.clip(gains / self.scale, _LEAST, max(base, _LEAST))
+        # With z_j = 1 and a gain larger than the base, the row says only eta >= 0.
+        return base, np.clip(gains / self.scale, _MIN_COEFFICIENT, max(base, _MIN_COEFFICIENT))
 
     def _gains(self, w: Floats, mu: float) -> Floats:
         """phi, rounded up."""
@@ -112,15 +112,15 @@ class Planes(ABC):
         if self._problem.constraint == "ball":
             gains = w * w / math.nextafter(ridge + mu, 0.0)
         else:
-            # The square is never less than the other: what decides between them may be rounded.
+            # The square is never less than the other expression, so the comparison may be rounded.
             gains = 2.0 * r * w - ridge * r * r
             if ridge > 0:
                 gains = np.where(w <= ridge * r, w * w / ridge, gains)
-        return np.asarray(gains * _UP, dtype=np.float64)
+        return np.asarray(gains * _ROUND_UP, dtype=np.float64)
 
 
 class Cuts(Planes):
-    """Of least squares, from moments."""
+    """Tangent planes for least squares, from moments."""
 
     def __init__(self, digest: GramData, problem: Problem, shift: bool = True) -> None:
         self._digest, self._problem = digest, problem
@@ -135,8 +135,8 @@ class Cuts(Planes):
             self._ridge = math.nextafter(math.nextafter(self._ridge, 0.0), 0.0)
 
     def _plane(self, z: Floats) -> tuple[float, Floats]:
-        """In integers, rounded at the end."""
-        features = np.flatnonzero(z > _SOME)
+        """Base and gains in integers, rounded at the end."""
+        features = np.flatnonzero(z > _ZERO)
         b, mu = self._coefficients(features, z[features])
         columns = self._columns(features)
         exact = np.array([round(math.ldexp(x, _BITS)) for x in b.tolist()], dtype=object)
@@ -154,7 +154,7 @@ class Cuts(Planes):
         return self._digest.product_rows(features)
 
     def _coefficients(self, features: NDArray[np.int64], z: Floats) -> tuple[Floats, float]:
-        """The b of c(z) on its support, nearly, and the ball's multiplier."""
+        """Approximately the b of c(z) on its support, and the ball's multiplier."""
         problem = self._problem
         g = self._columns(features)[:, features] / float(STEPS) ** 2
         g[np.diag_indices_from(g)] -= self._delta / STEPS**2
@@ -182,50 +182,50 @@ class Cuts(Planes):
 
 
 class RowCuts(Planes):
-    """Of a loss that is summed over records."""
+    """Tangent planes for a loss that is summed over records."""
 
     def __init__(self, problem: Problem, scorer: FromRecords) -> None:
         self._problem, self._from = problem, scorer
         self._ridge = problem.ridge
-        # No loss at t = 0 is above 1.
+        # No loss at t = 0 exceeds 1.
         self._n = scorer.records.shape[1]
         self.scale = power_of_two(self._n)
         self._table = scorer.row_loss.conjugates()
 
     def _plane(self, z: Floats) -> tuple[float, Floats]:
-        """From slopes that are integers, so that their sums are exact."""
+        """Base and gains from slopes that are integers, so that their sums are exact."""
         source, n, scale = self._from, self._n, float(STEPS)
         q, half = np.empty(n, dtype=np.int16), np.empty(self._problem.columns)
         const = slopes(self._predictions(z), source.response, source.row_loss, scale,
                        _SMOOTHINGS[-1], 0.0, self._table, q)  # fmt: skip
         status = np.full(self._problem.columns, FREE, dtype=np.int8)
         gradient(source.records, status, q, half_slope(source.row_loss, scale), half)
-        # Four roundings on the way from an integer.
+        # Covers four roundings after the integer sums.
         w = np.abs(half) * (1.0 + 2.0**-50)
         r, mu = self._problem.radius, 0.0
         if self._problem.constraint == "ball":
-            # What makes the plane highest at z.
+            # The mu for which the plane is highest at z.
             mu = max(0.0, math.sqrt(float(z @ (w * w))) / r - self._ridge)
-        # The constant is off by less than this, see `search.bounds.row_kernels.improve`.
+        # A bound on the error of the constant, see `search.bounds.row_kernels.dual_ascent`.
         most = n * source.row_loss.largest()
-        base = const - 2.0**-48 * (most + 1.0) - mu * r * r * _UP
+        base = const - 2.0**-48 * (most + 1.0) - mu * r * r * _ROUND_UP
         return base - 2.0**-50 * abs(base), self._gains(w, mu)
 
     def _predictions(self, z: Floats) -> Floats:
-        """X b for the b of c(z), nearly."""
+        """Approximately X b for the b of c(z)."""
         source, loss, problem = self._from, self._from.row_loss, self._problem
-        features = np.flatnonzero(z > _SOME)
+        features = np.flatnonzero(z > _ZERO)
         x, y = np.empty((self._n, len(features))), np.empty(self._n)
         every = np.arange(self._n)
         gather(source.records, source.response, features, every, loss.labels, float(STEPS), x, y)
-        # b = sqrt(z) u for the ball, as above. For the box b = z v; its ridge, z_j each, is taken
-        # for their mean, which is right at whole z.
+        # b = sqrt(z) u for the ball, as above. For the box b = z v; its ridge, z_j each, is
+        # replaced by their mean, which is exact at binary z.
         share = z[features]
         ball = problem.constraint == "ball"
         x *= np.sqrt(share) if ball else share
         ridge = self._ridge if ball else self._ridge * float(share.mean())
         u, ones = np.zeros(len(features)), np.ones(self._n)
-        # Where few rows of the Huber loss have any curvature, a little of it helps.
+        # Where few rows of the Huber loss have curvature, a little smoothing helps.
         for smoothing in _SMOOTHINGS if loss.is_kinked() else (1e-3,):
             descend(loss, problem.coefficients, x, y, ones, smoothing, ridge, 1e-9 * self._n, u)
         t: Floats = x @ u
@@ -234,15 +234,18 @@ class RowCuts(Planes):
 
 def planes(digest: GramData, problem: Problem) -> Planes:
     """Tangent planes for the problem's loss."""
-    source = scorer(digest, problem, Fraction(1))  # no score is asked of it
+    source = scorer(digest, problem, Fraction(1))  # used for its type and records only
     return RowCuts(problem, source) if isinstance(source, FromRecords) else Cuts(digest, problem)
 
 
 def _least_eigenvalue(digest: GramData) -> int:
-    """No more than the least eigenvalue of X'X, in units of its entries; 0 if not all is there."""
+    """A lower bound on the smallest eigenvalue of X'X, in units of its entries.
+
+    0 if not all columns are available.
+    """
     if not digest.whole:
         return 0
     g = digest.product_rows().astype(np.float64)
-    # What float64 may be off by grows with p and with the size of the matrix.
+    # The error of float64 grows with p and with the size of the matrix.
     margin = 8.0 * digest.p * 2.0**-52 * float(np.linalg.norm(g))
     return max(0, math.floor(smallest_eigenvalue(g) - margin))

@@ -1,11 +1,11 @@
-"""The published formulations on Gurobi, where there is a licence.
+"""The published formulations on Gurobi, if there is a licence.
 
 Outer approximation (Prastakos, Behdin and Mazumder 2025) in one tree: tangent planes are added
-lazily, at the whole z that Gurobi meets and at fractional ones. The cone program (8) of Behdin,
-Prastakos and Mazumder 2024, with X'X in one quadratic row.
+lazily, at integral z and at fractional ones. The cone program (8) of Behdin, Prastakos and Mazumder
+2024, with X'X in one quadratic row.
 
 Nothing is logged, to a console or to a file. With the licence of a compute server the model, which
-is made from the table, is solved there.
+is computed from the table, is solved on that server.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from numpy.typing import NDArray
 from ...data.gram import GramData
 from ...objective.problem import Problem
 from ..engine import Limits, Support
-from .certify import CAUTION, SolverError, chosen, limit_passed
+from .certify import TOLERANCE_FACTOR, SolverError, chosen, limit_passed
 from .cones import Cones
 from .cuts import planes
 
-#: Tolerance asked of Gurobi, the least that it takes.
+#: Tolerance of Gurobi, the smallest that it accepts.
 TOLERANCE = 1e-9
 
-#: Before it starts, so that it does not greet. A file gurobi.env may have set some of the others.
-_SILENT = {"OutputFlag": 0, "LogToConsole": 0, "LogFile": ""}
+#: Set before the start, to suppress the banner. A file gurobi.env may have set some of the others.
+_NO_OUTPUT = {"OutputFlag": 0, "LogToConsole": 0, "LogFile": ""}
 _OPTIONS = {
-    **_SILENT,
+    **_NO_OUTPUT,
     "Record": 0,
     "ResultFile": "",
     "SolFiles": "",
@@ -44,14 +44,14 @@ _OPTIONS = {
     "MIPGapAbs": 0.0,
 }
 
-#: A plane at a fractional z is added if it raises the bound by this share of the limit.
-_WORTH = 1e-4
+#: A plane at a fractional z is added if it raises the bound by this fraction of the limit.
+_MIN_IMPROVEMENT = 1e-4
 
 _TOO_LARGE = 10010
 
 
 class _Tree(ABC):
-    """A question to Gurobi: what both formulations share."""
+    """A model for Gurobi: what both formulations share."""
 
     def __init__(self, problem: Problem, limits: Limits) -> None:
         self._gurobi: Any = _import()
@@ -62,31 +62,31 @@ class _Tree(ABC):
 
     @staticmethod
     def check() -> None:
-        """Whether there is a Gurobi with a licence."""
+        """Raise `SolverError` if there is no Gurobi with a licence."""
         _start(_import()).dispose()
 
     def beyond(self, limit: float, without: Sequence[Support]) -> list[Support]:
-        """Solve the formulation below the limit, with the supports ``without`` forbidden."""
+        """Solve the formulation below the limit, with the supports ``without`` excluded."""
         try:
             with (
                 _start(self._gurobi) as environment,
                 self._gurobi.Model(env=environment) as model,
             ):
-                return self._ask(model, self._supports(model, without), limit)
+                return self._solve(model, self._add_binaries(model, without), limit)
         except self._gurobi.GurobiError as error:
             code = error.errno
-        # Not with Gurobi's own words, which may be about the data.
+        # Gurobi's own message may be about the data.
         if code == _TOO_LARGE:
             raise SolverError("this problem is larger than Gurobi's size-limited licence allows: "
                               "use a full licence, or solver='engine'")  # fmt: skip
         raise SolverError(f"Gurobi failed on this problem with its error {code}")
 
     @abstractmethod
-    def _ask(self, model: Any, z: list[Any], limit: float) -> list[Support]:
+    def _solve(self, model: Any, z: list[Any], limit: float) -> list[Support]:
         """Supports that may lie below the limit."""
 
-    def _supports(self, model: Any, without: Sequence[Support]) -> list[Any]:
-        """Binary z and no-good cuts."""
+    def _add_binaries(self, model: Any, without: Sequence[Support]) -> list[Any]:
+        """Add binary z and the no-good cuts; returns z."""
         problem, quicksum = self._problem, self._gurobi.quicksum
         for name, value in _OPTIONS.items():
             model.setParam(name, value)
@@ -98,7 +98,7 @@ class _Tree(ABC):
         return z
 
     def _run(self, model: Any, callback: _Callback | None = None) -> bool:
-        """Whether something was found below the limit."""
+        """Optimise; returns whether a solution below the limit was found."""
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise limit_passed("time")
@@ -117,14 +117,14 @@ class _Tree(ABC):
             raise limit_passed("time")
         if status == codes.NODE_LIMIT:
             raise limit_passed("node")
-        # What was found need not be the best, to be scored: only "none" has to be proved.
+        # The solution need not be the best, because it is scored: only "none" must be proved.
         if status not in (codes.OPTIMAL, codes.SUBOPTIMAL):
             raise SolverError(f"Gurobi stopped without a proof: status {status}")
         return True
 
 
 class OuterApproximation(_Tree):
-    """Cuts on f(S) / scale, a power of two, so that everything lies in [0, 1]."""
+    """Cuts on f(S) / scale, with scale a power of two, so that everything lies in [0, 1]."""
 
     def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
         super().__init__(problem, limits)
@@ -134,17 +134,17 @@ class OuterApproximation(_Tree):
 
     @property
     def slack(self) -> float:
-        """As for HiGHS, and z may be off whole numbers by the tolerance."""
-        return CAUTION * TOLERANCE * (2 + 3 * self._problem.p)
+        """As for HiGHS; in addition z may be off integers by the tolerance."""
+        return TOLERANCE_FACTOR * TOLERANCE * (2 + 3 * self._problem.p)
 
-    def _ask(self, model: Any, z: list[Any], limit: float) -> list[Support]:
-        """Branch and cut until nothing is left below the limit; what was met on the way."""
-        # With eta below the limit, "infeasible" is a bound above it.
+    def _solve(self, model: Any, z: list[Any], limit: float) -> list[Support]:
+        """Branch and cut until nothing is left below the limit; returns the supports found."""
+        # With eta below the limit, "infeasible" is a lower bound above the limit.
         eta = model.addVar(ub=limit)
         model.setObjective(eta)
         model.setParam("LazyConstraints", 1)
         for base, row in self._rows:
-            model.addConstr(self._left(row, z, eta) >= base)
+            model.addConstr(self._row_expression(row, z, eta) >= base)
         found: list[Support] = []
 
         def whole(model: Any) -> None:
@@ -159,7 +159,7 @@ class OuterApproximation(_Tree):
 
         def fractional(model: Any) -> None:
             *at, bound = model.cbGetNodeRel([*z, eta])
-            self._cut(model, np.clip(at, 0.0, 1.0), z, eta, worth=bound + _WORTH * limit)
+            self._cut(model, np.clip(at, 0.0, 1.0), z, eta, worth=bound + _MIN_IMPROVEMENT * limit)
 
         if self._run(model, _Callback(self._gurobi, whole, fractional)):
             found.append(chosen([v.X for v in z], self._problem.k))
@@ -168,21 +168,21 @@ class OuterApproximation(_Tree):
     def _cut(
         self, model: Any, at: NDArray[np.float64], z: list[Any], eta: Any, worth: float = -math.inf
     ) -> float:
-        """Add the tangent plane at a point, if it says enough there; what it says."""
+        """Add the tangent plane at a point if its value there exceeds ``worth``; the value."""
         base, row = self._planes.row(at)
         value = base - float(row @ at)
         if value > worth:
-            # Kept for the questions to come.
+            # Kept for later limits.
             self._rows.append((base, row))
-            model.cbLazy(self._left(row, z, eta) >= base)
+            model.cbLazy(self._row_expression(row, z, eta) >= base)
         return value
 
-    def _left(self, row: NDArray[np.float64], z: list[Any], eta: Any) -> Any:
+    def _row_expression(self, row: NDArray[np.float64], z: list[Any], eta: Any) -> Any:
         return self._gurobi.LinExpr([*row.tolist(), 1.0], [*z, eta])
 
 
 class ConeProgram(_Tree):
-    """(8), solved anew for every question."""
+    """The cone program (8), solved anew for every limit."""
 
     def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
         super().__init__(problem, limits)
@@ -191,13 +191,13 @@ class ConeProgram(_Tree):
 
     @property
     def slack(self) -> float:
-        """By how much the tolerance may have moved a bound."""
+        """A bound on the effect of the tolerance on a lower bound."""
         return self._cones.slack(TOLERANCE)
 
-    def _ask(self, model: Any, z: list[Any], limit: float) -> list[Support]:
+    def _solve(self, model: Any, z: list[Any], limit: float) -> list[Support]:
         cones, problem, quicksum = self._cones, self._problem, self._gurobi.quicksum
         on, r = cones.on(z), problem.radius
-        # Linear relaxations, which keep the tolerances that were asked for.
+        # Linear relaxations, which keep the requested tolerances.
         model.setParam("MIQCPMethod", 1)
         model.setParam("Cutoff", limit)
         matrix = model.addMVar(len(on), lb=-r, ub=r)
@@ -219,9 +219,9 @@ class ConeProgram(_Tree):
 
 
 class _Callback:
-    """Calls for whole and for fractional z, with what they raise kept for later.
+    """Calls for integral and for fractional z; keeps an exception for later.
 
-    gurobipy prints what a callback raises and goes on as if nothing had been.
+    gurobipy prints what a callback raises and continues.
     """
 
     def __init__(
@@ -247,7 +247,7 @@ def _start(gurobi: Any) -> Any:
     """An environment, which holds the licence until it is disposed of."""
     environment = gurobi.Env(empty=True)
     try:
-        for name, value in _SILENT.items():
+        for name, value in _NO_OUTPUT.items():
             environment.setParam(name, value)
         environment.start()
         return environment
@@ -255,7 +255,7 @@ def _start(gurobi: Any) -> Any:
         environment.dispose()
     raise SolverError(
         "Gurobi finds no valid licence: see gurobi.com, or install the newest gurobipy, which "
-        "brings one for small problems: pip install -U 'dpsubset[gurobi]'"
+        "includes one for small problems: pip install -U 'dpsubset[gurobi]'"
     )
 
 

@@ -3,9 +3,9 @@
 The formulation is that of Prastakos, Behdin and Mazumder 2025.
 
 Branch and cut in one tree: HiGHS solves the linear relaxations, and tangent planes are added at
-what they return, at fractional points too (Kelley's method). HiGHS's own integer solver takes no
-cuts while it runs; starting it anew after each was quicker where one or two starts are enough, and
-took about a hundred times as long for the 20 best of 60 variables.
+their solutions, also at fractional ones (Kelley's method). HiGHS's own integer solver accepts no
+cuts while it runs. Restarting it after each cut was faster where one or two restarts suffice, and
+about a hundred times slower for the 20 best of 60 variables.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from numpy.typing import NDArray
 from ...data.gram import GramData
 from ...objective.problem import Problem
 from ..engine import Limits, Support
-from .certify import CAUTION, SolverError, chosen, limit_passed
+from .certify import TOLERANCE_FACTOR, SolverError, chosen, limit_passed
 from .cuts import planes
 
-#: Feasibility tolerance asked of HiGHS.
+#: Feasibility tolerance of HiGHS.
 TOLERANCE = 1e-9
 
-#: Kelley's method stops when a cut raises the bound by less than this share of what is missing, or
-#: after so many.
-_STALL, _MOST_CUTS = 0.1, 60
+#: Kelley's method stops when a cut raises the bound by less than this fraction of the gap, or after
+#: so many cuts.
+_MIN_PROGRESS, _MOST_CUTS = 0.1, 60
 
-#: A linear relaxation's z counts as whole.
-_WHOLE = 1e-7
+#: Entries of z this close to an integer count as integral.
+_INTEGRALITY = 1e-7
 
 
 class OuterApproximation:
-    """Cuts on f(S) / scale, a power of two, so that everything lies in [0, 1]."""
+    """Cuts on f(S) / scale, with scale a power of two, so that everything lies in [0, 1]."""
 
     def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
         self._highspy: Any = _import()
@@ -51,23 +51,23 @@ class OuterApproximation:
 
     @staticmethod
     def check() -> None:
-        """Whether there is a HiGHS."""
+        """Raise `SolverError` if HiGHS is not installed."""
         _import()
 
     @property
     def slack(self) -> float:
-        """A row, or a bound of a variable, may be off by the tolerance, and so may reduced costs.
+        """A bound on the effect of the tolerance on rows, bounds of variables and reduced costs.
 
-        Rows of cuts have coefficient 1 at eta, so that their multipliers sum to 1, and at most 1
-        at every z, which range from 0 to 1.
+        Rows of cuts have coefficient 1 at eta, so that their multipliers sum to 1, and at most 1 at
+        every z, which range from 0 to 1.
         """
-        return CAUTION * TOLERANCE * (2 + 2 * self._problem.p)
+        return TOLERANCE_FACTOR * TOLERANCE * (2 + 2 * self._problem.p)
 
     def beyond(self, limit: float, without: Sequence[Support]) -> list[Support]:
-        """Branch and cut until nothing is left below the limit; what was met on the way."""
+        """Branch and cut until nothing is left below the limit; returns the supports found."""
         self._forbid(without)
         p = self._problem.p
-        # With eta, the last column, below the limit, "infeasible" is a bound above it.
+        # With eta, the last column, below the limit, "infeasible" is a lower bound above the limit.
         self._highs.changeColBounds(p, 0.0, limit)
         low = np.zeros(p)
         low[list(self._problem.always_include)] = 1.0
@@ -79,15 +79,15 @@ class OuterApproximation:
             self._nodes += 1
             index = np.arange(p, dtype=np.int32)
             self._highs.changeColsBounds(p, index, low, high)
-            z = self._relax()
-            while z is not None and _whole(z):
-                # Its tangent plane is in: f(S) itself is not above the limit.
+            z = self._solve_relaxation()
+            while z is not None and _is_integral(z):
+                # Its tangent plane has been added: f(S) itself does not exceed the limit.
                 found.append(chosen(z, self._problem.k))
                 if found[-1] in self._forbidden:
                     raise SolverError("HiGHS returned a support that a no-good cut forbids: it "
                                       "does not keep its tolerances on this problem")  # fmt: skip
                 self._forbid(found[-1:])
-                z = self._relax()
+                z = self._solve_relaxation()
             if z is not None:
                 j = int(np.argmax(np.minimum(z, 1.0 - z)))
                 for value in (0.0, 1.0):
@@ -95,18 +95,18 @@ class OuterApproximation:
                     nodes[-1][0][j] = nodes[-1][1][j] = value
         return found
 
-    def _relax(self) -> NDArray[np.float64] | None:
-        """Kelley's method on the linear relaxation: its z, or None if nothing is left of it."""
+    def _solve_relaxation(self) -> NDArray[np.float64] | None:
+        """Kelley's method on the linear relaxation: its z, or None if it is infeasible."""
         last = -math.inf
         for _ in range(_MOST_CUTS):
             z = self._solve()
             if z is None:
                 return None
             bound = self._highs.getInfo().objective_function_value
-            whole = _whole(z)
-            missing = self._cut(np.round(z) if whole else z) - bound
-            # A whole z is left only if its plane does not cut it off.
-            if missing <= self.slack or (not whole and bound - last < _STALL * missing):
+            integral = _is_integral(z)
+            gap = self._cut(np.round(z) if integral else z) - bound
+            # An integral z remains only if its plane does not cut it off.
+            if gap <= self.slack or (not integral and bound - last < _MIN_PROGRESS * gap):
                 return z
             last = bound
         return z
@@ -125,7 +125,7 @@ class OuterApproximation:
             raise limit_passed("time")
 
     def _solve(self) -> NDArray[np.float64] | None:
-        """The best z of the linear relaxation, or None if there is none."""
+        """The best z of the linear relaxation, or None if it is infeasible."""
         highs, known = self._highs, self._highspy.HighsModelStatus
         highs.run()
         status = highs.getModelStatus()
@@ -155,7 +155,7 @@ class OuterApproximation:
         return highs
 
     def _cut(self, z: NDArray[np.float64]) -> float:
-        """Add the tangent plane at z; what it says at z."""
+        """Add the tangent plane at z; returns its value at z."""
         base, row = self._planes.row(z)
         if base > 0:  # otherwise eta >= 0 says more
             self._row(base, math.inf, range(self._problem.p + 1), np.append(row, 1.0))
@@ -169,8 +169,8 @@ class OuterApproximation:
         self._highs.addRow(max(low, -infinity), min(high, infinity), len(index), index, values)
 
 
-def _whole(z: NDArray[np.float64]) -> bool:
-    return bool(np.all(np.minimum(z, 1.0 - z) <= _WHOLE))
+def _is_integral(z: NDArray[np.float64]) -> bool:
+    return bool(np.all(np.minimum(z, 1.0 - z) <= _INTEGRALITY))
 
 
 def _import() -> Any:

@@ -1,4 +1,4 @@
-"""Nothing that a solver has to say may show: it could be about the data."""
+"""Suppression of solver output, which could reveal data."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import os
 import threading
 from collections.abc import Iterator
 
-#: Each caller puts back the stderr that it found. If two callers overlapped, the second would find
-#: the silenced one, and could put that back last: stderr would stay silent.
+#: Each caller restores the stderr that it found. If two callers overlapped, the second would find
+#: the redirected one and could restore that last: stderr would stay silent.
 _ONE_AT_A_TIME = threading.Lock()
 
 
 @contextlib.contextmanager
 def silent_stderr() -> Iterator[None]:
-    """Send file descriptor 2 to nowhere, for libraries that write to it behind Python's back.
+    """Redirect file descriptor 2 to the null device, for libraries that write to it directly.
 
-    The descriptor is the whole process's: put nothing inside but a call that holds the interpreter
-    lock, so that no other thread of Python writes meanwhile.
+    The descriptor belongs to the whole process: use this only around a call that holds the
+    interpreter lock, so that no other Python thread writes meanwhile.
     """
     with _ONE_AT_A_TIME, contextlib.ExitStack() as stack:
         try:
             kept = os.dup(2)
-        except OSError:  # there is no such descriptor: nothing to keep quiet
+        except OSError:  # there is no such descriptor
             kept = None
         if kept is not None:
             stack.callback(os.close, kept)

@@ -14,10 +14,11 @@ from .certify import SolverError, chosen, limit_passed
 from .cones import Cones
 from .quiet import silent_stderr
 
-#: Feasibility tolerance asked of SCIP: with less, its linear programs can take minutes.
+#: Feasibility tolerance of SCIP: with a smaller one, its linear programs can take minutes.
 TOLERANCE = 1e-8
 
-#: With tolerances this tight SCIP could separate the cones at one node for a minute: better branch.
+#: With tolerances this tight SCIP could separate the cones at one node for a minute; branching is
+#: faster.
 _OPTIONS = {
     "numerics/feastol": TOLERANCE,
     "numerics/dualfeastol": TOLERANCE,
@@ -29,7 +30,7 @@ _OPTIONS = {
 
 
 class ConeProgram:
-    """(8), solved anew for every question."""
+    """The cone program (8), solved anew for every limit."""
 
     def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
         self._scip: Any = _import()
@@ -42,16 +43,16 @@ class ConeProgram:
 
     @staticmethod
     def check() -> None:
-        """Whether there is a SCIP."""
+        """Raise `SolverError` if SCIP is not installed."""
         _import()
 
     @property
     def slack(self) -> float:
-        """By how much the tolerance may have moved a bound."""
+        """A bound on the effect of the tolerance on a lower bound."""
         return self._cones.slack(TOLERANCE)
 
     def beyond(self, limit: float, without: Sequence[Support]) -> list[Support]:
-        """Solve (8) below the limit, with the supports ``without`` forbidden."""
+        """Solve (8) below the limit, with the supports ``without`` excluded."""
         model, z = self._model(without)
         if math.isfinite(limit):
             model.setObjlimit(limit)
@@ -82,7 +83,7 @@ class ConeProgram:
         try:
             with silent_stderr():
                 model.optimize()
-        except Exception:  # whatever SCIP has to say of it may be about the data
+        except Exception:  # SCIP's own message may be about the data
             failed = True
         if failed:
             raise SolverError("SCIP failed on this problem: use solver='engine'")
@@ -92,7 +93,7 @@ class ConeProgram:
         p, k, r = problem.p, problem.k, problem.radius
         model = self._scip.Model()
         model.hideOutput()
-        model.setHeuristics(self._scip.SCIP_PARAMSETTING.OFF)  # good supports are known
+        model.setHeuristics(self._scip.SCIP_PARAMSETTING.OFF)  # good supports are known already
         for name, value in _OPTIONS.items():
             model.setParam(name, value)
         z = [model.addVar(vtype="B", lb=float(j in problem.always_include)) for j in range(p)]

@@ -1,0 +1,1 @@
+"""The privacy statement: gathered (content), written as Markdown, and converted to other forms."""

@@ -1,0 +1,237 @@
+"""The statement in plain words: what was released, what that means, what to expect of it.
+
+Every function returns lines of Markdown, in which untrusted text is escaped.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...privacy.guarantee import shown_cost
+from .columns import declares_more
+from .content import Content
+from .escape import code_span, escape
+from .posterior import Posterior
+from .technical import step_name
+
+if TYPE_CHECKING:
+    from ..release import Release
+
+
+def released_lines(release: Release) -> list[str]:
+    """State what was released, in which steps, and after which earlier release."""
+    problem, response = release.problem, code_span(release.schema.response.name)
+    names = ", ".join(map(code_span, release.features)) or "none of them"
+    if release.support is None:
+        answer = (
+            f"Released: that no {problem.k} of {problem.p} variables to explain {response} could "
+            "be named with this mechanism at this price."
+        )
+    else:
+        answer = (
+            f"Released: the names of {len(release.features)} of {problem.p} variables, chosen to "
+            f"explain {response}: {names}."
+        )
+    return [answer, *_range_lines(release), *_earlier_lines(release)]
+
+
+def _range_lines(release: Release) -> list[str]:
+    if release.scale is None:
+        return []
+    g = release.guarantee
+    text = (
+        f"The range of the response was released first, as its {release.scale.listed}, noise "
+        "included. These numbers are public from now on."
+    )
+    if not g.proven:
+        return [text]
+    costs = "; ".join(
+        f"{step_name(step)} costs {shown_cost(part.costs[g.neighbours])}" for step, part in g.parts
+    )
+    costs += f"; in all {shown_cost(g.costs[g.neighbours])}."
+    if g.seeded:
+        return [f"{text} Without a seed, and only then: {costs}"]
+    return [f"{text} {costs[0].upper()}{costs[1:]}"]
+
+
+def _earlier_lines(release: Release) -> list[str]:
+    if release.earlier is None:
+        return []
+    g = release.guarantee
+    *_, (_, last) = g.parts
+    seeded = " It does NOT hold, since there was a seed." if g.seeded else ""
+    return [
+        "The variables were named by an earlier release, whose digest (SHA-256) is "
+        f"{code_span(release.earlier)}. The fit adds {shown_cost(last.costs[g.neighbours])} to the "
+        f"cost of that release; the guarantee below is that of both together.{seeded}"
+    ]
+
+
+def plain_lines(release: Release, content: Content) -> list[str]:
+    """Say what the guarantee means for a person, without a formula."""
+    g, spent = content.guarantee, content.ledger
+    if not content.promised:
+        why = (
+            "it was made with a fixed seed" if g.seeded else "its mechanism is not known to protect"
+        )
+        return [
+            f"This release protects NOBODY: {why}. Someone who was 50 % sure of a fact about "
+            f"{escape(release.schema.unit)} may become entirely sure of it.",
+            "It is for tests, and for data that are not sensitive. Nobody should sign it as a "
+            "private release.",
+        ]
+    condition = f"If {escape(g.assumes)}: " if g.assumes else ""
+    adds = "Every other release from the same data adds to this."
+    if not content.debited:
+        adds += " No ledger counted them here."
+    elif spent is None or spent.posterior is None:
+        adds += " A ledger counts them; see below."
+    else:
+        only = "" if spent.assumes is None else f", but only if {escape(spent.assumes)}"
+        adds += f" {_posterior_of_ledger(spent.posterior)}{only}."
+    return [
+        *(condition + _posterior_line(each, release) for each in content.posteriors),
+        "These figures are about what a person's own data add to the release. What the table as a "
+        "whole shows about people in general may be learnt from it: that is its purpose.",
+        adds,
+    ]
+
+
+def _posterior_of_ledger(posterior: Posterior) -> str:
+    """Word the figure by the ledger's sum, which may have a delta where the release has none."""
+    counted = "For everything that the ledger counts, this release included,"
+    if not posterior.delta:
+        return f"{counted} the figure is {posterior.percent} % ({posterior.relation})"
+    return (
+        f"{counted} the sum has a delta, so that the figure is about guesses, on average: a guess "
+        f"is right at most {posterior.percent} % of the time ({posterior.relation})"
+    )
+
+
+def _posterior_line(posterior: Posterior, release: Release) -> str:
+    unit, most = escape(release.schema.unit), release.schema.rows_per_unit
+    rows = f", with all of its up to {most} rows," * (most > 1)
+    fact = {
+        "replace-one": f"of a fact about {unit}{rows}",
+        "add-remove": f"that {unit}{rows} is in the table at all",
+    }[posterior.relation]
+    under = f"({posterior.relation})"
+    if not posterior.delta:
+        return (
+            f"Someone who was 50 % sure {fact} can become at most {posterior.percent} % sure of it "
+            f"from this release {under}, even knowing every other row."
+        )
+    return (
+        f"Someone who was 50 % sure {fact} and guesses after seeing this release is right at most "
+        f"{posterior.percent} % of the time {under}, even knowing every other row. This is an "
+        "average: because of delta a release may, rarely, reveal far more about someone."
+    )
+
+
+def record_lines(content: Content) -> list[tuple[str, str | None]]:
+    """List title and value of the record's entries; None where a value is to be filled in."""
+    found: list[tuple[str, str | None]] = []
+    for entry in content.record:
+        if entry.key == "approver" and not content.promised:
+            continue  # nobody is asked to approve
+        if entry.value is None:
+            found.append((entry.title, None))
+            continue
+        write = code_span if entry.key == "release_id" else escape
+        also = "" if entry.disputed is None else f"; the caller says {escape(entry.disputed)}"
+        found.append((entry.title, f"{write(entry.value)} ({entry.source}{also})"))
+    return [*found, ("Number of rows", _rows(content))]
+
+
+def _rows(content: Content) -> str:
+    g = content.guarantee
+    if content.rows is not None:
+        return f"{content.rows} (public)"
+    if g.tells_rows:
+        return "public, not stated here"
+    if g.neighbours == "add-remove":
+        return "private"
+    return "not part of this release, so that its cost under add-remove holds"
+
+
+def ledger_line(content: Content) -> str:
+    """State what was spent before this release and with it, and the limit."""
+    spent = content.ledger
+    if spent is None:
+        why = (
+            "the receipt of the ledger cannot be read"
+            if content.debited
+            else "not known, because no ledger was used"
+        )
+        return f"Earlier spending and limit: {why}."
+    proviso = f" {escape(spent.proviso)}" if spent.proviso else ""
+    return (
+        f"Ledger: before this release {spent.before} was spent, with it {spent.after}, of a limit "
+        f"of {spent.limit}, counted under {spent.relation}. Ever counted in this ledger: "
+        f"{spent.ever}.{proviso}"
+    )
+
+
+def utility_lines(release: Release) -> list[str]:
+    """Say what noise, clipping and missing cells do to the answer."""
+    lines = [
+        "The answer was drawn at random; sets of variables that explain the response better are "
+        "more likely. Another draw from the same table could name other variables. A variable that "
+        "was not named is not thereby unimportant.",
+        "The fewer the rows and the smaller epsilon, the closer the answer is to a set picked "
+        "blindly. How often the best set is drawn from data like these can be tried on simulated "
+        f"data ({code_span('dpsubset.simulate')}); the release itself does not tell.",
+        "Values beyond their bounds count as the bound, which makes large effects look smaller. If "
+        "bounds are much wider than the data, a variable counts for less than it should.",
+        "Cells of features that are missing or cannot be read are not left out: the value that "
+        "stands for them weakens the effect of their column.",
+    ]
+    if release.schema.response.drops_rows:
+        lines.append(
+            "Rows without a readable response are left out. If whether a response is missing "
+            "depends on its value, the answer is about the rows that have one."
+        )
+    if release.scale is not None:
+        low, high = map(release.scale.shown, release.scale.clipped)
+        lines.append(
+            f"For the selection the response counted only between {low} and {high}, computed from "
+            "released values that carry noise: differences beyond these limits are not seen."
+        )
+    if release.model is not None:
+        lines.append(
+            "The coefficients carry noise in addition to sampling error, and belong to variables "
+            "that were chosen from the same table: they tend to look stronger than they are "
+            "elsewhere."
+        )
+    if release.tuned is not None:
+        lines.append(
+            "The model is that of the best of several runs. Its intervals and its R2 are not "
+            "corrected for that choice."
+        )
+    return lines
+
+
+def unprotected_lines(release: Release) -> list[str]:
+    """List what no epsilon covers."""
+    schema, tuned = release.schema, release.tuned is not None
+    public = [
+        "column names and bounds",
+        *(["everything else that is declared of the columns"] if declares_more(schema) else []),
+        *(["the labels of the response"] if schema.response.labels is not None else []),
+        "the grid of settings" if tuned else "k",
+        *(["the number of rows"] if release.stated.tells_rows else []),
+    ]
+    runs = (
+        "The number of runs of the search is not released, but the running time says something "
+        "about it, and about how long each run took."
+    )
+    return [
+        f"Public facts: {', '.join(public)}.",
+        "The running time, memory use and power draw of the computation depend on the data. An "
+        "attacker who can observe them learns something that this guarantee does not cover.",
+        *([runs] if tuned else []),
+        "The chance of exceeding a node or time limit, where one was set, depends on the data too. "
+        "A search that exceeds it ends without a release; its epsilon counts as spent nevertheless,"
+        " including that of a response range.",
+        "Other releases from the same table: their epsilons add up.",
+    ]

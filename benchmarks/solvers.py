@@ -135,7 +135,7 @@ class Published:
                 continue
             score = int(self._scorer.scores(support[None])[0])
             found = sorted([*found, (score, tuple(support.tolist()))])[:1]
-            value = found[0][0] * self._scorer.unit_float / self._cuts.scale
+            value = found[0][0] * self._scorer.score_step_float / self._cuts.scale
             known = tuple(support.tolist()) in cut
             if known or value - info.mip_dual_bound <= _GAP * value:
                 # A support whose cut is in: the bound is its value, to HiGHS's tolerances.

@@ -125,7 +125,7 @@ class Cell:
         sensitivity = setting.sensitivity
         eta = Metropolis().eta(setting)
         chain = Chain(digest, setting.problem, sensitivity.score_step, eta, lazy=False)
-        chain.have_columns(chains * looks[-1])
+        chain.prefetch_columns(chains * looks[-1])
         rng = Randomness(SystemSource())
         found = []
         for _ in range(chains):

@@ -95,7 +95,7 @@ class Fixed(Mechanism):
         return Guarantee("add-remove", {"add-remove": Cost(setting.epsilon)}, seeded)
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
-        table = self.tables[data.digest.n % 2]  # type: ignore[attr-defined]
+        table = self.tables[data.gram.n % 2]  # type: ignore[attr-defined]
         return Urn([outcome for outcome, count in table.items() for _ in range(count)])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import fields, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -24,6 +24,7 @@ from dpsubset.mechanisms.published.sample_aggregate import SampleAggregate
 from dpsubset.mechanisms.shared.gradient import Gradient
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.noise import top_cost_zcdp, top_scale_zcdp
+from dpsubset.release.verify import checks
 
 BOUNDS = dps.Bounds(x=(-1, 1), y=(-1, 1))
 
@@ -256,3 +257,26 @@ def test_the_statement_says_where_nothing_is_promised() -> None:
     release = released("sample-aggregate", x, y, 2, "add-remove")
     assert "nothing is promised" not in release.statement()
     assert "under add-remove" in release.statement()
+
+
+def test_a_release_of_a_mechanism_that_was_removed_still_loads_and_verifies(tmp_path: Any) -> None:
+    """A release file names its mechanism; nothing looks the name up, or options that are gone."""
+    x = np.random.default_rng(0).uniform(-1, 1, (50, 3))
+    schema = BOUNDS.schema(["a", "b", "c"])
+    made = dps.select(x, y=x[:, 0], schema=schema, k=1, epsilon=1)
+    former = replace(
+        made,
+        mechanism="choose-reach",
+        options={"factors": (Fraction(4, 5), Fraction(1)), "share": Fraction(1, 10)},
+    )
+    assert "choose-reach" not in MECHANISMS
+    path = tmp_path / "release.json"
+    path.write_text(former.to_json())
+    loaded = dps.Release.load(path, schema)
+    assert (loaded.mechanism, loaded.support) == ("choose-reach", made.support)
+    assert loaded.guarantee.costs == made.guarantee.costs
+    assert json.loads(loaded.to_json()) == json.loads(former.to_json())
+    assert "choose-reach" in loaded.statement()
+    assert all(check.holds for check in checks(path, schema.fingerprint()))
+    with pytest.raises(ArgumentError, match="mechanism must be one of"):
+        dps.select(x, y=x[:, 0], bounds=BOUNDS, k=1, epsilon=1, mechanism="choose-reach")

@@ -269,7 +269,7 @@ class BestOfBucket(Mistakes):
     """Returns the best support of the drawn bucket, as a published implementation does."""
 
     def outcomes(self, data: Data, setting: Setting) -> tuple[list[Outcome], np.ndarray] | None:
-        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.score_step)
+        scored = enumerate_supports(data.gram, setting.problem, setting.sensitivity.score_step)
         listed, logs = super().outcomes(data, setting) or ([], np.empty(0))
         mistakes = (~np.isin(scored.supports, self.anchor)).sum(axis=1)
         moved = np.full(len(logs), -np.inf)
@@ -397,7 +397,7 @@ def test_choose_size_by_its_definition() -> None:
         scored = enumerate_supports(
             recipe.moments, replace(problem, k=size), setting.sensitivity.score_step
         )
-        values = scored.scores * float(scored.unit)
+        values = scored.scores * float(scored.score_step)
         scores[size] = {scored.support(i): v for i, v in enumerate(values.tolist())}
     best = {s: min(each.values()) + s / 5 for s, each in scores.items()}
     of_size = {s: math.exp(-first * (g - min(best.values()))) for s, g in best.items()}

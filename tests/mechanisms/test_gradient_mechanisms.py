@@ -19,10 +19,10 @@ from dpsubset.data.gram import GramData
 from dpsubset.data.moments import Moments
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data, Mechanism, Setting, mechanism
-from dpsubset.mechanisms.published.frank_wolfe import FrankWolfe, largest, stepped
+from dpsubset.mechanisms.published.frank_wolfe import FrankWolfe, after_step, largest_choices
 from dpsubset.mechanisms.published.hard_thresholding import HardThresholding
 from dpsubset.mechanisms.published.peeling import Peeling
-from dpsubset.mechanisms.shared.gradient import Gradient, change, coarse_change, coarseness
+from dpsubset.mechanisms.shared.gradient import Gradient, divided_change, divisor_for, record_change
 from dpsubset.mechanisms.shared.rounds import Rounds
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
@@ -116,10 +116,10 @@ def test_the_gradient_from_records_is_the_same() -> None:
 @given(st.integers(-(10**30), 10**30), st.integers(0, 10**25), st.integers(1, 10**25))
 def test_coarse_scores_move_by_no_more_than_is_said(a: int, d: int, moved: int) -> None:
     d = min(d, moved)
-    unit = coarseness(moved)
-    assert abs((a + d) // unit - a // unit) <= coarse_change(moved)
+    unit = divisor_for(moved)
+    assert abs((a + d) // unit - a // unit) <= divided_change(moved)
     # What rounding adds is worth less than a millionth.
-    assert coarse_change(moved) * unit <= moved * (1 + Fraction(1, 10**6))
+    assert divided_change(moved) * unit <= moved * (1 + Fraction(1, 10**6))
 
 
 def gradient_moves(
@@ -142,7 +142,7 @@ def gradient_moves(
         one, other = moments_of_records([extreme]), moments_of_records([np.append(turned, -STEPS)])
         pairs[-1] = Pair(one, other, "extreme")
     times = 2 if problem.neighbours == "replace-one" else 1
-    bound = times * change(problem.layout, radius, weights, parts)
+    bound = times * record_change(problem.layout, radius, weights, parts)
     moves = []
     for pair in pairs:
         one, two = (
@@ -208,7 +208,7 @@ def test_weights_are_those_of_frank_wolfe_steps(vertices: list[int]) -> None:
     weights: dict[int, int] = {}
     b = np.zeros(4)
     for t, vertex in enumerate(vertices):
-        weights = stepped(weights, vertex, t, 4)
+        weights = after_step(weights, vertex, t, 4)
         corner = np.zeros(4)
         corner[vertex % 4] = 1 if vertex < 4 else -1
         b += 2 / (t + 2) * (corner - b)
@@ -219,12 +219,12 @@ def test_weights_are_those_of_frank_wolfe_steps(vertices: list[int]) -> None:
 
 def test_fill_ins_are_the_first_columns_and_ties_go_to_them() -> None:
     setting = Setting.of(Problem.create(6, 3), 1)
-    assert largest({}, setting) == (0, 1, 2)
-    assert largest({4: -2}, setting) == (0, 1, 4)
-    assert largest({2: 1, 3: -1, 4: 5, 5: 1}, setting) == (2, 3, 4)
+    assert largest_choices({}, setting) == (0, 1, 2)
+    assert largest_choices({4: -2}, setting) == (0, 1, 4)
+    assert largest_choices({2: 1, 3: -1, 4: 5, 5: 1}, setting) == (2, 3, 4)
     kept = Setting.of(Problem.create(6, 3, always_include=[5]), 1)
-    assert largest({2: 1, 3: -1, 4: 5}, kept) == (2, 4, 5)
-    assert largest({}, kept) == (0, 1, 5)
+    assert largest_choices({2: 1, 3: -1, 4: 5}, kept) == (2, 4, 5)
+    assert largest_choices({}, kept) == (0, 1, 5)
 
 
 # (p, k, steps, reach, epsilon, delta); least share of epsilon that the audit must come to
@@ -277,8 +277,8 @@ class BlindWalk(FrankWolfe):
 
     def sensitivity(self, setting: Setting, weights: dict[int, int], taken: int) -> int:
         layout, prediction_bound = setting.problem.layout, setting.problem.prediction_bound
-        moved = change(layout, prediction_bound, weights, max(1, taken * (taken + 1) // 2))
-        parts = change(layout, prediction_bound, {}, max(1, taken * (taken + 1) // 2))
+        moved = record_change(layout, prediction_bound, weights, max(1, taken * (taken + 1) // 2))
+        parts = record_change(layout, prediction_bound, {}, max(1, taken * (taken + 1) // 2))
         return super().sensitivity(setting, weights, taken) * parts // moved
 
 
@@ -471,7 +471,7 @@ def told_by_the_loudest(chosen: FrankWolfe | HardThresholding) -> Mechanism:
         needs_records = True
 
         def outcomes(self, data: Data, setting: Setting) -> Any:
-            loudest = int(np.abs(data.digest.response.astype(np.int64)).max())
+            loudest = int(np.abs(data.gram.response.astype(np.int64)).max())
 
             class Fitted(type(chosen)):  # type: ignore[misc]
                 def sensitivity(self, *given: Any) -> int:

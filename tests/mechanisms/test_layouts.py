@@ -20,7 +20,7 @@ from dpsubset.mechanisms import MECHANISMS, PLAIN, Data, Mechanism, Setting, mec
 from dpsubset.mechanisms.penalised import Penalised
 from dpsubset.mechanisms.published.metropolis import Metropolis
 from dpsubset.mechanisms.published.mistakes import Mistakes, bucketed
-from dpsubset.mechanisms.shared.gradient import Gradient, change, longest
+from dpsubset.mechanisms.shared.gradient import Gradient, max_inner_product, record_change
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.schema.layout import STEPS, Layout
@@ -204,9 +204,11 @@ def test_no_record_moves_a_gradient_by_more_and_one_by_as_much(recipe: LayoutRec
     above = {j: int(rng.integers(1, parts + 1)) for j in chosen}
     for m in (anything, above):
         m = {j: weight for j, weight in m.items() if weight}
-        largest, bound = 0, change(layout, radius, m, parts)
+        largest, bound = 0, record_change(layout, radius, m, parts)
         for row in [*rows, furthest(recipe, above)]:
-            assert abs(sum(int(row[j]) * weight for j, weight in m.items())) <= longest(layout, m)
+            assert abs(sum(int(row[j]) * weight for j, weight in m.items())) <= max_inner_product(
+                layout, m
+            )
             for y in (-STEPS, STEPS):
                 one = GramData.of_cells(np.array([[*row, y]], dtype=np.int16).T.copy(), "test")
                 largest = max(largest, *map(abs, Gradient(one, radius, 0.0).at(m, parts)))

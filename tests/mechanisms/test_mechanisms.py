@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 
 import dpsubset
 from dpsubset import ArgumentError, mechanisms
-from dpsubset.mechanisms import MECHANISMS, PLAIN, Mechanism, Setting, _of, _order, mechanism
+from dpsubset.mechanisms import (
+    MECHANISMS,
+    PLAIN,
+    Mechanism,
+    Setting,
+    _mechanism_in,
+    _order,
+    mechanism,
+)
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.privacy.random import Randomness, SeededSource
@@ -191,15 +199,15 @@ def test_a_module_with_no_mechanism_of_its_name_is_refused() -> None:
 
     module = ModuleType("dpsubset.mechanisms.bottom_r")
     with pytest.raises(ImportError, match="one mechanism, named bottom-r"):
-        _of(module)
+        _mechanism_in(module)
     Top.__module__ = module.__name__
     module.Top = Top  # type: ignore[attr-defined]
     with pytest.raises(ImportError, match="one mechanism, named bottom-r"):
-        _of(module)
+        _mechanism_in(module)
     Top.name = "bottom-r"
     # What it imports from others is not its own.
     module.Mechanism, module.TopR = Mechanism, MECHANISMS["top-r"]  # type: ignore[attr-defined]
-    assert _of(module) is Top
+    assert _mechanism_in(module) is Top
 
 
 def test_names() -> None:

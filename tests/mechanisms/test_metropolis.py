@@ -26,7 +26,7 @@ from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN, Cost, Data, Setting
 from dpsubset.mechanisms.published.metropolis import LARGEST_MATRIX, Metropolis
-from dpsubset.mechanisms.shared.chain import Chain, Walk, after, transition_matrix
+from dpsubset.mechanisms.shared.chain import Chain, Walk, distribution_after, transition_matrix
 from dpsubset.objective.losses.least_squares import Scorer
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
@@ -59,7 +59,7 @@ def matrix_of(case: Case, *, lazy: bool = False) -> np.ndarray:
 def test_the_matrix_by_its_definition() -> None:
     case = CASES[-2]  # with columns that are always included
     scored, problem = case.scored, case.problem
-    weight = float(Metropolis().eta(setting_of(case)) * scored.unit)
+    weight = float(Metropolis().eta(setting_of(case)) * scored.score_step)
     found = matrix_of(case)
     pairs = 1 * (9 - 3)  # of a member that may go and an outsider
     for i, j in itertools.product(range(len(scored)), repeat=2):
@@ -90,7 +90,7 @@ def test_powers_of_the_matrix(steps: int) -> None:
     wanted = np.full(len(matrix), 1 / len(matrix))
     for _ in range(steps):
         wanted = wanted @ matrix
-    np.testing.assert_allclose(after(matrix, steps), wanted, rtol=1e-11)
+    np.testing.assert_allclose(distribution_after(matrix, steps), wanted, rtol=1e-11)
 
 
 @each_case
@@ -142,7 +142,7 @@ def test_walks_end_where_the_matrix_says(case: Case, lazy: bool) -> None:
     """Uniforms of 8 bits: float64 is unsure often, and more bits are asked for."""
     steps = 4
     counts, work = drawn(case, Metropolis(steps, lazy), 2000, seed=3, start_bits=8)
-    right = after(matrix_of(case, lazy=lazy), steps)
+    right = distribution_after(matrix_of(case, lazy=lazy), steps)
     assert g_test(counts, case.supports, right) >= 1e-6
     assert work["steps"] == 4 * 2000
     assert work["by_hand"] > 0 or case in UNIFORM
@@ -151,17 +151,17 @@ def test_walks_end_where_the_matrix_says(case: Case, lazy: bool) -> None:
 def test_a_walk_that_forgets_to_refuse_is_caught() -> None:
     case = CASES[0]
     counts, _ = drawn(case, Metropolis(20), 4000, seed=5)
-    right = after(matrix_of(case), 20)
+    right = distribution_after(matrix_of(case), 20)
     assert g_test(counts, case.supports, right) >= 1e-6
     # Accept always, or with exp(-2x), or only what is no worse: none of them is this chain.
     always = np.full_like(right, 1 / len(right))
-    twice = after(
+    twice = distribution_after(
         transition_matrix(
             case.scored, case.problem, 2 * Metropolis().eta(setting_of(case)), lazy=False
         ),
         20,
     )
-    for wrong in (always, twice, after(greedy(matrix_of(case)), 20)):
+    for wrong in (always, twice, distribution_after(greedy(matrix_of(case)), 20)):
         assert miss(right, wrong, 4000) < LEVEL
         assert g_test(counts, case.supports, wrong) < LEVEL
 
@@ -206,7 +206,7 @@ def by_the_book(case: Case, walk: Walk, steps: int, lazy: bool, bits: int, seed:
     block = source.bits(64 * count)
     words = iter([block >> (64 * i) & (2**64 - 1) for i in range(count)])
     scores = dict(zip(case.supports, case.scored.scores.tolist(), strict=True))
-    weight = Metropolis().eta(setting_of(case)) * case.scored.unit
+    weight = Metropolis().eta(setting_of(case)) * case.scored.score_step
     inside, outside = walk.inside.tolist(), walk.outside.tolist()
     always, refined = case.problem.always_include, 0
     for _ in range(steps):
@@ -327,7 +327,7 @@ def test_scores_that_float64_cannot_certify_are_decided_in_rationals() -> None:
         at = int(np.flatnonzero((scored.supports == walk.members).all(axis=1))[0])
         assert walk.score == scored.scores[at]
     assert 0 < chain.diagnostics()["by_hand"] <= 6
-    right = after(transition_matrix(scored, problem, eta, lazy=False), 5)
+    right = distribution_after(transition_matrix(scored, problem, eta, lazy=False), 5)
     supports = [scored.support(i) for i in range(len(scored))]
     assert right.max() > 1.5 * right.min()
     assert g_test(counts, supports, right) >= 1e-6
@@ -358,7 +358,7 @@ def test_columns_in_batches_are_the_same() -> None:
     problem = Problem.create(30, 3, constraint="l1")
     digest = GramData.of_cells(np.asarray(records.T, dtype=np.int16, order="C"), "x")
     chain = Chain(digest, problem, Sensitivity.of(problem).score_step, Fraction(1), lazy=False)
-    chain.have_columns(1000, work_bytes=8 * 50 * 7)  # seven at a time
+    chain.prefetch_columns(1000, work_bytes=8 * 50 * 7)  # seven at a time
     right = moments_of_records(records).products[:30, :30]
     assert np.array_equal(digest.columns[digest.slot, :30], right)
 
@@ -515,7 +515,7 @@ class FromTheData(Metropolis):
     needs_records = True
 
     def outcomes(self, data: Data, setting: Setting):  # type: ignore[no-untyped-def]
-        y_max = Fraction(int(np.abs(data.digest.response.astype(int)).max(initial=0)), STEPS)
+        y_max = Fraction(int(np.abs(data.gram.response.astype(int)).max(initial=0)), STEPS)
         seen = (y_max + setting.problem.prediction_bound) ** 2
         return super().outcomes(data, replace(setting, sensitivity=replace(
             setting.sensitivity, range=seen)))  # fmt: skip

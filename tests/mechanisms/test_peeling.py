@@ -94,7 +94,7 @@ class BoundFromTheData(Peeling):
     needs_records = True
 
     def outcomes(self, data: Data, setting: Setting) -> object:
-        largest = int(np.abs(data.digest.response.astype(np.int64)).max(initial=1))
+        largest = int(np.abs(data.gram.response.astype(np.int64)).max(initial=1))
         change = max(1, STEPS * largest * self.change(setting) // STEPS**2)
         return log_supports(data, setting, self.rounds(setting), change)
 
@@ -202,16 +202,14 @@ def test_without_noise_to_speak_of_it_is_the_top_of_the_correlations() -> None:
     for seed in range(5):
         problem = Problem.create(8, 3, neighbours=NEIGHBOURS[seed % 2])
         data = data_of(some_records(8, 60, seed))
-        best = tuple(sorted(np.argsort(-np.abs(data.digest.c))[:3].tolist()))
+        best = tuple(sorted(np.argsort(-np.abs(data.gram.c))[:3].tolist()))
         sampler = Peeling().prepare(
             data, Setting.of(problem, 10**6, [0, Fraction(1, 10)][seed % 2])
         )
         assert sampler.draw(Randomness(SystemSource())) == best
     always = Problem.create(8, 3, always_include=[int(rng.integers(8))])
     drawn = Peeling().prepare(data, Setting.of(always, 10**6)).draw(Randomness(SystemSource()))
-    free = [
-        j for j in np.argsort(-np.abs(data.digest.c)).tolist() if j not in always.always_include
-    ]
+    free = [j for j in np.argsort(-np.abs(data.gram.c)).tolist() if j not in always.always_include]
     assert drawn == tuple(sorted((*always.always_include, *free[:2])))
 
 

@@ -28,14 +28,14 @@ from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Cost, Data, Setting
 from dpsubset.mechanisms.published.sample_aggregate import SampleAggregate, log_top
 from dpsubset.mechanisms.published.stability import (
-    FAILS,
+    FAILURE_PROBABILITY,
     Stability,
     leader,
     log_tail,
-    reaches,
+    tail_quantile,
     tail_up,
 )
-from dpsubset.mechanisms.shared.lasso_votes import BallotBox, LassoVotes, Vote, vote
+from dpsubset.mechanisms.shared.lasso_votes import BlockVotes, LassoVotes, Vote, vote
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.noise import float_scale, top_scale
 from dpsubset.privacy.random import Randomness, SeededSource
@@ -214,7 +214,7 @@ def test_one_record_changes_one_vote(seed: int, blocks: int, n: int) -> None:
     order = rng.permutation(n)
 
     def by_block(rows: np.ndarray, places: np.ndarray) -> dict[int, Vote]:
-        votes = BallotBox(table(rows).digest, problem).votes(places.tolist())
+        votes = BlockVotes(table(rows).digest, problem).votes(places.tolist())
         return dict(zip(sorted(set(places.tolist())), votes, strict=True))
 
     before = by_block(records, assignment)
@@ -240,7 +240,7 @@ def test_blocks_are_drawn_one_record_at_a_time() -> None:
 
 def test_no_records_no_votes() -> None:
     problem = Problem.create(3, 1)
-    assert BallotBox(table(np.zeros((0, 4))).digest, problem).votes([]) == []
+    assert BlockVotes(table(np.zeros((0, 4))).digest, problem).votes([]) == []
 
 
 # Arguments and guarantees.
@@ -293,7 +293,7 @@ def test_guarantees_are_computed_back(neighbours: str, epsilon: Fraction) -> Non
 @settings(max_examples=60, deadline=None)
 def test_the_threshold_is_the_least_that_keeps_delta(epsilon: Fraction, delta: Fraction) -> None:
     scale = float_scale(2 / epsilon)
-    r = reaches(scale, delta)
+    r = tail_quantile(scale, delta)
     with localcontext(prec=150):
         alpha = (-Decimal(scale.denominator) / Decimal(scale.numerator)).exp()
         exact = alpha**r / (1 + alpha)
@@ -326,16 +326,18 @@ def test_a_unanimous_vote_of_the_default_number_of_blocks_passes(
     epsilon: Fraction, delta: Fraction
 ) -> None:
     setting = Setting.of(Problem.create(5, 2), epsilon, delta)
-    needed = Stability().threshold(setting) + reaches(Stability().scale(setting), FAILS)
+    needed = Stability().threshold(setting) + tail_quantile(
+        Stability().scale(setting), FAILURE_PROBABILITY
+    )
     blocks = Stability().number(setting)
     assert blocks == math.ceil(Fraction(3, 2) * needed)
     assert blocks == Stability().number(Setting.of(setting.problem, epsilon, delta, n=10**6))
     logs = Stability().log_probabilities([(1, 3)] * needed, setting)
     outcomes = Stability().listed(setting)
-    assert math.exp(logs[outcomes.index((1, 3))]) >= 1 - FAILS
+    assert math.exp(logs[outcomes.index((1, 3))]) >= 1 - FAILURE_PROBABILITY
     assert np.exp(logs).sum() == pytest.approx(1)
     fewer = Stability().log_probabilities([(1, 3)] * (needed - 1), setting)
-    assert math.exp(fewer[outcomes.index((1, 3))]) < 1 - FAILS or needed - 1 <= 2
+    assert math.exp(fewer[outcomes.index((1, 3))]) < 1 - FAILURE_PROBABILITY or needed - 1 <= 2
     divided = Stability().log_probabilities([(1, 3)] * blocks + [(0, 1)] * blocks, setting)
     assert math.exp(divided[:-1].max()) <= float(delta)
 

@@ -14,7 +14,13 @@ import dpsubset as dps
 from dpsubset.api.sensitive_table import SensitiveTable
 from dpsubset.data.quantize import STEPS
 from dpsubset.models.entries import Entries, of_support
-from dpsubset.models.gaussian_ols import ASSUMED, LEAST, RESIDUAL, GaussianOls, least_squares
+from dpsubset.models.gaussian_ols import (
+    ASSUMED,
+    MAX_RESIDUAL,
+    MIN_EIGENVALUE,
+    GaussianOls,
+    least_squares,
+)
 from dpsubset.schema.encoding import Design
 
 N, D = 400, 3
@@ -50,11 +56,11 @@ def moved(width: float) -> float:
 
 
 def test_the_distance_holds_for_good_tables_and_for_no_others() -> None:
-    covered = 2 * math.sqrt(D + 1) * RESIDUAL / (N * float(LEAST))
+    covered = 2 * math.sqrt(D + 1) * MAX_RESIDUAL / (N * float(MIN_EIGENVALUE))
     scale = FIT.scale(D + 1, N) * FIT.step
     assert float(scale) * math.sqrt(2 * float(FIT.rho)) == pytest.approx(covered, rel=1e-3)
     design = np.column_stack([table(0)[0], np.ones(N)])
-    assert np.linalg.eigvalsh(design.T @ design / N).min() > LEAST
+    assert np.linalg.eigvalsh(design.T @ design / N).min() > MIN_EIGENVALUE
     assert 0 < moved(1.0) <= covered
     # The twin: a column that hardly varies.
     assert moved(1e-3) > 2 * covered

@@ -74,14 +74,16 @@ def objective(loss: Smooth, n: int, ridge: Any = 3, d: int = 3, seed: int = 0) -
     response = rng.integers(-STEPS, STEPS + 1, n)
     if loss.labels:
         rows, response = rows * np.where(response < 0, -1, 1)[:, None], 0 * response
-    push = tuple(Fraction(int(v), 2**20) for v in rng.integers(-(2**22), 2**22, d))
-    return Objective(loss, rows.astype(np.int16), response.astype(np.int16), Fraction(ridge), push)
+    linear_term = tuple(Fraction(int(v), 2**20) for v in rng.integers(-(2**22), 2**22, d))
+    return Objective(
+        loss, rows.astype(np.int16), response.astype(np.int16), Fraction(ridge), linear_term
+    )
 
 
 def whole(of: Objective, b: Any) -> float:
     t = of.rows @ b / STEPS
     losses = [defined(of.loss, o, each) for o, each in zip(of.response / STEPS, t, strict=True)]
-    return sum(losses) + float(of.ridge) / 2 * b @ b + np.array(of.push, dtype=float) @ b
+    return sum(losses) + float(of.ridge) / 2 * b @ b + np.array(of.linear_term, dtype=float) @ b
 
 
 @each_loss
@@ -126,8 +128,8 @@ def test_what_float64_counts_for_rounding_is_enough(loss: Smooth) -> None:
 def test_awkward_tables_have_minima_too(loss: Smooth) -> None:
     rows = np.full((400, 4), STEPS, dtype=np.int16)  # copies of a column, and labels told apart
     for ridge in (Fraction(1, 10**9), Fraction(10**6)):
-        push = (Fraction(10**7), Fraction(0), Fraction(-1, 3), Fraction(1, 2**60))
-        of = Objective(loss, rows, np.zeros(400, dtype=np.int16), ridge, push)
+        linear_term = (Fraction(10**7), Fraction(0), Fraction(-1, 3), Fraction(1, 2**60))
+        of = Objective(loss, rows, np.zeros(400, dtype=np.int16), ridge, linear_term)
         point = of.minimum(Fraction(1, 2**28))
         with working_precision(512):
             _, slope = minimise._ball_value(of, point)

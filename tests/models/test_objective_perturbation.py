@@ -73,7 +73,7 @@ def test_a_record_moves_the_slope_and_the_curvature_by_no_more_than_is_paid_for(
     assert 0.9 * float(fit.curvature_cost) < ratio <= float(fit.curvature_cost)
 
 
-# -- audit: every push, every outcome ------------------------------------------------------------
+# -- audit: every linear term, every outcome -------------------------------------------------------
 
 #: Coarse enough to be listed.
 COARSE: dict[str, Any] = {"step": Fraction(1, 64), "weight": Fraction(1, 8)}
@@ -154,7 +154,7 @@ def test_the_audit_catches_a_ridge_that_is_too_small(monkeypatch: pytest.MonkeyP
 def test_the_audit_catches_minima_without_noise_of_their_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The trap of the textbook's proof: a push on a grid, and points that tell tables apart."""
+    """The textbook proof fails here: a linear term on a grid, and points that reveal the table."""
     fit = ObjectivePerturbation(ONE, "replace-one", LEAST_SQUARES, **COARSE)
     monkeypatch.setattr(ObjectivePerturbation, "eta", fit.eta)
     monkeypatch.setattr(ObjectivePerturbation, "rounding_eta", Fraction(3))

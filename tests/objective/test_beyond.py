@@ -11,7 +11,7 @@ import pytest
 from dpsubset.data.quantize import STEPS
 from dpsubset.objective.losses import LOSSES, scorer
 from dpsubset.objective.losses.base import ABOVE, SLOPES
-from dpsubset.objective.losses.beyond_kernels import least, slopes
+from dpsubset.objective.losses.cutoff_kernels import least, slopes
 from dpsubset.objective.losses.rows import FromRecords
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
@@ -26,7 +26,7 @@ each_loss = pytest.mark.parametrize("loss", ROW_LOSSES)
 
 
 def scorer_of(recipe: object) -> FromRecords:
-    one = scorer(recipe.digest, recipe.problem, recipe.sensitivity.unit)  # type: ignore[attr-defined]
+    one = scorer(recipe.digest, recipe.problem, recipe.sensitivity.score_step)  # type: ignore[attr-defined]
     assert isinstance(one, FromRecords)
     return one
 

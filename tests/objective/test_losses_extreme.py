@@ -21,7 +21,7 @@ from dpsubset.objective.losses.certified_rows import Sum, bracket, minimum
 from dpsubset.objective.losses.hinge import Hinge
 from dpsubset.objective.losses.huber import Huber
 from dpsubset.objective.losses.logistic import entropies
-from dpsubset.objective.losses.row_kernels import certify, gather, score_all
+from dpsubset.objective.losses.row_kernels import certify, scaled_rows, score_all
 from dpsubset.objective.losses.rows import FromRecords
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
@@ -175,7 +175,7 @@ def test_float64_answers_only_where_its_width_is_half_a_unit(loss: str) -> None:
     records = np.random.default_rng(10).integers(-STEPS, STEPS + 1, (3, n)).astype(np.int16)
     z, o, support = np.empty((n, 2)), np.empty(n), np.array([0, 1])
     every, ones = np.arange(n), np.ones(n)
-    gather(records[:2], records[2], support, every, row_loss.labels, float(STEPS), z, o)
+    scaled_rows(records[:2], records[2], support, every, row_loss.labels, float(STEPS), z, o)
     # A target that is never met: as good as it gets.
     _, width = minimise(row_loss, c, z, o.copy(), ones, 0.0, 0.0, np.inf)
     for unit, right in ((1.9 * width, False), (3.0 * width, True)):

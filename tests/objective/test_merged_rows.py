@@ -15,7 +15,7 @@ from dpsubset.objective.losses.base import ABOVE
 from dpsubset.objective.losses.hinge import Hinge
 from dpsubset.objective.losses.huber import Huber
 from dpsubset.objective.losses.logistic import Logistic
-from dpsubset.objective.losses.row_kernels import certify, merge
+from dpsubset.objective.losses.row_kernels import certify, merge_rows
 from dpsubset.objective.losses.rows import FromRecords
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
@@ -52,7 +52,9 @@ def test_the_same_records_are_one_row_and_no_others(labels: bool) -> None:
         size = 1 << n.bit_length()
         which, counts = np.empty(n, dtype=np.int64), np.empty(n)
         order = rng.permutation(k)
-        m = merge(records, response, order, labels, np.empty(size, dtype=np.int64), which, counts)
+        m = merge_rows(
+            records, response, order, labels, np.empty(size, dtype=np.int64), which, counts
+        )
         sign = np.where(cells[:, k] < 0, -1, 1)[:, None] if labels else 1
         rows = [tuple(row) for row in (cells[:, :k] * sign).tolist()]
         if not labels:

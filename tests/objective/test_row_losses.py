@@ -14,7 +14,7 @@ from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import PLAIN
 from dpsubset.objective.losses import LOSSES, scorer
 from dpsubset.objective.losses.certified_rows import minimum
-from dpsubset.objective.losses.row_kernels import certify, gather
+from dpsubset.objective.losses.row_kernels import certify, scaled_rows
 from dpsubset.objective.losses.rows import FromRecords
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
@@ -53,7 +53,7 @@ def into(b: np.ndarray, problem: Problem) -> np.ndarray:
 def test_no_allowed_point_beats_a_score_and_the_oracle_agrees(loss: str) -> None:
     rng = np.random.default_rng(0)
     for number, recipe in enumerate(loss_recipes(loss, range(1))):
-        problem, unit = recipe.problem, recipe.sensitivity.unit
+        problem, unit = recipe.problem, recipe.sensitivity.score_step
         cells = recipe.records / STEPS
         i = int(rng.integers(len(recipe.scored)))
         support = recipe.scored.supports[i]
@@ -78,16 +78,18 @@ def test_certificates_hold_at_any_point(loss: str) -> None:
     rng = np.random.default_rng(6)
     wide = 0
     for recipe in loss_recipes(loss, range(1))[::4]:
-        problem, unit = recipe.problem, float(recipe.sensitivity.unit)
+        problem, unit = recipe.problem, float(recipe.sensitivity.score_step)
         i = int(rng.integers(len(recipe.scored)))
         support, score = recipe.scored.supports[i], int(recipe.scored.scores[i]) * unit
-        one = scorer(recipe.digest, problem, recipe.sensitivity.unit)
+        one = scorer(recipe.digest, problem, recipe.sensitivity.score_step)
         assert isinstance(one, FromRecords)
         row_loss = one.row_loss
         z, o = np.empty((len(recipe.records), problem.k)), np.empty(len(recipe.records))
         digest = recipe.digest
         every, ones = np.arange(len(o)), np.ones(len(o))
-        gather(digest.records, digest.response, support, every, row_loss.labels, float(STEPS), z, o)
+        scaled_rows(
+            digest.records, digest.response, support, every, row_loss.labels, float(STEPS), z, o
+        )
         zero = float(row_loss.at_zero(digest.response))
         for _ in range(4):
             b = rng.normal(size=problem.k) * problem.radius * 10 ** rng.uniform(-3, 1)
@@ -150,9 +152,9 @@ def test_bounds_are_below_every_score(loss: str) -> None:
     rng = np.random.default_rng(1)
     tested, tight = 0, np.inf
     for recipe in loss_recipes(loss, range(1)):
-        unit = float(recipe.sensitivity.unit)
+        unit = float(recipe.sensitivity.score_step)
         scores = {recipe.scored.support(i): int(s) for i, s in enumerate(recipe.scored.scores)}
-        searcher = Engine(recipe.digest, recipe.problem, recipe.sensitivity.unit,
+        searcher = Engine(recipe.digest, recipe.problem, recipe.sensitivity.score_step,
                           float(10 ** rng.uniform(-4, 3)), tuning=Tuning(last_pick=0))  # fmt: skip
         for _ in range(6):
             region = random_region(recipe.problem, rng)
@@ -197,7 +199,7 @@ def test_every_search_equals_enumeration(loss: str, constraint: str) -> None:
         eta = float(10 ** rng.uniform(-5, 5))
         ranking, problem = recipe.ranking, recipe.problem
         for count in {1, int(rng.integers(1, len(ranking) + 1)), len(ranking) + 3}:
-            unit = recipe.sensitivity.unit
+            unit = recipe.sensitivity.score_step
             searcher = Engine(recipe.digest, problem, unit, eta, tuning=tuning)
             assert best_supports(searcher, count) == ranking[:count], (recipe, count)
             splits += searcher.nodes

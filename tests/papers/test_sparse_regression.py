@@ -75,7 +75,7 @@ def worst(descent: Descent, rounds: Rounds, problem: Problem) -> float:
     for pair in [*worst_case_pairs(problem, 200), *random_pairs(problem, 30, rng)]:
         targets = [
             mechanism.targets(
-                Gradient(data.digest, Fraction(problem.radius), problem.ridge), setting, {}
+                Gradient(data.gram, Fraction(problem.radius), problem.ridge), setting, {}
             )
             for data in pair.data(mechanism)
         ]

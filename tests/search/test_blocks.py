@@ -79,7 +79,7 @@ def excess(bound: Node, scorer: Scorer) -> Fraction:
     supports = bound.region.supports()
     members = set(bound.region.members.tolist())
     scores = scorer.scores(supports)
-    unit = Fraction(scorer.unit_float)
+    unit = Fraction(scorer.score_step_float)
     return max(
         Fraction(bound.block_bound.base)
         - carried(bound.block_bound, set(row) - members)

@@ -115,7 +115,7 @@ def test_a_bound_that_is_a_little_too_high_is_noticed(constraint: str) -> None:
             if bound.exact_gains is not None:
                 base = bound.base
                 assert worst(bound, steps.bound_oracle, steps.scorer) <= 0
-                bound.base += steps.scorer.unit_float
+                bound.base += steps.scorer.score_step_float
                 assert worst(bound, steps.bound_oracle, steps.scorer) > 0
                 bound.base = base  # a child inherits it
                 closed += 1
@@ -131,7 +131,7 @@ def test_bounds_are_worth_something(constraint: str) -> None:
             continue
         steps = Walk(recipe, np.random.default_rng(1), 1e3, lazy=False)
         for bound in steps.bounds(10):
-            f = steps.scorer.scores(bound.region.supports()) * steps.scorer.unit_float
+            f = steps.scorer.scores(bound.region.supports()) * steps.scorer.score_step_float
             slacks.append((float(f.min()) - bound.lower_bound) / steps.bound_oracle.yy)
     assert np.median(slacks) < 0.05
 

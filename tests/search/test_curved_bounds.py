@@ -110,7 +110,7 @@ def test_searches_that_turn_to_curvature_find_the_same(constraint: str) -> None:
         tuning = Tuning(short=int(rng.integers(1, 4)), listable=4, last_pick=0, anchor=0,
                         hard_after_records=(1,), warm_start_size=0)  # fmt: skip
         ranking, problem = recipe.ranking, recipe.problem
-        searcher = Engine(recipe.digest, problem, recipe.sensitivity.unit, 1e3, tuning=tuning)
+        searcher = Engine(recipe.digest, problem, recipe.sensitivity.score_step, 1e3, tuning=tuning)
         count = int(rng.integers(1, len(ranking) + 1))
         assert best_supports(searcher, count) == ranking[:count], recipe
         anchor = tuple(sorted(rng.choice(problem.p, problem.k, replace=False)))

@@ -25,7 +25,7 @@ def test_halves_of_one_support_have_its_score_as_their_bound(constraint: str) ->
                 continue
             for half in bound.region.split(bound.branch_on):
                 child = steps.bound_oracle.child(bound, half)
-                f = steps.scorer.scores(half.supports()) * steps.scorer.unit_float
+                f = steps.scorer.scores(half.supports()) * steps.scorer.score_step_float
                 assert child.lower_bound <= f.min()
                 if half.count() == 1:
                     slack = float(f[0]) - child.lower_bound

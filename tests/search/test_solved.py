@@ -35,7 +35,7 @@ def paths(recipe: Collinear) -> Iterator[tuple[Node, SupportEnvelope, MassScale,
     rng = np.random.default_rng([recipe.seed, 9, LAYOUTS.index(recipe.layout)])
     eta = float(10 ** rng.uniform(-3, 2))
     walk = Walk(recipe, rng, eta, lazy=False, tuning=Tuning(last_pick=0, small=0))
-    bound_oracle, unit = walk.bound_oracle, Fraction(walk.scorer.unit_float)
+    bound_oracle, unit = walk.bound_oracle, Fraction(walk.scorer.score_step_float)
     bound = bound_oracle.root(Region.whole(recipe.problem))
     while True:
         bound.support_bounds = bound_oracle.bound_each_support(bound)
@@ -145,5 +145,5 @@ def test_masses_that_would_be_long_are_not_had(power: int) -> None:
     recipe = next(iter(collinear(("near 0.1",), ("ball",), range(1), ("plain",))))
     bound, _, scale, scorer = next(paths(recipe))
     assert bound.support_bounds is not None
-    steep = MassScale(Fraction(10) ** power, Fraction(scorer.unit_float), scale.ref, 300)
+    steep = MassScale(Fraction(10) ** power, Fraction(scorer.score_step_float), scale.ref, 300)
     assert SupportEnvelope(bound.support_bounds, bound, steep, 0.0).total.bit_length() < 20_000

@@ -11,7 +11,7 @@ import pytest
 from dpsubset.data.gram import GramData
 from dpsubset.mechanisms import PLAIN, Data, Setting
 from dpsubset.mechanisms.published.metropolis import Metropolis
-from dpsubset.mechanisms.shared.chain import after
+from dpsubset.mechanisms.shared.chain import distribution_after
 from dpsubset.privacy.random import Randomness, SystemSource
 from support.cases import CASES, UNIFORM, Case
 from support.gtest import LEVEL, g_test, miss
@@ -47,7 +47,7 @@ def ends(case: Case, mechanism: Metropolis, start_bits: int = 64) -> Counter[tup
 
 def closed(case: Case, mechanism: Metropolis) -> np.ndarray:
     setting = Setting.of(case.problem, case.epsilon, DELTA)
-    return after(mechanism.matrix(case.scored, setting), mechanism.steps)
+    return distribution_after(mechanism.matrix(case.scored, setting), mechanism.steps)
 
 
 @pytest.mark.parametrize("way", WAYS, ids=name)

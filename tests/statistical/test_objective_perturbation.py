@@ -47,7 +47,7 @@ def test_draws_have_the_law_that_was_enumerated(monkeypatch: pytest.MonkeyPatch)
     seen = Counter((int(v),) for v in (kept - OUTCOMES[0]) // 10)
     names = [(i,) for i in range(len(right))]
     assert g_test(seen, names, right) >= LEVEL
-    # The twin: a push of a fifth more weight.
+    # The twin: a linear term of a fifth more weight.
     eta: Any = ObjectivePerturbation.eta
     monkeypatch.setattr(
         ObjectivePerturbation, "eta", property(lambda self: Fraction(6, 5) * eta.fget(self))
@@ -69,7 +69,7 @@ def worst_of_plane(fit: ObjectivePerturbation, tables: Any, tail: int = 12) -> f
     logs = []
     for row, response in tables:
         x, o = np.array([row], dtype=np.int16), np.array([response], dtype=np.int16)
-        found = np.array([fit.rounded(x, o, list(push)) for push in pushes])
+        found = np.array([fit.rounded(x, o, list(linear_term)) for linear_term in pushes])
         far = np.array([np.abs(found - end).max(axis=1) for end in ends])
         logs.append(np.logaddexp.reduce(weights - float(fit.rounding_eta) * far, axis=1))
     return float(np.abs(logs[0] - logs[1]).max())
@@ -80,7 +80,7 @@ def test_two_columns_keep_epsilon_by_enumeration(monkeypatch: pytest.MonkeyPatch
     tables = ([STEPS, STEPS], 0), ([-STEPS, STEPS], 0)
     fit = ObjectivePerturbation(Fraction(8), "replace-one", HINGE, Fraction(1, 8), Fraction(1))
     assert 3.5 < worst_of_plane(fit, tables) <= fit.guarantee().epsilon == 8
-    # The twin: a tenth of the push.
+    # The twin: a tenth of the linear term.
     eta: Any = ObjectivePerturbation.eta
     monkeypatch.setattr(ObjectivePerturbation, "eta", property(lambda self: 10 * eta.fget(self)))
     assert worst_of_plane(fit, tables, tail=60) > 8

@@ -113,7 +113,7 @@ def picks(bound: Node, supports: np.ndarray) -> np.ndarray:
 def worst(bound: Node, bound_oracle: BoundOracle, scorer: Scorer) -> Fraction:
     """Largest excess of the bound over a score, exact where float64 cannot tell; <= 0 if valid."""
     supports = bound.region.supports()
-    f = scorer.scores(supports) * scorer.unit_float  # exact: the unit is a power of two
+    f = scorer.scores(supports) * scorer.score_step_float  # exact: the unit is a power of two
     g = bound_oracle.gains(bound)
     parts = g[picks(bound, supports)]
     excess = bound.base - parts.sum(axis=1) - f

@@ -25,7 +25,7 @@ from ..data.moments import Moments
 from ..data.readers.passes import Passes
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike
-from ..models.rule import SCALE_SHARE, FitRule
+from ..models.rule import RANGE_FRACTION, FitRule
 from ..models.run_score import RunScore, Window, total_loss
 from ..privacy.guarantee import Guarantee
 from ..privacy.missing_counts import share_of
@@ -342,7 +342,7 @@ def build_tune_request(
     used = next((each for each in ranges if each is not None), None)
     range_fraction = Fraction(0) if used is None else used.budget_fraction
     if options.get("response_range") in (None, "private"):
-        range_fraction = min(range_fraction, SCALE_SHARE)
+        range_fraction = min(range_fraction, RANGE_FRACTION)
     run_epsilon = budget * (1 - range_fraction) / stopping.factor
     candidates = candidates_at(run_epsilon * (1 - SCORE_SHARE))
     rows = declared.rows_per_unit

@@ -218,7 +218,7 @@ class _Rival:
     def of(cls, mechanism: Mechanism, setting: Setting, pair: Pair) -> _Rival:
         public = setting.problem.n_is_public
         one, two = (
-            mechanism.prepare(data, replace(setting, n=data.digest.n if public else None))
+            mechanism.prepare(data, replace(setting, n=data.gram.n if public else None))
             for data in pair.data(mechanism, setting.problem)
         )
         return cls(pair, (one, two), (Counter(), Counter()))

@@ -161,7 +161,7 @@ def audit_exact(
     for pair in pairs:
         logs = []
         for data in pair.data(mechanism, problem):
-            public = data.digest.n if problem.n_is_public else None
+            public = data.gram.n if problem.n_is_public else None
             found = mechanism.outcomes(data, replace(setting, n=public))
             if found is None:
                 break

@@ -1,1 +1,1 @@
-"""Errors, validation, rounding, text and numeric kernels: what every other folder may use."""
+"""Errors, validation, rounding, text and numeric kernels, which every other folder may import."""

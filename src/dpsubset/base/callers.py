@@ -1,8 +1,8 @@
-"""Which parts of scikit-learn a call comes from: what they do to the rows, they tell nobody.
+"""Detect which parts of scikit-learn are calling an estimator, and warn where they break privacy.
 
-Searches, cross-validations, calibrations and stacking use held-out rows without noise. A bootstrap
-repeats rows. Some encode the labels of y as 0 and 1. All of this is told by the functions among the
-callers, never by the data.
+Searches, cross-validation, calibration and stacking use held-out rows without noise. A bootstrap
+repeats rows. Some meta-estimators encode the labels of y as 0 and 1. All of this is recognised by
+the functions on the call stack, never by the data.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _SEARCHES = ("sklearn.model_selection", "sklearn.calibration", "sklearn.ensemble
 
 _BAGGING = "sklearn.ensemble._bagging"
 
-#: Functions that fit on y encoded as 0 and 1, also in worker processes: of bagging, of voting and
-#: stacking, of one class against the others.
+#: Functions that fit on y encoded as 0 and 1, in worker processes too: in bagging, in voting and
+#: stacking, and in one-against-the-rest classifiers.
 _ENCODERS = {
     (_BAGGING, "_parallel_build_estimators"),
     ("sklearn.ensemble._base", "_fit_single_estimator"),
     ("sklearn.multiclass", "_fit_binary"),
     ("sklearn.multiclass", "_fit_ovo_binary"),
 }
-#: That of cross_val_predict encodes for these methods.
+#: cross_val_predict encodes the labels for these methods.
 _PREDICTS = ("sklearn.model_selection._validation", "_fit_and_predict")
 _ENCODED = ("decision_function", "predict_proba", "predict_log_proba")
 
@@ -45,18 +45,18 @@ ENCODES = (
     "other, whatever any single row holds"
 )
 SCORED = (
-    "NOT PRIVATE: score() compares predictions with the rows it is given without noise. Of rows "
-    "that are sensitive, above all those of the fit, the number must not be published"
+    "NOT PRIVATE: score() compares predictions with the rows it is given, without noise. If these "
+    "rows are sensitive, as those of the fit are, the number must not be published"
 )
 
 
 def in_search() -> bool:
-    """Whether a part of scikit-learn that uses held-out rows is among the callers."""
+    """Return whether a part of scikit-learn that uses held-out rows is on the call stack."""
     return any(_module(frame).startswith(_SEARCHES) for frame in _callers())
 
 
 def encodes_labels() -> bool:
-    """Whether scikit-learn has encoded the labels of y as 0 and 1."""
+    """Return whether scikit-learn has encoded the labels of y as 0 and 1."""
     for frame in _callers():
         place = _module(frame), frame.f_code.co_name
         if place in _ENCODERS or (
@@ -67,7 +67,10 @@ def encodes_labels() -> bool:
 
 
 def check_callers() -> None:
-    """For the fit of an estimator: before anything is read, and whatever the data are."""
+    """Refuse a bootstrap and warn of a search around the fit of an estimator.
+
+    Called before anything is read; the result does not depend on the data.
+    """
     bagging = [frame.f_locals for frame in _callers() if _module(frame) == _BAGGING]
     drawn = [found["bootstrap"] for found in bagging if "bootstrap" in found]
     if bagging and (any(drawn) or not drawn):
@@ -81,7 +84,7 @@ def check_callers() -> None:
 
 
 def warn_of_encoding() -> None:
-    """For the fit of a classifier on labels that scikit-learn has encoded."""
+    """Warn that the labels a classifier is fitted on were encoded by scikit-learn."""
     warnings.warn(ENCODES, NotPrivateWarning, stacklevel=4)
 
 
@@ -97,5 +100,5 @@ def _module(frame: FrameType) -> str:
 
 
 def warn_of_score() -> None:
-    """For the score of an estimator."""
+    """Warn that the score of an estimator is not private."""
     warnings.warn(SCORED, NotPrivateWarning, stacklevel=3)

@@ -1,9 +1,10 @@
-"""The errors a user meets.
+"""Exceptions and warnings that users meet.
 
-All of them depend on public facts only (arguments, the schema, a table's header), quote no cell of
-a table, and are raised before any private value is used. Two exceptions: moments that no table can
-have are refused for their values, which never happens to moments of a table; and whether a search
-passes its limit depends on the data, which is why that costs what the release would have cost.
+All of them depend on public facts only (arguments, the schema, the header of a table), quote no
+cell of a table, and are raised before any private value is used. There are two exceptions. Moments
+that no table can have are refused for their values, which never happens to the moments of a table.
+Whether a search exceeds its limit depends on the data, which is why a search that was stopped costs
+as much as the release would have cost.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from .text import escape_for_terminal
 
 
 class DpsubsetError(Exception):
-    """Base of every error that dpsubset raises on purpose."""
+    """Base class of every error that dpsubset raises on purpose."""
 
     def __init__(self, message: str) -> None:
-        # It may hold names of columns, and is shown on terminals.
+        # A message may contain column names and is shown on terminals.
         super().__init__(escape_for_terminal(message))
 
 
 class ArgumentError(DpsubsetError, ValueError):
-    """An argument is out of its range or does not go with another one."""
+    """An argument is out of range or contradicts another one."""
 
 
 class SchemaError(DpsubsetError, ValueError):
@@ -35,7 +36,7 @@ class TableError(DpsubsetError, ValueError):
 
 
 class SearchLimitError(DpsubsetError, RuntimeError):
-    """A node or time limit was hit. Nothing is returned, and what was debited stays debited."""
+    """A search hit its node or time limit. Nothing is returned; what was debited stays debited."""
 
 
 class LedgerError(DpsubsetError, RuntimeError):
@@ -43,26 +44,27 @@ class LedgerError(DpsubsetError, RuntimeError):
 
 
 class BudgetExceeded(LedgerError):
-    """A ledger has no room for what a release would cost. Nothing is read, spent or released."""
+    """A release would exceed a ledger's budget. Nothing is read, spent or released."""
 
 
 class ColumnTypeWarning(UserWarning):
-    """Much of a column may be missing: its type, or a noisy count, goes ill with the schema.
+    """Many cells of a column may be read as missing: its type, or a noisy count, contradicts the
+    schema.
 
-    By types, which are public, it comes before anything is spent. By a count of cells that could
-    not be read, it comes with the release that has paid for the count.
+    A warning about types, which are public, comes before anything is spent. A warning about a noisy
+    count of unreadable cells comes with the release that has paid for the count.
     """
 
 
 class NotPrivateWarning(UserWarning):
-    """What is about to be computed is not private, although private estimators take part in it."""
+    """The result is not private, although private estimators take part in its computation."""
 
 
 def did_you_mean(name: object, declared: Iterable[str]) -> str:
-    """For an error about an unknown column: the declared name nearest to it, or nothing.
+    """Suggest the declared name closest to an unknown column, for an error message.
 
-    A hint for a reader. Only what was declared may be given here, never names of a table: the first
-    line of a file without a header is a person's record.
+    Pass declared names only, never names from a table: the first line of a file without a header is
+    a person's record.
     """
     folded = {one.casefold(): one for one in declared}
     close = get_close_matches(str(name).casefold(), folded, 1)

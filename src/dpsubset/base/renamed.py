@@ -1,4 +1,4 @@
-"""Keyword arguments whose names have changed: the former names still work, with a warning."""
+"""Accept former names of keyword arguments, with a warning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-#: Former names of arguments of selections, and what they are called now.
+#: Former and current names of the arguments of a selection.
 SELECTION = {"reach": "prediction_bound", "response_scale": "response_range"}
 
 T = TypeVar("T", bound=type)
@@ -36,7 +36,7 @@ def current_names(
 
 
 def renamed_arguments(**former: str) -> Callable[[T], T]:
-    """Let the constructor of a class take arguments by their former names too."""
+    """Let the constructor of a class accept arguments by their former names, with a warning."""
 
     def decorate(cls: T) -> T:
         construct = cls.__init__  # type: ignore[misc]

@@ -1,9 +1,8 @@
-"""Roundings: between exact rationals, balls and floats, each to a side that is known.
+"""Convert between exact rationals, balls and floats, each rounding to a known side.
 
-A ball (python-flint's ``arb``) is an interval that holds the number it stands for. Whatever is
-computed with balls holds the true result, at any working precision; precision decides how narrow
-the interval is, the roundings below included. A guarantee is such an end of an interval, turned
-back into the rational it is.
+A ball (python-flint's ``arb``) is an interval that contains the number it stands for. The result of
+a computation with balls contains the true result at any working precision; the precision decides
+how narrow the interval is. A guarantee is an end of such an interval, converted back to a rational.
 """
 
 from __future__ import annotations
@@ -15,17 +14,18 @@ from fractions import Fraction
 
 import flint
 
-#: Most bits of numerator and denominator that `writable` leaves as they are. Python writes no whole
-#: number of more than 4,300 digits, and a ledger reads none of more than 4,000: 13,288 bits.
+#: Most bits of numerator and denominator that `round_up_to_writable` leaves as they are. Python
+#: writes no integer of more than 4,300 digits, and a ledger reads none of more than 4,000: 13,288
+#: bits.
 _WRITABLE = 12_000
 
-#: Ends of balls are multiples of 2**-_FINEST: finer than exp(-10**6), the largest epsilon's.
+#: Ends of balls are multiples of 2**-_FINEST, finer than exp(-10**6) for the largest epsilon.
 _FINEST = 2**22
 
 
 @contextmanager
 def working_precision(bits: int) -> Iterator[None]:
-    """So many bits of working precision, for what is inside."""
+    """Set the working precision of balls to ``bits`` within a with block."""
     saved = flint.ctx.prec
     flint.ctx.prec = bits
     try:
@@ -35,34 +35,35 @@ def working_precision(bits: int) -> Iterator[None]:
 
 
 def ball(x: Fraction) -> flint.arb:
-    """A ball that holds x, at the working precision of the moment."""
+    """A ball that contains x, at the current working precision."""
     return flint.arb(x.numerator) / x.denominator
 
 
 def nearest(x: Fraction) -> flint.arb:
-    """The middle of `ball`: a number near x, without its error."""
+    """The midpoint of `ball`: a number close to x, without its error."""
     return flint.arb(ball(x).mid())
 
 
 def midpoint(x: flint.arb) -> Fraction:
-    """The middle of a ball, as the number that it is."""
+    """The midpoint of a ball, as an exact rational."""
     return _value(x.mid())
 
 
 def lower(x: flint.arb) -> Fraction:
-    """A rational not above anything in a ball: its lower end, rounded down."""
+    """A rational not above any number in a ball: its lower end, rounded down."""
     return _grid(x.lower(), up=False)
 
 
 def upper(x: flint.arb) -> Fraction:
-    """A rational not below anything in a ball: its upper end, rounded up."""
+    """A rational not below any number in a ball: its upper end, rounded up."""
     return _grid(x.upper(), up=True)
 
 
 def round_up_to_writable(x: Fraction) -> Fraction:
-    """The smallest number not below x >= 0 that can be written down and read back, digit by digit.
+    """The smallest number >= x >= 0 that can be written in decimal and read back.
 
-    x itself unless it takes many thousands of digits; then a multiple of 2**-_WRITABLE.
+    This is x itself unless x takes many thousands of digits; then it is a multiple of
+    2**-_WRITABLE.
     """
     if max(x.numerator.bit_length(), x.denominator.bit_length()) <= _WRITABLE:
         return x
@@ -96,7 +97,7 @@ def sqrt_up_relative(square: Fraction) -> Fraction:
 
 
 def _grid(x: flint.arb, up: bool) -> Fraction:
-    """Of a ball without radius; rounded to the grid if it is next to nothing."""
+    """Convert a ball of radius 0; round a number close to 0 to the grid of 2**-_FINEST."""
     mantissa, exponent = (int(part) for part in x.man_exp())
     if exponent < -_FINEST:
         # exp(-10**9) has a denominator of a billion bits.
@@ -106,6 +107,5 @@ def _grid(x: flint.arb, up: bool) -> Fraction:
 
 
 def _value(x: flint.arb) -> Fraction:
-    """Of a ball without radius."""
     mantissa, exponent = x.man_exp()
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

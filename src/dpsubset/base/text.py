@@ -10,7 +10,7 @@ import unicodedata
 
 
 def escape_for_terminal(text: str) -> str:
-    r"""Control characters, and all that show as nothing, written out: ``\x1b``, ``\n``."""
+    r"""Write control and invisible characters as escapes: ``\x1b``, ``\n``."""
     return text if text.isprintable() else "".join(map(_written_out, text))
 
 

@@ -1,7 +1,8 @@
-"""Numbers that users pass: what counts as one, and which one it is.
+"""Check numeric arguments and convert them exactly.
 
-Python's and NumPy's integers and floats, fractions and decimals are numbers, taken exactly.
-Booleans, text, times, complex numbers and arrays of any shape are not, whatever they convert to.
+Python's and NumPy's integers and floats, fractions and decimals are numbers and are converted
+exactly. Booleans, text, times, complex numbers and arrays of any shape are refused, whatever they
+convert to.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ import numpy as np
 
 from .errors import ArgumentError
 
-#: Of numerator and denominator: every float fits, and any of these can still be written out, which
-#: Python refuses to do for numbers of more than 4300 digits.
+#: Most bits of numerator and denominator. Every float fits, and every such number can be written in
+#: decimal, which Python refuses for more than 4300 digits.
 _MOST_BITS = 4096
 
-#: Decimals beyond 10 to this power do not fit, and must not be multiplied out to find that.
+#: Decimals above 10 to this power do not fit. Expanding them to find out would take too long.
 _MOST_DIGITS = 1300
 
 
 def as_fraction(value: Any) -> Fraction | None:
-    """A finite number as the rational that it is; None for anything else."""
+    """A finite number as an exact rational; None for anything else."""
     if isinstance(value, (bool, np.bool_)):
         return None
     try:
@@ -49,16 +50,17 @@ def as_fraction(value: Any) -> Fraction | None:
             found = Fraction(int(found.numerator), int(found.denominator))
         else:
             return None
-    except Exception:  # infinite, not a number, or a subclass with methods of its own
+    except Exception:  # infinite, NaN, or a subclass whose methods raise
         return None
     bits = max(found.numerator.bit_length(), found.denominator.bit_length())
     return found if bits <= _MOST_BITS else None
 
 
 def as_decimal_fraction(value: Any) -> Fraction | None:
-    """The same, but a float is the shortest decimal that stands for it: 0.1 is one tenth.
+    """A finite number as a rational, where a float stands for its shortest decimal: 0.1 is one
+    tenth.
 
-    So that Python, JSON and the command line mean the same number by the same digits.
+    Python, JSON and the command line then mean the same number by the same digits.
     """
     found = as_fraction(value)
     if found is None or not isinstance(value, (float, np.floating)):
@@ -78,18 +80,18 @@ def as_float(value: Any) -> float | None:
 
 
 def check_int(value: Any, what: str) -> int:
-    """An integer argument, or a clear error."""
+    """Return an integer argument, or raise ArgumentError."""
     typed = isinstance(value, np.integer) and value.dtype.kind in "iu"
     if typed or not (isinstance(value, bool) or hasattr(value, "dtype")):
         try:
             return int(operator.index(value))
-        except Exception:  # no integer, or an object with methods of its own
+        except Exception:  # not an integer, or an object whose methods raise
             pass
     raise ArgumentError(f"{what} must be a whole number, not {type(value).__name__}")
 
 
 def check_fraction(value: Any, what: str) -> Fraction:
-    """A finite number as the exact rational it was given as, or a clear error."""
+    """Return a finite number as an exact rational, or raise ArgumentError."""
     found = as_fraction(value)
     if found is None:
         raise ArgumentError(f"{what} must be a finite number, of at most {_MOST_BITS} bits")
@@ -97,7 +99,7 @@ def check_fraction(value: Any, what: str) -> Fraction:
 
 
 def check_float(value: Any, what: str) -> float:
-    """A finite float argument, or a clear error."""
+    """Return a finite float, or raise ArgumentError."""
     found = as_float(value)
     if found is None or not math.isfinite(found):
         raise ArgumentError(f"{what} must be a finite number")
@@ -105,7 +107,7 @@ def check_float(value: Any, what: str) -> float:
 
 
 def check_positive(value: Any, what: str) -> float:
-    """A finite float argument above 0, or a clear error."""
+    """Return a finite float above 0, or raise ArgumentError."""
     result = check_float(value, what)
     if result <= 0:
         raise ArgumentError(f"{what} must be greater than 0")
@@ -113,7 +115,7 @@ def check_positive(value: Any, what: str) -> float:
 
 
 def check_seed(value: Any) -> int:
-    """A seed, of a size that can be written out."""
+    """Return an integer seed of at most `_MOST_BITS` bits, or raise ArgumentError."""
     seed = check_int(value, "seed")
     if seed.bit_length() > _MOST_BITS:
         raise ArgumentError(f"seed must be a whole number of at most {_MOST_BITS} bits")
@@ -121,15 +123,15 @@ def check_seed(value: Any) -> int:
 
 
 def check_choice(value: Any, allowed: Any, what: str) -> str:
-    """One of a few words, or a clear error."""
+    """Return one of a few words, or raise ArgumentError."""
     if not isinstance(value, str) or value not in allowed:
         raise ArgumentError(f"{what} must be one of {', '.join(allowed)}")
     return value
 
 
 def check_progress(progress: Any) -> None:
-    """Refuse what cannot be told of progress, before anything is spent."""
+    """Raise ArgumentError unless ``progress`` is callable or None."""
     if progress is not None and not callable(progress):
         raise ArgumentError(
-            "progress must be a function that takes the fraction of the work that is done, or None"
+            "progress must be a function that takes the fraction of the work done so far, or None"
         )

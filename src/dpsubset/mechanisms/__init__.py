@@ -1,9 +1,9 @@
-"""Mechanisms: one file each, one proof each in ``dpsubset/proofs``.
+"""Mechanisms: one file each, and one proof each in ``dpsubset/proofs``.
 
-To add one, write the two files: ``mechanisms/halved.py``, with one `Mechanism` named "halved", and
-``proofs/halved.md``. The table below is filled from this folder, and the conformance and audit
-suites, the command line and the comparison page take it from the table. What several mechanisms
-share is in ``shared/``.
+To add one, write two files: ``mechanisms/halved.py``, with one `Mechanism` named "halved", and
+``proofs/halved.md``. The table `MECHANISMS` is filled from this folder and from ``published/``; the
+conformance and audit suites, the command line and the comparison page use the table. ``shared/``
+has the code that several mechanisms use.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from .shared.base import Data, Mechanism, Outcome, Sampler, ScoreMechanism, Sett
 from .shared.plain import PLAIN
 
 
-def _of(module: ModuleType) -> type[Mechanism]:
-    """The mechanism of a module, which is named after it."""
+def _mechanism_in(module: ModuleType) -> type[Mechanism]:
+    """The mechanism of a module, which must have the name of the module."""
     own = [
         thing
         for thing in vars(module).values()
@@ -43,7 +43,7 @@ def _of(module: ModuleType) -> type[Mechanism]:
 
 
 def _order(cls: type[Mechanism]) -> tuple[float, str]:
-    """By its own place, not that of a class it builds on; those without one last, by name."""
+    """Sort by ``place``, without inheriting it; mechanisms without a place come last, by name."""
     return vars(cls).get("place", math.inf), cls.name
 
 
@@ -52,10 +52,10 @@ MECHANISMS: dict[str, type[Mechanism]] = {
     cls.name: cls
     for cls in sorted(
         (
-            _of(import_module(f"{package.__name__}.{found.name}"))
+            _mechanism_in(import_module(f"{package.__name__}.{entry.name}"))
             for package in (sys.modules[__name__], published)
-            for found in iter_modules(package.__path__)
-            if not found.ispkg
+            for entry in iter_modules(package.__path__)
+            if not entry.ispkg
         ),
         key=_order,
     )
@@ -63,7 +63,7 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 
 
 def mechanism(chosen: str | Mechanism, options: Mapping[str, Any] | None = None) -> Mechanism:
-    """The mechanism of this name with these options, or the one given."""
+    """The mechanism of this name with these options, or the given mechanism."""
     if isinstance(chosen, Mechanism):
         if options:
             raise ArgumentError("options go with the name of a mechanism, not with an object")
@@ -81,20 +81,20 @@ def mechanism(chosen: str | Mechanism, options: Mapping[str, Any] | None = None)
 
 
 def option(text: str) -> tuple[str, Any]:
-    """An option as the command line has it: NAME=VALUE, lists with commas."""
+    """Parse an option of the command line, NAME=VALUE; a value with commas is a tuple."""
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
         raise ArgumentError("an option is given as NAME=VALUE, such as R=100")
     if "," in value:
-        return name, tuple(_value(part.strip()) for part in value.split(",") if part.strip())
-    return name, _value(value)
+        return name, tuple(_parse_value(part.strip()) for part in value.split(",") if part.strip())
+    return name, _parse_value(value)
 
 
-def _value(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     try:
-        # Not by Fraction alone, which multiplies 1e999999999 out.
+        # Fraction(text) would expand 1e999999999.
         number = Fraction(text) if "/" in text else as_fraction(Decimal(text))
     except (ValueError, ArithmeticError):
         return text

@@ -1,16 +1,16 @@
-"""Choose-size: first how many variables, then which.
+"""Choose-size: draw the number of variables first, then the variables.
 
     1. s from 0, ..., k, by the score  g(s) = min over |S| = s of f~(S) + phi s
     2. S of size s, by the score f~(S)
 
-Each step is permute-and-flip with a share of epsilon. A minimum over all sets of a size moves as
-little as the scores do, so that the first step has k + 1 candidates and hardly any noise: unlike
-`penalised`, it does not have to tell one size from all sets of another.
+Each step is permute-and-flip with a fraction of epsilon. A minimum over all sets of a size changes
+no more than the scores do, so the first step has k + 1 candidates and needs little noise. Unlike
+`penalised`, it does not have to distinguish one size from all sets of another.
 
-Cai, Wang and Zhang 2021 (Section 5.2) draw the size from cross-validated errors. A record is part
-of the fits of all folds but one, and may change each of them, and with it the errors of all others:
-the sensitivity of such an error is no smaller than the error itself, unless every fit is private
-and paid for. The best score of a size, with a public penalty, needs neither.
+Cai, Wang and Zhang 2021 (Section 5.2) draw the size from cross-validated errors. A record takes
+part in the fits of all folds but one and may change each of them, and with it the errors of all
+other records. The sensitivity of such an error is no smaller than the error itself, unless every
+fit is private and paid for. The best score of a size, with a public penalty, needs neither.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
 from ..base.validation import check_fraction
@@ -33,11 +32,11 @@ from ..search.enumerate import ScoredSupports, check_size, enumerate_supports
 from ..search.race import Race
 from ..search.region import Region
 from .penalised import Penalised
-from .shared.base import Data, Outcome, Sampler, Setting
+from .shared.base import Data, Distribution, Outcome, Sampler, Setting
 from .shared.plain import PLAIN, flips
 
-#: Steps of the grid of scores by which the best score of a size may be too large.
-LOOSE = 1
+#: Largest error of the best score of a size, in steps of the grid of scores.
+SLACK = 1
 
 
 @dataclass(frozen=True)
@@ -47,13 +46,12 @@ class ChooseSize(Penalised):
     Attributes
     ----------
     phi : number, optional
-        What a variable must improve the objective by, in scaled units, to be worth its place. By
-        default as for `penalised`, between ends for the epsilon of the second step: what that could
-        not find is not worth a place.
+        What a variable must improve the objective by, in scaled units, to be selected. By default
+        as for `penalised`, between bounds for the epsilon of the second step.
     form : {"exponential", "permute-and-flip"}
-        What is drawn from the scores, in both steps.
+        The mechanism that draws from the scores, in both steps.
     share : number
-        Of epsilon, for the size.
+        The fraction of epsilon for the size.
     """
 
     form: str = "permute-and-flip"
@@ -67,59 +65,61 @@ class ChooseSize(Penalised):
     source = "ours, in place of the cross-validation of Cai, Wang and Zhang 2021, Section 5.2"
     promises = "pure epsilon; the number of variables is chosen too"
     running_time = "a certified search for each size, and one race: milliseconds to seconds"
-    use_when = "nobody knows how many variables matter, and fewer useless ones are worth some fit"
+    use_when = (
+        "the number of relevant variables is unknown; names fewer useless ones than penalised"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._settle(share=check_fraction(self.share, "share"))
+        self._set_options(share=check_fraction(self.share, "share"))
         if not Fraction(1, 1000) <= self.share <= Fraction(999, 1000):
             raise ArgumentError("share must lie between 0.001 and 0.999")
 
     def etas(self, setting: Setting) -> tuple[Fraction, Fraction]:
-        """Weights of the scores: for the size, whose scores have an error of their own, and for
-        the set.
+        """Weights of the scores for the size, whose scores have an additional error, and for the
+        set.
         """
         sensitivity, neighbours = setting.sensitivity, setting.problem.neighbours
-        spread = sensitivity.score_range(neighbours) + 2 * LOOSE * sensitivity.score_step
-        return self.share * setting.epsilon / spread, (1 - self.share) * self.eta(setting)
+        size_range = sensitivity.score_range(neighbours) + 2 * SLACK * sensitivity.score_step
+        return self.share * setting.epsilon / size_range, (1 - self.share) * self.eta(setting)
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """Both steps, from the weights that they are drawn with."""
+        """The cost of both steps, from the weights that the draws use."""
         for_size, for_set = self.etas(setting)
         costs = {}
-        for relation in self._covered(setting):
-            spread = setting.sensitivity.score_range(relation)
-            more = 2 * LOOSE * setting.sensitivity.score_step
-            costs[relation] = Cost(for_size * (spread + more) + for_set * spread)
+        for relation in self._relations(setting):
+            score_range = setting.sensitivity.score_range(relation)
+            more = 2 * SLACK * setting.sensitivity.score_step
+            costs[relation] = Cost(for_size * (score_range + more) + for_set * score_range)
         return Guarantee(setting.problem.neighbours, costs, seeded)
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
-        """The best score of every size; the races are made when they are asked for."""
+        """Find the best score of every size; races are built on demand."""
         for_size, for_set = self.etas(setting)
         engine = data.engine(setting, math.inf, self.penalty(setting))  # for optimisation
         sizes = range(len(setting.problem.always_include), setting.problem.k + 1)
-        best = [least(Best(engine, Region.whole(setting.problem, s))) for s in sizes]
-        listed = _of_sizes(list(sizes), best, setting.sensitivity.score_step)
+        best = [best_score(Best(engine, Region.whole(setting.problem, s))) for s in sizes]
+        listed = _sizes_as_candidates(list(sizes), best, setting.sensitivity.score_step)
         first = PLAIN[self.form]().sampler(listed, for_size)
-        return _Sized(first, data.engine(setting, for_set), for_set, flips(self.form))
+        return _SizeThenSet(first, data.engine(setting, for_set), for_set, flips(self.form))
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         """All supports of all sizes and their log probabilities."""
-        problem, unit = setting.problem, setting.sensitivity.score_step
+        problem, score_step = setting.problem, setting.sensitivity.score_step
         for_size, for_set = self.etas(setting)
         sizes = range(len(problem.always_include), problem.k + 1)
         parts: list[ScoredSupports] = []
         for size in sizes:
             part = replace(problem, k=size)  # the radius stays
             check_size(part)
-            parts.append(enumerate_supports(data.digest, part, unit))
+            parts.append(enumerate_supports(data.gram, part, score_step))
         best = [
             int(part.scores.min()) + size * self.penalty(setting)
             for size, part in zip(sizes, parts, strict=True)
         ]
-        of_sizes = self.log_probabilities(_of_sizes(list(sizes), best, unit), for_size)
+        of_sizes = self.log_probabilities(
+            _sizes_as_candidates(list(sizes), best, score_step), for_size
+        )
         logs = [
             log + self.log_probabilities(part, for_set)
             for log, part in zip(of_sizes, parts, strict=True)
@@ -128,7 +128,6 @@ class ChooseSize(Penalised):
         return supports, np.concatenate(logs)
 
     def details(self, setting: Setting) -> list[str]:
-        """The score, phi as it was used, and the share of the size."""
         return [
             *super().details(setting),
             f"The number of variables was drawn first, at {self.share} of epsilon, from the best "
@@ -136,25 +135,27 @@ class ChooseSize(Penalised):
         ]
 
 
-def least(search: Best) -> int:
-    """The best score, certified to be so up to `LOOSE` steps of the grid.
+def best_score(search: Best) -> int:
+    """The best score, certified up to `SLACK` steps of the grid.
 
-    To tell which of many equal sets is the best one, or that none is better by a step, could take
-    a search through all of them.
+    Deciding between many equal sets, or proving that none is better by a single step, could take a
+    search through all of them.
     """
-    while search.high - search.low > LOOSE:
+    while search.high - search.low > SLACK:
         search.narrow()
     return search.high
 
 
-def _of_sizes(sizes: list[int], scores: list[int], unit: Fraction) -> ScoredSupports:
+def _sizes_as_candidates(
+    sizes: list[int], scores: list[int], score_step: Fraction
+) -> ScoredSupports:
     """Sizes as candidates of a plain mechanism."""
     column = np.array(sizes, dtype=np.int64).reshape(-1, 1)
-    return ScoredSupports(column, np.array(scores, dtype=np.int64), unit)
+    return ScoredSupports(column, np.array(scores, dtype=np.int64), score_step)
 
 
-class _Sized(Sampler):
-    """A size, then a set of that size; races are kept from draw to draw."""
+class _SizeThenSet(Sampler):
+    """A size, then a set of that size; races are reused between draws."""
 
     def __init__(self, sizes: Sampler, engine: Engine, eta: Fraction, flip: bool) -> None:
         self._sizes, self._engine, self._eta, self._flip = sizes, engine, eta, flip

@@ -28,10 +28,12 @@ class Exponential(ScoreMechanism):
     source = "McSherry and Talwar 2007; Roy, Wang and Tewari 2024; the exact draw is ours"
     promises = "pure epsilon"
     running_time = "milliseconds to seconds: branch and bound, exact"
-    use_when = "results have to be comparable with the literature"
+    use_when = "results must be comparable with the literature"
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """Epsilon is the length of the interval that log quotients lie in, which counts less."""
+        """The guarantee, stated as bounded range: the log ratios lie in an interval of length
+        epsilon.
+        """
         found = super().guarantee(setting, seeded=seeded)
         ranged = {
             relation: replace(cost, bounded_range=True) for relation, cost in found.costs.items()
@@ -39,22 +41,19 @@ class Exponential(ScoreMechanism):
         return replace(found, costs=ranged)
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:
-        """By rejection from integer envelopes over regions."""
         return Race(engine, eta, permute_and_flip=False)
 
     def sampler(self, scored: ScoredSupports, eta: Fraction) -> Sampler:
-        """By inversion of the distribution function, with lazily refined uniforms."""
         return _Inversion(scored, eta)
 
     def log_probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
-        """Softmax of -eta f."""
         return log_exponential(scored, eta)
 
 
 class _Inversion(Sampler):
     def __init__(self, scored: ScoredSupports, eta: Fraction) -> None:
         self._scored = scored
-        self._categorical = Categorical(scored.differences.tolist(), eta * scored.unit)
+        self._categorical = Categorical(scored.differences.tolist(), eta * scored.score_step)
 
     def draw(self, rng: Randomness) -> Outcome:
         return self._scored.support(self._categorical.draw(rng))

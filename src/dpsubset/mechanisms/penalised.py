@@ -1,6 +1,6 @@
 """Penalised: supports of every size up to k, scored by f~(S) + phi |S|.
 
-Chooses the size too. The coefficient set is the same for all sizes, with the radius that goes with
+The number of variables is chosen too. All sizes have the same coefficient set, with the radius for
 k, so that one range holds for all of them.
 """
 
@@ -22,15 +22,15 @@ from ..search.engine import Engine
 from ..search.enumerate import ScoredSupports, check_size, enumerate_supports
 from ..search.race import Race
 from ..search.region import Region
-from .shared.base import Data, Outcome, Sampler, ScoreMechanism, Setting
+from .shared.base import Data, Distribution, Outcome, Sampler, ScoreMechanism, Setting
 from .shared.plain import PLAIN, check_form, flips
 
-#: phi times k may not pass this: scores fit in int64.
+#: Largest phi times k, so that scores fit in int64.
 _LARGEST = 2**32
 
-#: Of n, where that is public: what a variable must improve the objective by, if noise lets it.
-#: docs/mechanisms.md has the measurements.
-WORTH = Fraction(1, 100)
+#: Default of phi as a fraction of n, where n is public and noise allows it. docs/mechanisms.md has
+#: the measurements.
+DEFAULT_GAIN = Fraction(1, 100)
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,14 @@ class Penalised(ScoreMechanism):
     Attributes
     ----------
     phi : number, optional
-        What a variable must improve the objective by, in scaled units, to be worth its place;
-        rounded down to the grid of the scores. By default n / 100 where the number n of rows is
-        public, but at least log C(p, k) / (k eta), so that without evidence the empty set has the
-        weight of all sets of k together, and at most 2 log(p) / eta, with which noise hardly ever
-        adds a variable that explains nothing. Where n is private: the least of these.
+        What a variable must improve the objective by, in scaled units, to be selected; rounded down
+        to the grid of the scores. The default is n / 100 where the number n of rows is public, but
+        at least log C(p, k) / (k eta), at which the empty set has the weight of all sets of k
+        together without evidence, and at most 2 log(p) / eta, at which noise hardly ever adds a
+        variable that explains nothing. Where n is private, the default is the lower of these
+        bounds.
     form : {"exponential", "permute-and-flip"}
-        What is drawn from the penalised scores.
+        The mechanism that draws from the penalised scores.
     """
 
     phi: Any = None
@@ -61,40 +62,40 @@ class Penalised(ScoreMechanism):
     source = "Lei, Charest, Slavkovic, Smith and Fienberg 2018; the exact draw is ours"
     promises = "pure epsilon; the number of variables is chosen too"
     running_time = "milliseconds to seconds: branch and bound over every size, exact"
-    use_when = "nobody knows how many variables matter, only that they are few"
+    use_when = "the number of relevant variables is unknown, but small"
 
     def __post_init__(self) -> None:
         check_form(self.form)
         if self.phi is None:
             return
-        self._settle(phi=check_fraction(self.phi, "phi"))
+        self._set_options(phi=check_fraction(self.phi, "phi"))
         if self.phi < 0:
             raise ArgumentError("phi must be 0 or greater")
 
     def check(self, setting: Setting) -> None:
-        """Scores must stay within int64."""
+        """Refuse a phi with which scores would not fit in int64."""
         super().check(setting)
-        phi = self._ends(setting)[1] if self.phi is None else self.phi
+        phi = self._default_range(setting)[1] if self.phi is None else self.phi
         if phi * setting.problem.k > _LARGEST:
             raise ArgumentError(f"phi times k must be at most {_LARGEST}")
 
     def penalty(self, setting: Setting) -> int:
-        """Phi on the grid of the scores: public, like everything it is computed from."""
+        """Phi in steps of the grid of scores. Public."""
         if self.phi is not None:
             phi = Fraction(self.phi)
         else:
-            phi, most = self._ends(setting)
+            phi, most = self._default_range(setting)
             if setting.n is not None:
-                phi = min(max(phi, setting.n * WORTH), most)
+                phi = min(max(phi, setting.n * DEFAULT_GAIN), most)
         return int(phi / setting.sensitivity.score_step)
 
     def etas(self, setting: Setting) -> tuple[Fraction, Fraction]:
-        """Weights with which the size is drawn, and the variables: here both at once."""
+        """Weights of the scores for the size and for the variables; here both are drawn at once."""
         eta = self.eta(setting)
         return eta, eta
 
-    def _ends(self, setting: Setting) -> tuple[Fraction, Fraction]:
-        """Between which phi lies if nobody says so; neither depends on the number of rows."""
+    def _default_range(self, setting: Setting) -> tuple[Fraction, Fraction]:
+        """The range of the default phi; neither end depends on the number of rows."""
         problem, (_, eta) = setting.problem, self.etas(setting)
         largest = Fraction(_LARGEST, problem.k)
         picks = problem.picks
@@ -104,12 +105,11 @@ class Penalised(ScoreMechanism):
         return least, max(least, most)
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """As of any weight."""
         found = super().guarantee(setting, seeded=seeded)
-        return found.limited_to(self._covered(setting))
+        return found.limited_to(self._relations(setting))
 
-    def _covered(self, setting: Setting) -> tuple[Neighbours, ...]:
-        """Under which relations there is a cost: phi is told, and may be made of n."""
+    def _relations(self, setting: Setting) -> tuple[Neighbours, ...]:
+        """The relations with a stated cost: phi is published, and may be computed from n."""
         follows_n = self.phi is None and setting.problem.n_is_public
         return PUBLIC_N if follows_n else RELATIONS
 
@@ -119,38 +119,32 @@ class Penalised(ScoreMechanism):
         return self.race(data.engine(setting, eta, self.penalty(setting)), eta)
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:
-        """By the plain mechanism's race."""
         problem = engine.problem
         sizes = range(len(problem.always_include), problem.k + 1)
         leaves = [engine.leaf(Region.whole(problem, size)) for size in sizes]
         return Race(engine, eta, permute_and_flip=flips(self.form), leaves=leaves)
 
     def sampler(self, scored: ScoredSupports, eta: Fraction) -> Sampler:
-        """The plain mechanism's: the scores hold the penalty."""
         return PLAIN[self.form]().sampler(scored, eta)
 
     def log_probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
-        """The plain mechanism's: the scores hold the penalty."""
         return PLAIN[self.form]().log_probabilities(scored, eta)
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         """All supports of all sizes and their log probabilities."""
-        problem, unit = setting.problem, setting.sensitivity.score_step
+        problem, score_step = setting.problem, setting.sensitivity.score_step
         supports: list[Outcome] = []
         scores: list[NDArray[np.int64]] = []
         for size in range(len(problem.always_include), problem.k + 1):
             part = replace(problem, k=size)  # the radius stays
             check_size(part)
-            scored = enumerate_supports(data.digest, part, unit)
+            scored = enumerate_supports(data.gram, part, score_step)
             supports += [tuple(row) for row in scored.supports.tolist()]
             scores.append(scored.scores + size * self.penalty(setting))
         places = np.arange(len(supports)).reshape(-1, 1)
-        everything = ScoredSupports(places, np.concatenate(scores), unit)
+        everything = ScoredSupports(places, np.concatenate(scores), score_step)
         return supports, self.log_probabilities(everything, self.eta(setting))
 
     def details(self, setting: Setting) -> list[str]:
-        """The score, and phi as it was used."""
         phi = self.penalty(setting) * setting.sensitivity.score_step
         return [*super().details(setting), f"phi = {shown_up(phi)} in scaled units."]

@@ -2,8 +2,8 @@
 
     q_S = exp(-eta (f(S) - min f))
 
-Never worse than the exponential mechanism at the same epsilon, for any scores (McKenna and Sheldon
-2020), hence the default.
+For any scores, at most the expected error of the exponential mechanism at the same epsilon (McKenna
+and Sheldon 2020); hence the default.
 """
 
 from __future__ import annotations
@@ -29,21 +29,20 @@ class PermuteAndFlip(ScoreMechanism):
         "Supports are visited in uniformly random order, and each is accepted with probability "
         "exp(-eta * (f(S) - min f)); the first accepted one is released."
     )
-    source = "McKenna and Sheldon 2020; over supports, and the exact draw, are ours"
+    source = "McKenna and Sheldon 2020; the use over supports and the exact draw are ours"
     promises = "pure epsilon"
     running_time = "milliseconds to seconds: branch and bound, exact"
-    use_when = "always, unless there is a reason for another: the default"
+    use_when = "there is no reason for another: the default"
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:
-        """By thinning points in time from integer envelopes over regions."""
         return Race(engine, eta, permute_and_flip=True)
 
     def sampler(self, scored: ScoredSupports, eta: Fraction) -> Sampler:
-        """By the definition: an exact permutation and exact flips."""
+        """Draw an exact permutation and exact coin flips."""
         return _Flips(scored, eta)
 
     def log_probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
-        """One polynomial integral a support."""
+        """Evaluate one polynomial integral for each support."""
         return log_permute_and_flip(scored, eta)
 
 
@@ -51,7 +50,7 @@ class _Flips(Sampler):
     def __init__(self, scored: ScoredSupports, eta: Fraction) -> None:
         self._scored = scored
         self._differences = scored.differences.tolist()
-        self._weight = eta * scored.unit
+        self._weight = eta * scored.score_step
 
     def draw(self, rng: Randomness) -> Outcome:
         for i in rng.permutation(len(self._differences)):

@@ -1,1 +1,1 @@
-"""What is made of a released support: noisy moments, and a model from them alone."""
+"""Models fitted to selected variables: noisy moments, objective perturbation, intervals."""

@@ -1,13 +1,14 @@
-"""Entries: which sums of products a fit releases, and how a model's moments are made of them.
+"""Entries: the sums of products that a fit releases, and the moments of a model made from them.
 
-A model has columns u_1, ..., u_m with values between -S and S, S = 32767: a number as the door has
-it; S where a feature has a level or lacks a value, and else -S. The first level of a category is
-what the others are compared with and has no column. The constant column, the last, is S.
+A model has columns u_1, ..., u_m with values between -S and S, S = 32767: a number as quantised; S
+where a feature has a level or is missing, and -S otherwise. The first level of a category is the
+reference level and has no column. The constant column, the last, is S.
 
-A record counts unless its response cannot be read and the schema leaves such records out. One that
-does not count has 0 in every column of the door, the constant's included, and 0 in every sum.
+A record counts unless its response is unreadable and the schema leaves such records out. A record
+that does not count is 0 in every quantised column, including the constant's, and 0 in every sum.
 
-Released are sums over the records that count, each term an integer between -S^2 and S^2:
+The released entries are sums over the records that count; each term is an integer between -S^2 and
+S^2:
 
 ==================== =================== ===================================================
 what                 of one record       for
@@ -20,8 +21,9 @@ square of that       2 y^2 - S^2         what is left to explain
 number of rows       S^2                 where it is private: always, if some may not count
 ==================== =================== ===================================================
 
-All else follows. Of two levels of one feature one is on at most, so u_a u_b is -S (u_a + u_b + S),
-and beside an indicator that is on the number is 0. `proofs/noisy-moments.md` counts on this table.
+All other moments follow. At most one of two levels of a feature is on, so u_a u_b is
+-S (u_a + u_b + S); and where an indicator is on, the number beside it is 0.
+`proofs/noisy-moments.md` relies on this table.
 """
 
 from __future__ import annotations
@@ -43,12 +45,12 @@ from ..schema.schema import Schema
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: The largest size of an entry of one record.
+#: Largest absolute value of an entry of one record.
 LARGEST = STEPS**2
 
 
 def of_support(schema: Schema, design: Design, support: Sequence[int]) -> Schema:
-    """The schema of a support's features alone; of no feature, that of the first."""
+    """The schema of the features of a support; of an empty support, that of the first feature."""
     names = {design.features[j].name for j in design.features_of(support)}
     kept = tuple(c for c in schema.features if c.name in names) or schema.features[:1]
     return replace(schema, columns=kept)
@@ -61,14 +63,14 @@ def model_columns(design: Design) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Entries:
-    """What is released of the moments of some columns. Public.
+    """The released entries of the moments of some columns. Public.
 
     Attributes
     ----------
     columns : tuple of ModelColumn
-        Those of the model, without its constant.
+        The columns of the model, without its constant.
     places : tuple of int
-        Where they are among all columns behind the door.
+        Their positions among all quantised columns.
     counted : bool
         Whether the number of rows that count is private, and so released with the others.
     """
@@ -79,39 +81,41 @@ class Entries:
 
     @classmethod
     def of(cls, design: Design, counted: bool, empty: bool = False) -> Entries:
-        """Of the schema of a support; ``empty`` if that has no choice, and the schema one."""
+        """The entries for the schema of a support; ``empty`` if the support has no choice."""
         places = () if empty else model_columns(design)
         return cls(tuple(design.columns[i] for i in places), places, counted)
 
     @property
     def m(self) -> int:
-        """How many columns a model has, beside its constant."""
+        """The number of columns of the model, without the constant."""
         return len(self.columns)
 
     @cached_property
     def numbers(self) -> tuple[int, ...]:
-        """Columns that are numbers."""
+        """Positions of the numeric columns."""
         return tuple(a for a, column in enumerate(self.columns) if column.kind == "value")
 
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        """Pairs whose products are released."""
-        return tuple(pair for pair in combinations(range(self.m), 2) if not self._of_one(*pair))
+        """Pairs of columns whose products are released."""
+        return tuple(
+            pair for pair in combinations(range(self.m), 2) if not self._same_feature(*pair)
+        )
 
     @property
     def d(self) -> int:
-        """How many sums are released."""
+        """The number of released sums."""
         return 2 * self.m + len(self.numbers) + len(self.pairs) + 2 + self.counted
 
-    def _of_one(self, a: int, b: int) -> bool:
+    def _same_feature(self, a: int, b: int) -> bool:
         return self.columns[a].feature == self.columns[b].feature
 
     def values(self, products: Ints) -> list[int]:
-        """The sums, exactly, from those of the door: its columns, the constant S, the response.
+        """The exact sums, from those of the quantised columns, the constant S and the response.
 
         The square of the constant's column is S^2 times the number of records that count.
         """
-        # Beyond int64 for the longest tables.
+        # May exceed int64 for the longest tables.
         found: NDArray[Any] = products[np.ix_([*self.places, -2, -1], [*self.places, -2, -1])]
         found = found.astype(object)
         for a, column in enumerate(self.columns):
@@ -129,7 +133,9 @@ class Entries:
 
     @cached_property
     def _map(self) -> tuple[Ints, Ints, Ints, Floats, Floats]:
-        """X'X by rows, columns, entries and weights; and what is a multiple of n."""
+        """X'X as a linear map of the entries (rows, columns, entries, weights) plus a multiple of
+        n.
+        """
         m, rows = self.m, []
         of_n = np.zeros((m + 1, m + 1))
         of_n[m, m] = 1
@@ -142,10 +148,10 @@ class Entries:
         for t, (a, b) in enumerate(self.pairs, start=m + len(self.numbers)):
             rows.append((a, b, t, 1.0))
         for a, b in combinations(range(m), 2):
-            if not self._of_one(a, b):
+            if not self._same_feature(a, b):
                 continue
-            # Neither of two levels, or of a number and the place where it is missing, is on with
-            # the other.
+            # Two levels, or a number and the indicator of its missing values, are never on
+            # together.
             both = [c for c in (a, b) if c not in self.numbers]
             if len(both) == 2:
                 rows += [(a, b, a, -1.0), (a, b, b, -1.0)]
@@ -168,8 +174,8 @@ class Entries:
     def moments(self, released: Sequence[int], n: int | None) -> tuple[Floats, Floats, float]:
         """X'X and X'y with the constant last, and y'y, in scaled units.
 
-        ``n`` is the number of rows where that is public: of all rows that count, or the most that
-        a released number of them is taken for.
+        ``n`` is the number of rows where that is public: of all rows that count, or an upper bound
+        on a released noisy number.
         """
         v = np.array([value / LARGEST for value in released])
         if self.counted and n is not None:
@@ -183,7 +189,7 @@ class Entries:
         return gram, c, (float(v[start + self.m + 1]) + rows) / 2
 
     def noise_map(self, theta: Floats) -> Floats:
-        """W with X'y - X'X theta moving by W z if the entries move by z: one row a column."""
+        """W such that a change z of the entries changes X'y - X'X theta by W z; a row a column."""
         first, second, entry, weight, _ = self._map
         found = np.zeros((self.m + 1, self.d))
         np.add.at(found, (first, entry), -weight * theta[second])
@@ -192,7 +198,7 @@ class Entries:
         return found
 
     def noise_of(self, g: Floats, theta: Floats) -> Floats:
-        """g'W(theta): by what g'(X'y - X'X theta) moves, a weight for each entry of the noise."""
+        """g'W(theta): the weight of each entry of the noise in g'(X'y - X'X theta)."""
         first, second, entry, weight, _ = self._map
         by_entry = np.bincount(entry, weight * g[first] * theta[second], minlength=self.d)
         found = -by_entry.astype(np.float64)
@@ -215,5 +221,7 @@ class Entries:
 
 
 def most_entries(columns: int) -> int:
-    """How many sums a model of so many columns has, at most, the number of rows among them."""
+    """The largest number of entries of a model with this many columns, including the number of
+    rows.
+    """
     return 3 * columns + columns * (columns - 1) // 2 + 3

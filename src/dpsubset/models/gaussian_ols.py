@@ -2,13 +2,13 @@
 
     theta + N(0, s^2),    s = Delta / sqrt(2 rho),    Delta = 2 sqrt(d) R / (n e)
 
-by Cai, Wang and Zhang 2021, Section 4.3, in scaled units: |y| <= 1, |x_j| <= 1. Delta is how far
-one replaced row moves the coefficients in l2 *if* X'X of the n - 1 rows that both tables have has
-no eigenvalue below n e, and least squares on either table leaves no residual beyond R in its own
-rows. No table has to keep to that: a column that hardly varies is enough to break it. The paper has
-it with high probability, for well-conditioned random designs and up to constants, which here are
-e = 1/8 and R = 2. So the guarantee says what it assumes, and a fit has to be asked for with
-``allow_unproven``. `proofs/gaussian-ols.md` has the rest.
+after Cai, Wang and Zhang 2021, Section 4.3, in scaled units: |y| <= 1, |x_j| <= 1. Delta bounds how
+far one replaced row moves the coefficients in l2 *if* X'X of the n - 1 rows that both tables share
+has no eigenvalue below n e, and least squares on either table leaves no residual above R in its own
+rows. A table need not satisfy this: a column that hardly varies is enough to violate it. The paper
+shows it with high probability, for well-conditioned random designs and up to constants, which here
+are e = 1/8 and R = 2. The guarantee therefore states its assumption, and a fit requires
+``allow_unproven``. See `proofs/gaussian-ols.md`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from ..privacy.guarantee import Cost, Guarantee
 from ..privacy.relations import PUBLIC_N
 from .entries import Entries
 
-#: e and R.
-LEAST, RESIDUAL = Fraction(1, 8), 2
-#: What coefficients are rounded to before they get their noise, in scaled units.
+#: e and R of the module docstring.
+MIN_EIGENVALUE, MAX_RESIDUAL = Fraction(1, 8), 2
+#: The grid of coefficients before noise is added, in scaled units.
 STEP = Fraction(1, 2**40)
-#: What rounding and float64 may move a coefficient by.
+#: Bound on the error of a coefficient by rounding and float64.
 _SLACK = Fraction(1, 2**30)
-#: Largest coefficient, in scaled units: beyond it the grid would pass int64.
+#: Largest coefficient in scaled units; larger ones would exceed int64 on the grid.
 _LARGEST = 2.0**20
 
 ASSUMED = (
@@ -46,12 +46,12 @@ ASSUMED = (
 
 @dataclass(frozen=True)
 class GaussianOls:
-    """A fit by noise on the coefficients, and what it costs if its assumption holds. Public.
+    """A fit by noise on the coefficients, and its cost if its assumption holds. Public.
 
     Attributes
     ----------
     epsilon, delta : Fraction
-        What the fit may cost under replace-one neighbours, for one row.
+        The budget of the fit under replace-one neighbours, for one row.
     """
 
     epsilon: Fraction
@@ -62,38 +62,38 @@ class GaussianOls:
 
     @property
     def rho(self) -> Fraction:
-        """What zero-concentrated privacy the budget pays for."""
+        """The parameter of zero-concentrated privacy for this budget."""
         return rho_for(self.epsilon, self.delta)
 
     def guarantee(self, *, seeded: bool = False) -> Guarantee:
-        """What the release of the coefficients costs, if the assumption holds."""
+        """The cost of releasing the coefficients, if the assumption holds."""
         (relation,) = PUBLIC_N
         cost = Cost.concentrated(self.rho, self.delta)
         return Guarantee(relation, {relation: cost}, seeded, ASSUMED)
 
     def scale(self, d: int, n: int) -> Fraction:
-        """s, in steps, rounded up."""
-        moved = 2 * RESIDUAL / (max(n, 1) * LEAST) + _SLACK
+        """s in steps, rounded up."""
+        moved = 2 * MAX_RESIDUAL / (max(n, 1) * MIN_EIGENVALUE) + _SLACK
         return noise.float_scale(sqrt_up_relative(d * moved**2 / (2 * self.rho)) / self.step)
 
     def draw(self, entries: Entries, sums: Sequence[int], n: int) -> list[int]:
-        """Coefficients with noise, the constant last, in steps."""
+        """Noisy coefficients in steps, the constant last."""
         rounded = np.rint(least_squares(entries, sums, n) / float(self.step))
         return noise.discrete_gaussian([int(v) for v in rounded], self.scale(entries.m + 1, n))
 
     def deviation(self, d: int, n: int) -> float:
-        """Of one of d coefficients, in scaled units."""
+        """The standard deviation of one of d coefficients, in scaled units."""
         return float(self.scale(d, n) * self.step)
 
     def summary(self) -> str:
-        """For the privacy statement."""
+        """A phrase for the privacy statement."""
         return "least squares coefficients of the selected columns, with Gaussian noise on each"
 
 
 def least_squares(entries: Entries, sums: Sequence[int], n: int) -> NDArray[np.float64]:
-    """Coefficients of the table, in scaled units, the constant last. Private.
+    """The coefficients of the table in scaled units, the constant last. Private.
 
-    Of columns that are copies of each other, the shortest.
+    With duplicate columns, the solution of smallest norm.
     """
     gram, c, _ = entries.moments(sums, n)
     theta = np.linalg.pinv(gram, rcond=1e-10, hermitian=True) @ c

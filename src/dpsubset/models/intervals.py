@@ -1,28 +1,29 @@
-"""Intervals for coefficients of noisy moments. They use what was released and public facts alone.
+"""Confidence intervals for coefficients from noisy moments; post-processing of a release.
 
 Let A theta = b be the least squares model of a table, A~ and b~ the same with noise of deviation s
 an entry, and theta~ = A~^-1 b~. For a coefficient, or any l'theta, with g = A~^-1 l,
 
-    l'theta~ - l'theta = g'(b~ - A~ theta) = g'W(theta) z,
+    l'theta~ - l'theta = g'(b~ - A~ theta) = g'W(theta) z
 
-exactly: z is the noise of the entries, and W (`Entries.noise_of`) is linear in theta. So a value t
-of l'theta is to be believed if
+exactly, where z is the noise of the entries and W (`Entries.noise_of`) is linear in theta. A value
+t of l'theta is therefore in the interval if
 
     (l'theta~ - t)^2 <= q^2 (s^2 E |g'W(theta)|^2 + v),
 
-where theta has what makes l'theta = t in the place of the coefficient, the mean is over what is not
-known of the others, and v = sigma^2 g'A g is what sampling adds, or 0. That is a quadratic
-inequality in t (Fieller's): its solutions are an interval, or go to infinity. They do where noise
-may have made the whole of what tells the column apart, so that nothing bounds its coefficient.
+where theta is constrained to l'theta = t through the coefficient, the expectation is over the
+unknown others, and v = sigma^2 g'A g is the sampling variance, or 0. This is a quadratic inequality
+in t (Fieller's): its solutions are an interval, or unbounded. They are unbounded where noise may
+explain all of what distinguishes the column from the others, so that nothing bounds its
+coefficient.
 
-*What is not known of theta*: a priori each column explains the same part of the response, 1 / m of
-its variance v_y, beta_a being normal with variance v_y / (m G_aa). With g~ = G beta + noise that
-makes a normal law a posteriori. The unshrunk theta~ would be too long a vector here: noise that is
-large beside G makes it so, and intervals too wide.
+*The distribution of theta*: a priori each column explains the same part of the response, 1 / m of
+its variance v_y, with beta_a normal of variance v_y / (m G_aa). With g~ = G beta + noise the
+posterior is normal. The unshrunk theta~ would be too long a vector here, since noise that is large
+relative to G inflates it, and the intervals would be too wide.
 
-*q*: 95 % of |g'W z| lie within q deviations. Entries of the noise are R u_i, u_i uniform in [-1, 1]
-and R of a gamma law; if one of them dominates, q is well below the 1.96 of a normal law. A sum of
-uniforms is taken as a symmetric beta variable of the same kurtosis.
+*q*: 95 % of |g'W z| lie within q deviations. Entries of the noise are R u_i, with u_i uniform in
+[-1, 1] and R gamma-distributed; if one of them dominates, q is well below the 1.96 of a normal
+distribution. A sum of uniforms is approximated by a symmetric beta variable of the same kurtosis.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ from .entries import Entries
 
 Floats = NDArray[np.float64]
 
-#: Of the normal distribution: 95 % lie within so many deviations.
+#: 95 % of a normal distribution lie within this many deviations.
 QUANTILE = 1.959964
 
-#: Nodes of the mean over R.
+#: Quadrature nodes for the distribution of R.
 _NODES = 40
 
 #: Steps of the bisection for q.
@@ -50,14 +51,14 @@ _STEPS = 14
 
 @dataclass(frozen=True)
 class Moments:
-    """Noisy moments and what else was made of them. Public.
+    """Noisy moments and what was computed from them. Public.
 
     Attributes
     ----------
     gram, c, yy : arrays and float
         X'X and X'y with the constant last, and y'y.
     deviation : float
-        Of the noise of an entry.
+        Standard deviation of the noise of an entry.
     """
 
     entries: Entries
@@ -68,13 +69,13 @@ class Moments:
 
     @property
     def rows(self) -> float:
-        """How many."""
+        """The number of rows."""
         return float(self.gram[-1, -1])
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """A normal law of theta, the constant last."""
+    """A normal distribution of theta, the constant last."""
 
     mean: Floats
     covariance: Floats
@@ -90,20 +91,20 @@ class Posterior:
         of_g: float,
         of_mean: float,
     ) -> Posterior:
-        """After g = G beta + noise.
+        """The posterior given g = G beta + noise.
 
-        ``prior`` has variances of beta, ``of_g`` and ``of_mean`` are deviations of the noise of g
+        ``prior`` has variances of beta; ``of_g`` and ``of_mean`` are deviations of the noise of g
         and of the mean of the response.
         """
         m = len(g)
         values, vectors = np.linalg.eigh(centred) if m else (np.zeros(0), np.zeros((0, 0)))
-        # No table has others.
+        # No table has negative eigenvalues.
         root = vectors * np.maximum(values, 0.0) / of_g
         covariance = np.linalg.inv(root @ root.T + np.diag(1 / prior))
         beta = covariance @ (root @ (vectors.T @ g)) / of_g
         to_all = np.vstack([np.eye(m), -means])
         whole = to_all @ covariance @ to_all.T
-        # Means of columns have as much noise as that of the response, times their coefficients.
+        # The noise of the columns' means equals that of the response's, times their coefficients.
         whole[m, m] += of_mean**2 * (1 + beta @ beta + np.trace(covariance))
         return cls(np.append(beta, mean - means @ beta), whole)
 
@@ -111,11 +112,11 @@ class Posterior:
 def intervals(
     moments: Moments, posterior: Posterior | None, units: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """Unshrunk ``units @ theta``, and ends of intervals: by noise alone, and by both.
+    """Unshrunk ``units @ theta``, and ends of intervals: by noise alone, and with sampling error.
 
     ``posterior`` is None where there is no noise. Each row of ``units`` is divided by its largest
-    entry first, and the ends are multiplied by it afterwards, so that no unit overflows on the way.
-    An end that is no float64 is infinite, hence not known.
+    entry first, and the ends are multiplied by it afterwards, so that no intermediate value
+    overflows. An end beyond float64 is infinite, hence unknown.
     """
     gram, size = moments.gram, moments.entries.m + 1
     if np.linalg.matrix_rank(gram, hermitian=True) < size:
@@ -123,7 +124,7 @@ def intervals(
         return np.zeros(size), nothing, nothing
     inverse = np.linalg.inv(gram)
     theta = inverse @ moments.c
-    # Of A only what a table can have.
+    # A table's A has no negative eigenvalues.
     values, vectors = np.linalg.eigh(gram)
     possible = (vectors * np.maximum(values, 0.0)) @ vectors.T
     sigma2 = _variance(moments, theta)
@@ -144,19 +145,20 @@ def intervals(
 
 
 def normalised(units: Floats) -> tuple[Floats, list[float]]:
-    """Rows divided by their largest entry in size, and these; 0 in place of one below float64's
-    normal numbers, which has too few digits to compute with.
+    """Rows divided by their largest absolute entry, and these entries.
+
+    An entry below the normal numbers of float64, which has too few digits, is replaced by 0.
     """
     largest = np.abs(units).max(axis=1, initial=0.0)
     known = largest >= np.finfo(np.float64).tiny
-    # A row that is not known is computed in another unit, and nothing is told of it.
+    # Rows without a usable unit are computed in a dummy unit and reported as unknown.
     whole = np.where(known[:, None], units, np.eye(len(units)))
     divisors = np.where(known, largest, 1.0)
     return whole / divisors[:, None], np.where(known, largest, 0.0).tolist()
 
 
 def in_unit(ends: tuple[float, float], unit: float) -> tuple[float, float]:
-    """Ends in this unit: infinite where that is no float64, or where the unit is none."""
+    """Ends in this unit: infinite on overflow, or where the unit is 0."""
     if not unit:
         return -np.inf, np.inf
     # Python's floats overflow to infinity without a warning, and NaN is replaced by it.
@@ -165,17 +167,17 @@ def in_unit(ends: tuple[float, float], unit: float) -> tuple[float, float]:
 
 
 def _variance(moments: Moments, theta: Floats) -> float:
-    """Of errors, as for least squares."""
+    """The residual variance of least squares."""
     rows, c = moments.rows, moments.c
     total = max(moments.yy - c[-1] ** 2 / rows, 0.0)
     left = moments.yy - float(theta @ c)
-    # Noise may leave less than nothing, or more than there is.
+    # With noise, the residual may be negative, or larger than the total.
     left = left if 0 < left <= total else total
     return left / max(rows - len(theta), 1.0)
 
 
 class _Noise:
-    """What noise does to l'theta~, for any l."""
+    """The effect of noise on l'theta~, for any l."""
 
     def __init__(self, moments: Moments, posterior: Posterior) -> None:
         self._entries, self._deviation = moments.entries, moments.deviation
@@ -183,7 +185,7 @@ class _Noise:
         self._spread = moments.entries.noise_form(posterior.covariance)
 
     def quadratic(self, place: int, row: Floats, g: Floats) -> _Quadratic:
-        """E |g'W(theta)|^2 where theta at a place makes row'theta = t, as a function of t."""
+        """E |g'W(theta)|^2 as a function of t, where theta at ``place`` makes row'theta = t."""
         entries, mean = self._entries, self._posterior.mean
         own = np.zeros(len(row))
         own[place] = 1.0
@@ -192,7 +194,7 @@ class _Noise:
         at_mean = entries.noise_of(g, mean)
         slope = moved / row[place]
         base = at_mean - float(row @ mean) * slope
-        # Of the others: what is known of the one at this place is t.
+        # The covariance of the others, given that the one at this place is t.
         among = self._posterior.covariance[place]
         with_others = entries.noise_of(g, among) - none
         rest = float(g @ self._spread @ g - 2 * with_others @ moved + among[place] * moved @ moved)
@@ -226,20 +228,20 @@ class _Quadratic:
 
 
 def quantile(weights: Floats, sampling: float) -> float:
-    """q: 95 % of a sum of noise and sampling lie within so many of its deviations.
+    """q such that 95 % of a sum of noise and sampling error lie within q deviations.
 
-    ``weights`` are deviations that the entries of the noise add, ``sampling`` is a variance.
+    ``weights`` are the deviations that the entries of the noise add, ``sampling`` is a variance.
     """
     of_noise = weights**2
     total = float(of_noise.sum()) + sampling
     if not total > 0:
         return QUANTILE
-    d, share = len(weights), float(of_noise.sum()) / total
-    # Of uniforms the excess of the kurtosis is -6/5; of a symmetric beta -6 / (2 a + 3).
+    d, noise_fraction = len(weights), float(of_noise.sum()) / total
+    # The excess kurtosis is -6/5 for a uniform, -6 / (2 a + 3) for a symmetric beta.
     concentration = float(((of_noise / total) ** 2).sum())
     shape = (5 / concentration - 3) / 2 if concentration > 1e-9 else np.inf
     nodes, mass = _gamma_nodes(d)
-    spread = np.sqrt(1 - share + share * nodes**2 / ((d + 1) * (d + 2)))
+    spread = np.sqrt(1 - noise_fraction + noise_fraction * nodes**2 / ((d + 1) * (d + 2)))
     low, high = 1.4, 2.6
     for _ in range(_STEPS):
         q = (low + high) / 2
@@ -249,7 +251,7 @@ def quantile(weights: Floats, sampling: float) -> float:
 
 
 def _within(x: Floats, shape: float) -> Floats:
-    """P(|B| <= x) for a variable of variance 1: a symmetric beta, or a normal one."""
+    """P(|B| <= x) for a variable of variance 1: symmetric beta, or normal for a large shape."""
     if shape > 1e4:
         return np.asarray(2 * ndtr(x) - 1)
     # On [-1, 1] it has the variance 1 / (2 a + 1).
@@ -259,9 +261,9 @@ def _within(x: Floats, shape: float) -> Floats:
 
 @lru_cache
 def _gamma_nodes(d: int) -> tuple[Floats, Floats]:
-    """Where R, a gamma variable of shape d + 1, is looked at, and with which probabilities."""
+    """Quadrature nodes and weights for R, a gamma variable of shape d + 1."""
     if d > 150:
-        # Two points with its mean and variance: beyond, the weights overflow.
+        # Two points with its mean and variance, since the weights would overflow.
         return (d + 1) + np.sqrt(d + 1) * np.array([-1.0, 1.0]), np.array([0.5, 0.5])
     nodes, mass = roots_genlaguerre(_NODES, d)
     return nodes, mass / mass.sum()

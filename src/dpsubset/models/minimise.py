@@ -1,11 +1,12 @@
-"""The minimum of a sum of smooth losses with a ridge and a push, within a certified distance.
+"""The minimum of a sum of smooth losses with a ridge and a linear term, within a certified
+distance.
 
-    J(b) = sum of l(o_i, a_i'b) + (ridge / 2) |b|^2 + push'b,    a_i in [-1, 1]^d
+    J(b) = sum of l(o_i, a_i'b) + (ridge / 2) |b|^2 + linear_term'b,    a_i in [-1, 1]^d
 
-is strongly convex: |b - b*| <= |J'(b)| / ridge for every b. So whoever bounds the slope at a point
-knows how far that is from the minimum. Newton's method proposes points in float64, and
-their slopes are bounded there, rounding included. What float64 cannot certify, balls do, at as many
-bits as it takes: there is always an answer, and it is always within the distance asked for.
+is strongly convex: |b - b*| <= |J'(b)| / ridge for every b, so a bound on the gradient at a point
+bounds its distance from the minimum. Newton's method proposes points in float64, and their
+gradients are bounded there, rounding included. Where float64 cannot certify a point, balls do, with
+as many bits as necessary. There is always a result, and it is always within the requested distance.
 """
 
 from __future__ import annotations
@@ -27,23 +28,23 @@ Point = tuple[Fraction, ...]
 
 #: The unit roundoff of float64.
 _U = Fraction(1, 2**53)
-#: How far exp and what follows may put a slope of the logistic loss off, generously.
+#: A generous bound on the error of a slope of the logistic loss.
 _SLOPE_ERROR = Fraction(1, 2**49)
-#: Newton steps and halvings of one in float64: beyond that balls go on.
+#: Largest number of Newton steps, and of halvings of a step, in float64; then balls take over.
 _STEPS, _HALVINGS = 60, 40
-#: Of J: what sums in float64 cannot tell.
-_HIDDEN = 1e-14
+#: Relative resolution of J in float64.
+_RESOLUTION = 1e-14
 #: Sufficient decrease.
 _DECREASE = Fraction(1, 10**4)
-#: Rows that balls take at a time.
+#: Rows processed at a time in balls.
 _BLOCK = 2**14
-#: Least bits of balls.
+#: Smallest number of bits of balls.
 _BITS = 128
 
 
 @dataclass(frozen=True)
 class Objective:
-    """J. Holds records: private.
+    """J. Contains records: private.
 
     Attributes
     ----------
@@ -52,25 +53,25 @@ class Objective:
     response : int16 array of shape (n,)
         S o_i.
     ridge : Fraction
-    push : tuple of Fraction
+    linear_term : tuple of Fraction
     """
 
     loss: Smooth
     rows: NDArray[np.int16]
     response: NDArray[np.int16]
     ridge: Fraction
-    push: Point
+    linear_term: Point
 
     def __repr__(self) -> str:
         return "Objective(private values hidden)"
 
     @property
     def d(self) -> int:
-        """How many coefficients."""
-        return len(self.push)
+        """The number of coefficients."""
+        return len(self.linear_term)
 
     def minimum(self, distance: Fraction) -> Point:
-        """A point whose distance from the minimum, in l2, is at most this."""
+        """A point within this l2 distance of the minimum."""
         most = distance * self.ridge
         floats = _Floats(self)
         point = floats.minimum()
@@ -84,28 +85,28 @@ class Objective:
 
 
 class _Floats:
-    """The same in float64, whose roundings are counted where they matter."""
+    """J in float64, with rounding errors bounded where they matter."""
 
     def __init__(self, of: Objective) -> None:
         self._of = of
         self._rows = of.rows.astype(np.float64)
         self._response = of.response / STEPS
         self._ridge = float(of.ridge)
-        self._push = np.array([float(v) for v in of.push])
+        self._linear_term = np.array([float(v) for v in of.linear_term])
 
     def minimum(self) -> Floats:
-        """Near enough to the minimum for float64: Newton's method, each step halved if need be."""
+        """An approximate minimum by Newton's method with step halving."""
         point = np.zeros(self._of.d)
         value, slope = self._value(point)
         for _ in range(_STEPS):
             step = self.solve(point, slope)
-            falls = float(slope @ step)
-            if falls <= _HIDDEN * (1 + abs(value)):
-                return point - step  # what J can fall by drowns in rounding
+            decrease = float(slope @ step)
+            if decrease <= _RESOLUTION * (1 + abs(value)):
+                return point - step  # the decrease is below the rounding error
             for halving in range(_HALVINGS):
                 trial = point - step / 2**halving
                 other, slope_there = self._value(trial)
-                if other <= value - float(_DECREASE) * falls / 2**halving:
+                if other <= value - float(_DECREASE) * decrease / 2**halving:
                     break
             else:
                 break
@@ -117,27 +118,27 @@ class _Floats:
 
     def _value(self, point: Floats) -> tuple[float, Floats]:
         values, slopes, _ = self._of.loss.floats(self._response, self._predictions(point))
-        total = values.sum() + self._ridge / 2 * (point @ point) + self._push @ point
-        slope = slopes @ self._rows / STEPS + self._ridge * point + self._push
+        total = values.sum() + self._ridge / 2 * (point @ point) + self._linear_term @ point
+        slope = slopes @ self._rows / STEPS + self._ridge * point + self._linear_term
         return float(total), slope
 
     def solve(self, point: Floats, slope: Floats) -> Floats:
-        """The slope over the curvature at a point, which is never below the ridge."""
+        """The inverse Hessian (eigenvalues at least the ridge) at a point times the gradient."""
         _, _, curved = self._of.loss.floats(self._response, self._predictions(point))
         matrix = (self._rows * curved[:, None]).T @ self._rows / STEPS**2
         values, vectors = np.linalg.eigh(matrix)
         return np.asarray(vectors @ ((vectors.T @ slope) / (np.maximum(values, 0) + self._ridge)))
 
     def slope(self, point: Floats) -> tuple[list[Fraction], Fraction]:
-        """J' at a point of float64, and by how much any entry may be off."""
+        """J' at a float64 point, and a bound on the error of each entry."""
         of, n = self._of, len(self._rows)
         _, slopes, _ = of.loss.floats(self._response, self._predictions(point))
-        # fsum rounds once, whatever it adds up.
+        # fsum rounds once.
         sums = [Fraction(math.fsum((slopes * column).tolist())) / STEPS for column in self._rows.T]
         exact = [Fraction(float(v)) for v in point]
         size = sum(map(abs, exact), Fraction(1))
         each = (of.d + 8) * _U * size + _SLOPE_ERROR + 4 * _U * of.loss.slope
-        whole = [s + of.ridge * b + p for s, b, p in zip(sums, exact, of.push, strict=True)]
+        whole = [s + of.ridge * b + p for s, b, p in zip(sums, exact, of.linear_term, strict=True)]
         return whole, n * each
 
 
@@ -146,10 +147,12 @@ def _norm_within(slope: list[Fraction], error: Fraction, most: Fraction) -> bool
 
 
 def _refined(of: Objective, floats: _Floats, point: Point, most: Fraction) -> Point:
-    """Newton's method in balls. Their bits are doubled when they cannot tell that a step is good.
+    """Newton's method in balls; the number of bits is doubled when no step is certified to decrease
+    J.
 
-    It ends: a step along -H^-1 J', H from ridge to ridge + n c d, lowers J by some part of |J'|^2
-    as soon as it is short enough, J has a least value, and balls of enough bits can tell.
+    It terminates: a step along -H^-1 J', with H from ridge to ridge + n c d, decreases J by a fixed
+    part of |J'|^2 as soon as it is short enough, J is bounded below, and balls of enough bits
+    certify this.
     """
     bits = _BITS
     while True:
@@ -161,16 +164,16 @@ def _refined(of: Objective, floats: _Floats, point: Point, most: Fraction) -> Po
             scale = max(map(abs, middle)) or Fraction(1)
             near = np.array([float(v) for v in point])
             step = floats.solve(near, np.array([float(v / scale) for v in middle]))
-            # On a grid, so that a point stays a number of so many bits.
+            # Points are rounded to a grid, which bounds their number of bits.
             whole = [Fraction(float(v)) * scale for v in step]
-            falls = sum(s * v for s, v in zip(slope, map(ball, whole), strict=True))
+            decrease = sum(s * v for s, v in zip(slope, map(ball, whole), strict=True))
             for halving in range(bits):
                 trial = tuple(
                     Fraction(round((b - s / 2**halving) * 2**bits), 2**bits)
                     for b, s in zip(point, whole, strict=True)
                 )
                 other, _ = _ball_value(of, trial)
-                if other <= value - falls * ball(_DECREASE / 2**halving):
+                if other <= value - decrease * ball(_DECREASE / 2**halving):
                     point = trial
                     break
             else:
@@ -178,12 +181,12 @@ def _refined(of: Objective, floats: _Floats, point: Point, most: Fraction) -> Po
 
 
 def _ball_value(of: Objective, point: Point) -> tuple[flint.arb, list[flint.arb]]:
-    """J and J' at a point, as balls that hold them."""
+    """J and J' at a point, as balls that contain them."""
     b = flint.arb_mat(of.d, 1, [ball(v) for v in point])
-    ridge, push = ball(of.ridge), [ball(v) for v in of.push]
-    value = sum((v[0] * v[1] for v in zip(push, b.entries(), strict=True)), flint.arb(0))
+    ridge, linear_term = ball(of.ridge), [ball(v) for v in of.linear_term]
+    value = sum((v[0] * v[1] for v in zip(linear_term, b.entries(), strict=True)), flint.arb(0))
     value += ridge / 2 * sum((v * v for v in b.entries()), flint.arb(0))
-    slope = [p + ridge * v for p, v in zip(push, b.entries(), strict=True)]
+    slope = [p + ridge * v for p, v in zip(linear_term, b.entries(), strict=True)]
     for start in range(0, len(of.rows), _BLOCK):
         rows = of.rows[start : start + _BLOCK].tolist()
         a = flint.arb_mat(rows)

@@ -1,11 +1,11 @@
-"""noisy-moments: all sums of a fit with one draw of noise.
+"""noisy-moments: all entries of a fit with one draw of noise.
 
-No sum moves by more than Delta = 2 S^2 if a record is replaced, or S^2 if one is added or removed.
-So one vector of noise with P(z) proportional to exp(-eta max |z_i|) on all of them costs
-eta Delta, however many they are: pure epsilon. With a delta the noise is Gaussian instead where
-that is less: the l2 distance of neighbours is at most sqrt(d) Delta.
+No entry moves by more than Delta = 2 S^2 if a record is replaced, or S^2 if one is added or
+removed. One vector of noise with P(z) proportional to exp(-eta max |z_i|) on all of them therefore
+costs eta Delta, however many they are: pure epsilon. With a delta, the noise is Gaussian where that
+is smaller: the l2 distance of neighbouring tables is at most sqrt(d) Delta.
 
-`proofs/noisy-moments.md` has the proof.
+The proof is in `proofs/noisy-moments.md`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .entries import LARGEST, most_entries
 
 
 def distance(neighbours: Neighbours) -> int:
-    """Delta: how far one record moves a sum, at most."""
+    """Delta: the largest change of an entry by one record."""
     if neighbours not in RELATIONS:
         raise ArgumentError(f"neighbours must be one of {', '.join(RELATIONS)}")
     return 2 * LARGEST if neighbours == "replace-one" else LARGEST
@@ -34,15 +34,15 @@ def distance(neighbours: Neighbours) -> int:
 
 @dataclass(frozen=True)
 class NoisyMoments:
-    """The noise of a fit, and what it costs. Public.
+    """The noise of a fit, and its cost. Public.
 
     Attributes
     ----------
     epsilon, delta : Fraction
-        What the fit may cost under ``neighbours``, for one row.
+        The budget of the fit under ``neighbours``, for one row.
     most_columns : int
-        How many columns a model may have, at most: it decides on the kind of noise, so that the
-        price is known before there is a support.
+        Largest number of columns of a model. It determines the kind of noise, so that the price is
+        known before the support is.
     """
 
     epsilon: Fraction
@@ -54,7 +54,7 @@ class NoisyMoments:
 
     @property
     def gaussian(self) -> bool:
-        """Whether Gaussian noise is less, for the largest model that there may be."""
+        """Whether Gaussian noise is smaller for the largest possible model."""
         if not self.delta:
             return False
         d = most_entries(self.most_columns)
@@ -67,7 +67,7 @@ class NoisyMoments:
 
     @property
     def rho(self) -> Fraction:
-        """What zero-concentrated privacy the budget pays for."""
+        """The parameter of zero-concentrated privacy for this budget."""
         return rho_for(self.epsilon, self.delta)
 
     def _gaussian_scale(self, d: int) -> Fraction:
@@ -76,8 +76,8 @@ class NoisyMoments:
         return noise.float_scale(sqrt_up_relative(square))
 
     def guarantee(self, *, seeded: bool = False) -> Guarantee:
-        """What the release of the sums costs, computed from what the draw uses."""
-        # Where n is public it is used as it is, and nothing is promised if it differs.
+        """The cost of releasing the entries, computed from the constants that the draw uses."""
+        # A public n is used without noise; nothing is guaranteed for tables with different n.
         covered = PUBLIC_N if self.neighbours == "replace-one" else RELATIONS
         costs = {}
         for relation in covered:
@@ -89,19 +89,19 @@ class NoisyMoments:
         return Guarantee(self.neighbours, costs, seeded)
 
     def draw(self, values: Sequence[int], rng: Randomness) -> list[int]:
-        """The sums with noise."""
+        """The entries with noise."""
         if self.gaussian:
             return noise.discrete_gaussian(values, self._gaussian_scale(len(values)))
         return sup_norm.add_noise(values, self.eta, rng)
 
     def deviation(self, d: int) -> float:
-        """Of one of d sums, in scaled units."""
+        """The standard deviation of one of d entries, in scaled units."""
         if self.gaussian:
             return float(self._gaussian_scale(d)) / LARGEST
         return sup_norm.deviation(d, self.eta) / LARGEST
 
     def summary(self) -> str:
-        """For the privacy statement."""
+        """A phrase for the privacy statement."""
         kind = (
             "Gaussian noise on integers, accounted for by zero-concentrated privacy"
             if self.gaussian
@@ -111,5 +111,5 @@ class NoisyMoments:
 
 
 def usual_deviation(d: int, epsilon: float, neighbours: Neighbours) -> float:
-    """Of pure noise, in scaled units: for public rules."""
+    """The deviation of pure noise in scaled units, for public rules."""
     return math.sqrt((d + 1) * (d + 2) / 3) * distance(neighbours) / LARGEST / epsilon

@@ -1,19 +1,22 @@
-"""objective-perturbation: the minimum of an objective with a random slope.
+"""objective-perturbation: the minimum of an objective with a random linear term.
 
-    J(b) = sum of l(o_i, a_i'b) + (ridge / 2) |b|^2 + push'b,    P(push) falls with max |push_j|
+    J(b) = sum of l(o_i, a_i'b) + (ridge / 2) |b|^2 + linear_term'b
+
+where the probability of the linear term decreases with max |linear_term_j|.
 
 After Chaudhuri, Monteleoni and Sarwate 2011 and Kifer, Smith and Thakurta 2012: one record moves
-the slope of the sum by at most Delta in any entry, and its curvature by c |a|^2, which is little
-beside the ridge. That proof is about real numbers and exact minima. This program has neither, and
-pays for the difference with a five hundredth of epsilon, at most:
+the gradient of the sum by at most Delta in any entry, and its Hessian by c |a|^2, which is small
+relative to the ridge. Their proof is for real numbers and exact minima. This program has neither,
+and pays for the difference with at most a five hundredth of epsilon:
 
-- the push is drawn on a grid, exactly; whatever lies around a point of the grid moves the minimum
-  by no more than half a `step`;
-- the minimum is found within another half, certified;
-- so what is released is rounded to steps, with noise that hides one step of each coefficient.
+- the linear term is drawn exactly on a grid; a change within a cell of the grid moves the minimum
+by
+  at most half a `step`;
+- the minimum is computed within another half step, certified;
+- so the minimum is rounded to steps, and noise hides one step of each coefficient.
 
-`proofs/objective-perturbation.md` has the proof. Losses have bounded slopes by themselves
-(`smooth.py`), so that coefficients need no ball to stay in: the ridge keeps them small.
+The proof is in `proofs/objective-perturbation.md`. The losses have bounded slopes (`smooth.py`), so
+coefficients need no constraint; the ridge keeps them small.
 """
 
 from __future__ import annotations
@@ -34,15 +37,16 @@ from .entries import Entries
 from .minimise import Objective
 from .smooth import Smooth
 
-#: Of epsilon, about: for the curvature. The less, the larger is the ridge.
-CURVATURE_SHARE = Fraction(1, 4)
-#: Of epsilon: for what is not exact.
-ROUNDING_SHARE = Fraction(1, 500)
-#: What coefficients are rounded to, in scaled units.
+#: Approximate fraction of epsilon for the change of the Hessian; a smaller one needs a larger
+#: ridge.
+CURVATURE_FRACTION = Fraction(1, 4)
+#: Fraction of epsilon for rounding.
+ROUNDING_FRACTION = Fraction(1, 500)
+#: The grid of the coefficients, in scaled units.
 STEP = Fraction(1, 2**32)
-#: Largest weight of the noise that hides a step: draws of much less noise would take long.
+#: Largest weight of the noise that hides a step; draws of much smaller noise would be slow.
 _LARGEST_ETA = Fraction(1, 32)
-#: Bits of the logarithm that the price has.
+#: Bits of the logarithm in the price.
 _BITS = 128
 
 Cells = NDArray[np.int16]
@@ -50,18 +54,18 @@ Cells = NDArray[np.int16]
 
 @dataclass(frozen=True)
 class ObjectivePerturbation:
-    """A fit by objective perturbation, and what it costs. Public.
+    """A fit by objective perturbation, and its cost. Public.
 
     Attributes
     ----------
     epsilon : Fraction
-        What the fit may cost under ``neighbours``, for one row.
+        The budget of the fit under ``neighbours``, for one row.
     loss : Smooth
     step : Fraction
-        What coefficients are rounded to; also how far a minimum may be off.
+        The grid of the coefficients, and the accuracy of the minimum.
     weight : Fraction, optional
-        Of the noise that hides a step; by default a public rule of epsilon. Audits by enumeration
-        have other steps and weights.
+        The weight of the noise that hides a step; by default a public function of epsilon. Audits
+        by enumeration use other steps and weights.
     """
 
     epsilon: Fraction
@@ -74,19 +78,19 @@ class ObjectivePerturbation:
 
     @property
     def ridge_each(self) -> Fraction:
-        """The ridge of a model of one column; one of d columns has d times that."""
-        return self.loss.curvature / (CURVATURE_SHARE * self.epsilon)
+        """The ridge of a model of one column; a model of d columns has d times this."""
+        return self.loss.curvature / (CURVATURE_FRACTION * self.epsilon)
 
     @property
     def grid(self) -> Fraction:
-        """Where the push lies: a power of two less than L, and at most step times ridge."""
+        """The grid of the linear term: L over a power of two, at most step times ridge."""
         grid = self.loss.slope
         while grid > self.step * self.ridge_each:
             grid /= 2
         return grid
 
     def steps(self, relation: Neighbours) -> int:
-        """How many steps of that grid one record moves the slope by, at most."""
+        """The largest change of the gradient by one record, in steps of that grid."""
         moved = self.loss.slope * (2 if relation == "replace-one" else 1)
         return int(moved / self.grid)
 
@@ -98,19 +102,19 @@ class ObjectivePerturbation:
 
     @property
     def rounding_eta(self) -> Fraction:
-        """The weight of the noise on the coefficients, a step: it is paid for twice."""
+        """The weight of the noise on the coefficients, a step; it is paid for twice."""
         if self.weight is not None:
             return self.weight
-        return min(self.epsilon * ROUNDING_SHARE / 2, _LARGEST_ETA)
+        return min(self.epsilon * ROUNDING_FRACTION / 2, _LARGEST_ETA)
 
     @property
     def eta(self) -> Fraction:
-        """The weight of the push, a step of its grid: what is left."""
+        """The weight of the linear term, a step of its grid, for the rest of epsilon."""
         left = self.epsilon - self.curvature_cost - 2 * self.rounding_eta
         return left / self.steps(self.neighbours)
 
     def guarantee(self, *, seeded: bool = False) -> Guarantee:
-        """What the release of the coefficients costs, computed from what the draw uses."""
+        """The cost of releasing the coefficients, from the constants that the draw uses."""
         # The clip of the response may have been chosen by the number of rows where that is public.
         covered = PUBLIC_N if self.neighbours == "replace-one" else RELATIONS
         same = self.curvature_cost + 2 * self.rounding_eta
@@ -120,42 +124,42 @@ class ObjectivePerturbation:
     def draw(self, rows: Cells, response: Cells, rng: Randomness) -> list[int]:
         """Coefficients of the columns of ``rows``, in steps."""
         d = rows.shape[1]
-        push = sup_norm.draw(d, self.eta, rng)
-        return sup_norm.add_noise(self.rounded(rows, response, push), self.rounding_eta, rng)
+        linear_term = sup_norm.draw(d, self.eta, rng)
+        return sup_norm.add_noise(self.rounded(rows, response, linear_term), self.rounding_eta, rng)
 
-    def rounded(self, rows: Cells, response: Cells, push: list[int]) -> list[int]:
-        """The minimum with this push, in steps: what noise is added to. Private."""
+    def rounded(self, rows: Cells, response: Cells, linear_term: list[int]) -> list[int]:
+        """The minimum for this linear term in steps, before noise. Private."""
         grid = self.grid
-        moved = tuple(grid * z for z in push)
-        objective = Objective(self.loss, rows, response, self.ridge(len(push)), moved)
+        moved = tuple(grid * z for z in linear_term)
+        objective = Objective(self.loss, rows, response, self.ridge(len(linear_term)), moved)
         point = objective.minimum(self.step / 2)
-        # Not `round`, which brings 1/2 and 3/2 to 0 and 2: two steps for a distance of one.
+        # Not `round`, which maps 1/2 and 3/2 to 0 and 2: two steps for a distance of one.
         return [math.floor(v / self.step + Fraction(1, 2)) for v in point]
 
     def ridge(self, d: int) -> Fraction:
-        """Of a model of d columns, its constant among them."""
+        """The ridge of a model of d columns, including its constant."""
         return self.ridge_each * d
 
     def deviation(self, d: int) -> float:
-        """Of an entry of the push, where the slope of one record is between -1 and 1."""
+        """The deviation of an entry of the linear term, in units of a record's largest slope."""
         return sup_norm.deviation(d, self.eta) * float(self.grid / self.loss.slope)
 
     def summary(self) -> str:
-        """For the privacy statement."""
+        """A phrase for the privacy statement."""
         loss = {
             "least-squares": "squares of residuals (lines beyond "
             f"{float(self.loss.slope):g} times the half-width of the clip)",
             "logistic": "the logistic loss",
-            "hinge": "the hinge loss, rounded off around its kink",
+            "hinge": "the hinge loss, smoothed around its kink",
         }[self.loss.name]
         return (
             f"coefficients of the selected columns, the minimum of {loss} with a ridge and a "
-            "random slope, whose probability falls with its largest entry"
+            "random linear term, whose probability decreases with its largest entry"
         )
 
 
 def margins(entries: Entries, cells: Cells, loss: Smooth) -> tuple[Cells, Cells]:
-    """Rows a_i and responses o_i of a fit, from columns behind the door, the response last.
+    """Rows a_i and responses o_i of a fit, from quantised columns with the response last.
 
     A record that does not count is 0 in all of them.
     """

@@ -1,14 +1,14 @@
-"""FitRule: how a model is fitted, what part of epsilon that takes, how wide it clips. Public.
+"""FitRule: the method of a fit, its fraction of epsilon, and the width of its clip. Public.
 
-What selects best is too narrow to predict with: for a selection a response is clipped at half the
-half-distance of its deciles. A model is fitted on a wider clip, the wider the less noise there is:
-with r the deviation of a noisy sum over the number of rows, at
+The clip that selects best is too narrow to predict with: for a selection a response is clipped at
+half the half-distance of its deciles. A model is fitted on a wider clip, which grows as the noise
+shrinks. With r the deviation of a noisy sum over the number of rows, it is
 
     max(1, 0.3 / sqrt(r), 0.009 / r) half-distances around their middle,
 
-and never beyond the declared bounds. Up to 10 half-distances the second term decides, beyond them
-the third, under which the noise of a sum stays at 0.009 half-distances a row: so the clip reaches
-the declared bounds as epsilon times the number of rows grows, whatever the response's tails are.
+and never beyond the declared bounds. Up to 10 half-distances the second term decides; beyond, the
+third, at which the noise of a sum stays at 0.009 half-distances a row. The clip therefore reaches
+the declared bounds as epsilon times the number of rows grows, whatever the tails of the response.
 docs/model.md has the measurements.
 """
 
@@ -28,38 +28,38 @@ from ..privacy.response_range import ResponseRange
 from ..schema.layout import STEPS
 from .noisy_moments import usual_deviation
 
-#: Of epsilon: for a scale of the response, for the fit; the selection has the rest.
-SCALE_SHARE, FIT_SHARE = Fraction(1, 10), Fraction(6, 10)
+#: Fractions of epsilon for the response range and for the fit; the selection has the rest.
+RANGE_FRACTION, FIT_FRACTION = Fraction(1, 10), Fraction(6, 10)
 
-#: Of what is released of the response: its deciles.
+#: Quantiles released of the response: its outer deciles.
 _OUTER = (Fraction(1, 10), Fraction(9, 10))
 
 _LEAST, _WIDTH, _NOISE = 1.0, 0.3, 0.009
-#: How a model may be fitted.
+#: Methods of fitting a model.
 FITS = ("noisy-moments", "objective-perturbation", "gaussian-ols")
-#: Where the number of rows is private, and no rule may look at it.
+#: Width where the number of rows is private, so that the rule cannot depend on it.
 _USUAL = Fraction(3)
 
 
 @renamed_arguments(share="budget_fraction")
 @dataclass(frozen=True)
 class FitRule:
-    """How a model is fitted, how much of epsilon that takes, and how wide it clips.
+    """How a model is fitted, which fraction of epsilon that takes, and how wide it clips.
 
     Attributes
     ----------
     budget_fraction : Fraction
-        Of epsilon, for the fit.
+        Fraction of epsilon for the fit.
     width : Fraction, optional
-        Where the response is clipped, in half-distances of its released quantiles; by default the
-        public rule above.
+        Half-width of the clip of the response, in half-distances of its released quantiles; by
+        default the public rule above.
     mechanism : {"noisy-moments", "objective-perturbation", "gaussian-ols"}, optional
-        How the model is fitted; docs/model.md compares them. By default
+        How the model is fitted; docs/model.md compares the methods. By default
         "objective-perturbation" after a selection by the logistic loss, so that the model is a
         logistic one, and "noisy-moments", least squares, after all others.
     """
 
-    budget_fraction: Fraction = FIT_SHARE
+    budget_fraction: Fraction = FIT_FRACTION
     width: Fraction | None = None
     mechanism: str | None = None
 
@@ -79,26 +79,24 @@ class FitRule:
             raise ArgumentError(f"the mechanism of a FitRule must be one of {', '.join(FITS)}")
 
     def of_loss(self, loss: str | None) -> FitRule:
-        """The same with a mechanism: where none was named, the one that fits this loss."""
+        """The same rule with the default mechanism for this loss, unless one was named."""
         if self.mechanism is not None:
             return self
         return replace(self, mechanism=FITS[1] if loss == "logistic" else FITS[0])
 
     def default_response_range(self) -> ResponseRange:
-        """What is released of the response if nobody says so: always two quantiles, since a median
-        tells no width.
-        """
-        budget_fraction = min(SCALE_SHARE / (1 - self.budget_fraction), Fraction(1, 2))
+        """The default response range: two quantiles, since a median has no width."""
+        budget_fraction = min(RANGE_FRACTION / (1 - self.budget_fraction), Fraction(1, 2))
         return ResponseRange(QuantileRule(_OUTER, Fraction(1, 2)), budget_fraction)
 
     def scale(
         self, released: Scale | None, rule: QuantileRule | None, n: int | None, d: int,
         epsilon: Fraction, neighbours: Neighbours,
     ) -> Scale | None:  # fmt: skip
-        """Centre and half-width of the clip of a fit, from the scale that was released.
+        """Centre and half-width of the clip of a fit, from the released quantiles.
 
-        None stands for the declared bounds: without a scale, and after a median, which tells no
-        width.
+        None stands for the declared bounds: without released quantiles, and after a median, which
+        has no width.
         """
         if released is None or rule is None or len(rule.probs) < 2:
             return None
@@ -116,6 +114,6 @@ class FitRule:
         if n is None:
             return _USUAL
         noise = usual_deviation(d, float(epsilon), neighbours) / max(n, 1)
-        # In eighths: a public number that people can read.
+        # Rounded to eighths, which are easy to read.
         width = max(_LEAST, _WIDTH / math.sqrt(noise), _NOISE / noise)
         return Fraction(round(8 * width), 8)

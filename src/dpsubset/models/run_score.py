@@ -1,12 +1,12 @@
-"""run-score: how well a released model predicts the table it was fitted on, with noise.
+"""run-score: a noisy score of how well a released model predicts the table it was fitted on.
 
     score = -(sum over rows of min(|y - prediction|, cap)^2) + noise
 
 in integers. y is the response in a window, from -S to S with S = 32767, and so is the prediction,
 which is computed from integers alone: the loss of a row is a function of that row and the released
-model. It lies between 0 and cap^2, so that the sum moves by at most cap^2 if a row is replaced,
-added or removed, and noise with P(z) proportional to exp(-epsilon |z| / cap^2) costs epsilon.
-`proofs/private_search.md` has the proof.
+model. It lies between 0 and cap^2, so the sum moves by at most cap^2 if a row is replaced, added or
+removed, and noise with P(z) proportional to exp(-epsilon |z| / cap^2) costs epsilon. The proof is
+in `proofs/private_search.md`.
 """
 
 from __future__ import annotations
@@ -28,24 +28,23 @@ from .entries import Entries
 
 Ints = NDArray[np.int64]
 
-#: Half-distances of the released quantiles on either side of their middle that a response counts
-#: within, and the part of that which a residual counts up to.
+#: Half-width of the window in half-distances of the released quantiles, and the cap of a residual
+#: as a fraction of it.
 WINDOW, CAP = Fraction(3), Fraction(1, 2)
 
-#: Bits of a coefficient behind the point, and the largest one: 301 products of such with cells stay
-#: within int64.
+#: Fractional bits of a coefficient, and the largest one: 301 products with cells fit in int64.
 _BITS, _MOST = 20, 2**38
 
-#: Logarithms of odds beyond these count as these.
+#: Log odds are clipped to +- this.
 _ODDS = 8
 
-#: Rows at a time.
+#: Rows processed at a time.
 _ROWS = 1 << 16
 
 
 @dataclass(frozen=True)
 class RunScore:
-    """The noise of a score, and what it costs one row. Public."""
+    """The noise of a score, and its cost for one row. Public."""
 
     epsilon: Fraction
     neighbours: Neighbours
@@ -53,20 +52,20 @@ class RunScore:
     name = "run-score"
 
     def guarantee(self, *, seeded: bool = False) -> Guarantee:
-        """The same under either relation: a row's loss lies between 0 and the cap's square."""
+        """Equal under either relation: a row's loss lies between 0 and the square of the cap."""
         return Guarantee(
             self.neighbours, {relation: Cost(self.epsilon) for relation in RELATIONS}, seeded
         )
 
     def draw(self, loss: int, cap: int, rng: Randomness) -> int:
-        """The score of a sum of losses."""
+        """The noisy score of a sum of losses."""
         (noisy,) = sup_norm.add_noise([loss], self.epsilon / cap**2, rng)
         return -noisy
 
 
 @dataclass(frozen=True)
 class Window:
-    """Between which values of the response's grid losses are told apart. Public.
+    """The range of response values within which losses are distinguished. Public.
 
     Attributes
     ----------
@@ -81,7 +80,9 @@ class Window:
 
     @classmethod
     def of(cls, released: Scale | None, least: Fraction) -> Window:
-        """Around the released quantiles of the response, or the declared bounds without any."""
+        """A window around the released quantiles of the response, or the declared bounds without
+        any.
+        """
         if released is None or len(released.quantiles) < 2:
             return cls(None, STEPS)
         low, high = min(released.quantiles), max(released.quantiles)
@@ -89,13 +90,13 @@ class Window:
         return cls(Scale(Fraction(low + high, 2), half), int(CAP * STEPS))
 
     def images(self) -> NDArray[np.int16] | None:
-        """What each value of the response's grid counts as."""
+        """The value in the window of each value of the response's grid."""
         return None if self.scale is None else self.scale.images(STEPS)
 
     def weights(self, theta: NDArray[np.float64], clip: Scale | None, odds: bool) -> Ints:
         """Coefficients in units of the window times 2^20, the constant last.
 
-        ``clip`` is the scale that the fit had the response in; logarithms of odds have none.
+        ``clip`` is the scale of the response in the fit; models of log odds have none.
         """
         found = theta.astype(np.float64)
         if not odds:
@@ -112,20 +113,20 @@ class Window:
 def total_loss(
     entries: Entries, cells: NDArray[np.int16], weights: Ints, cap: int, odds: bool
 ) -> int:
-    """The sum of the losses of all rows, exactly.
+    """The exact sum of the losses of all rows.
 
     Parameters
     ----------
     entries : Entries
         The columns of the model.
     cells : array of int16
-        Columns behind the door, a row each; the constant and the response last.
+        Quantised columns, one a row; the constant and the response last.
     weights : array of int64
-        Of the columns and the constant.
+        Weights of the columns and of the constant.
     cap : int
         The largest residual that counts.
     odds : bool
-        Whether the model is one of logarithms of odds.
+        Whether the model predicts log odds.
     """
     total = 0
     for start in range(0, cells.shape[1], _ROWS):
@@ -137,15 +138,15 @@ def total_loss(
         predicted = (weights @ rows) >> _BITS
         if odds:
             most = _ODDS * STEPS
-            predicted = _of_odds()[np.clip(predicted, -most, most) + most]
+            predicted = _label_means()[np.clip(predicted, -most, most) + most]
         residual = np.abs(part[-1].astype(np.int64) - np.clip(predicted, -STEPS, STEPS))
         total += int((np.minimum(residual, cap) ** 2).sum())
     return total
 
 
 @cache
-def _of_odds() -> Ints:
-    """The mean of a label from -1 to 1, for logarithms of odds in steps of 1 / S."""
+def _label_means() -> Ints:
+    """The mean of a label from -1 to 1, for log odds in steps of 1 / S."""
     most = _ODDS * STEPS
     found: Ints = np.rint(STEPS * np.tanh(np.arange(-most, most + 1) / (2 * STEPS))).astype(
         np.int64

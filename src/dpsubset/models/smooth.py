@@ -1,6 +1,6 @@
 """Smooth: the losses that objective perturbation can fit, l(o, t), convex in t.
 
-Each has a slope within +-L and a slope that moves by at most c a unit of t, everywhere:
+Each has slopes within +-L and a slope that changes by at most c per unit of t, everywhere:
 
 ============== =========================================== ====== === ====================
 loss           l                                           L      c   t is
@@ -12,11 +12,11 @@ hinge          0 for t >= 3/2, (3/2 - t)^2 / 2 down to     1      1   the margin
                t = 1/2, and 1 - t below
 ============== =========================================== ====== === ====================
 
-No privacy proof of this kind covers a slope without a bound or a kink in the loss. So squares of
-residuals go on as lines beyond L: 1, the half-width of the response's clip, where few are; for
-labels, -1 and 1, a rare one of which has residuals up to 2, it is 3/2 (docs/model.md has the
-measurements). And the hinge is rounded off around its kink. `proofs/objective-perturbation.md` says
-what is needed.
+A privacy proof of this kind requires a bounded slope and a loss without kinks. Squared residuals
+are therefore linear beyond L, as in a Huber loss: L is 1, the half-width of the response's clip,
+beyond which few residuals are; for labels, -1 and 1, where a rare label has residuals up to 2, it
+is 3/2 (docs/model.md has the measurements). The hinge is smoothed around its kink.
+`proofs/objective-perturbation.md` states the conditions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Smooth:
-    """What a fit has to know of a loss. Public.
+    """A loss of a fit. Public.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Smooth:
 
     @abstractmethod
     def balls(self, o: flint.arb, t: flint.arb) -> tuple[flint.arb, flint.arb]:
-        """Value and slope of one row: balls that hold them."""
+        """Value and slope of one row, as balls that contain them."""
 
 
 class _LeastSquares(Smooth):
@@ -104,14 +104,14 @@ class _Hinge(Smooth):
 LEAST_SQUARES: Smooth = _LeastSquares("least-squares", False, Fraction(1), Fraction(1))
 LOGISTIC: Smooth = _Logistic("logistic", True, Fraction(1), Fraction(1, 4))
 HINGE: Smooth = _Hinge("hinge", True, Fraction(1), Fraction(1))
-#: Of labels as -1 and 1.
+#: Least squares for labels coded as -1 and 1.
 LABEL_SQUARES: Smooth = _LeastSquares("least-squares", False, Fraction(3, 2), Fraction(1))
 
 
 def smooth(loss: str, labels: bool) -> Smooth:
-    """What is fitted after a selection by this loss, of a response with labels or without.
+    """The loss of a fit after a selection by ``loss``, of a response with labels or without.
 
-    What is fitted for least squares is a Huber loss already.
+    After a selection by the Huber loss it is least squares, which is a Huber loss here.
     """
     squares = LABEL_SQUARES if labels else LEAST_SQUARES
     return {"logistic": LOGISTIC, "hinge": HINGE}.get(loss, squares)

@@ -1,22 +1,22 @@
-"""From noisy moments to a model. It uses what was released and public facts, nothing else.
+"""Compute a model from noisy moments; post-processing of a release.
 
 Let A, b, t be X'X, X'y, y'y of a table, in scaled units with the constant last, and A~, b~, t~ the
 same with noise of a known deviation s an entry.
 
-*Coefficients* are shrunk, so that noise is not taken for signal. With G, g and v the moments about
-the means, g~ = G beta + noise, and beta taken as a priori normal with mean 0 and a variance
-tau^2 = v / (m mean(diag G)), by which columns of the usual spread explain the response as a whole,
+*Coefficients* are shrunk, so that noise is not mistaken for signal. With G, g and v the moments
+about the means, g~ = G beta + noise, and beta a priori normal with mean 0 and a variance
+tau^2 = v / (m mean(diag G)), at which columns of average variance explain the response as a whole,
 
     beta = tau^2 G (tau^2 G^2 + s^2)^-1 g~,
 
-with eigenvalues of G~ below 0, which no table has, at 0. The intercept makes means fit. Without
-noise it is least squares.
+with negative eigenvalues of G~, which no table has, set to 0. The intercept matches the means.
+Without noise the result is least squares.
 
-*Intervals* are not shrunk: `intervals.py`.
+*Intervals* are not shrunk: see `intervals.py`.
 
-*R2* is that of the shrunk model on the table: 2 beta'g - beta'G beta over v, where the noise that
-the model has taken for signal, 2 trace(H s^2 W W') in the mean, is taken off. The *residual
-variance* is the rest of v, (1 - R2) v, over the number of rows.
+*R2* is that of the shrunk model on the table: 2 beta'g - beta'G beta over v, less the expected
+contribution of noise, 2 trace(H s^2 W W'). The *residual variance* is the rest of v, (1 - R2) v,
+over the number of rows.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Solution:
-    """A model in scaled units, the constant last. Public: made of what was released.
+    """A model in scaled units, the constant last. Public: computed from released numbers.
 
     Attributes
     ----------
     theta : array
         The shrunk coefficients.
     plain : array
-        Those that are not shrunk, in the units asked for.
+        The unshrunk coefficients, in the requested units.
     of_table, of_both : arrays of two columns
         Ends of 95 % intervals for these: by the noise alone, and by noise and sampling.
     spread, response_spread : array and float
-        Standard deviations of the columns and of the response, as far as they can be told.
+        Estimated standard deviations of the columns and of the response.
     r2 : float
-        NaN, as the spreads, where nothing was released that tells it.
+        NaN, like the deviations, where no released number determines it.
     residual_variance : float
-        Of the response about the model; NaN likewise.
+        Variance of the response about the model, or NaN.
     """
 
     theta: Floats
@@ -69,31 +69,31 @@ def solve(
     deviation: float,
     units: Floats | None = None,
 ) -> Solution:
-    """The model of released sums.
+    """The model of released entries.
 
     Parameters
     ----------
     entries : Entries
-        Which sums they are.
+        The entries that were released.
     released : list of int
     n : int, optional
         The number of rows, where it is public. If some may not count, their number is among the
-        released sums, and this is the most that it is taken for.
+        released entries, and this is an upper bound for it.
     deviation : float
-        Of the noise of each sum, in scaled units.
+        Standard deviation of the noise of each entry, in scaled units.
     units : array, optional
-        A matrix that intervals are asked for in the units of: they are of ``units @ theta``.
+        A matrix: intervals are for ``units @ theta``.
     """
     gram, c, yy = entries.moments(released, n)
     m = entries.m
-    # A table without rows has a model too, if a vague one.
+    # A table without rows has a model, too.
     rows = max(float(gram[m, m]), 1.0)
     gram[m, m] = rows
-    # No mean lies beyond the bounds.
+    # Means lie within the bounds.
     means, mean = np.clip(gram[:m, m] / rows, -1, 1), float(np.clip(c[m] / rows, -1, 1))
     centred = gram[:m, :m] - rows * np.outer(means, means)
     g, total = c[:m] - rows * means * mean, yy - rows * mean**2
-    # Nothing varies by more than bounds allow, nor can less than the noise be told from nothing.
+    # Variances are at most what the bounds allow; below the noise level they are unknown.
     least = max(deviation, 1e-12 * rows)
     total = float(np.clip(total, least, max(rows, least)))
     variances = np.clip(np.diag(centred), least, max(rows, least))
@@ -127,9 +127,9 @@ def solve(
 
 
 def of_coefficients(theta: Floats, deviation: float | None, units: Floats) -> Solution:
-    """The model of released coefficients; their deviation by noise, where it is known.
+    """The model of released coefficients, with the deviation of their noise where it is known.
 
-    Nothing is known of columns and response beside them: no spread, no R2, no sampling error.
+    Nothing else is known of columns and response: no deviations, no R2, no sampling error.
     """
     size = len(theta)
     rows, units_of_rows = normalised(units)
@@ -146,12 +146,12 @@ def of_coefficients(theta: Floats, deviation: float | None, units: Floats) -> So
 
 
 def _shrunk(centred: Floats, g: Floats, tau2: float, deviation: float) -> tuple[Floats, Floats]:
-    """Coefficients, and the matrix H that they are H g of."""
+    """Coefficients, and the matrix H with coefficients H g."""
     if not len(g):
         return np.zeros(0), np.zeros((0, 0))
     values, vectors = np.linalg.eigh(centred)
     values = np.maximum(values, 0.0)
-    # What is 0 up to rounding is 0, with and without noise.
+    # Eigenvalues that are 0 up to rounding count as 0, with and without noise.
     known = values > 1e-10 * max(float(values.max()), 1e-300)
     below = tau2 * values**2 + deviation**2
     each = np.divide(tau2 * values, below, out=np.zeros_like(values), where=known)

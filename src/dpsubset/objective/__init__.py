@@ -1,1 +1,1 @@
-"""What is minimised over a support: the problem, its losses, and the sensitivity of its scores."""
+"""The objective minimised over a support: problem, losses, and the sensitivity of scores."""

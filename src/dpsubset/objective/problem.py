@@ -1,12 +1,12 @@
-"""Problem: which loss, how many variables, which coefficients are allowed, who is a neighbour.
+"""Problem: the loss, the number of variables, the coefficient set and the neighbouring relation.
 
-All of it is public. The coefficient set C keeps predictions within the *reach* B, |x'b| <= B for
-every row x that the door can make, on the columns of k choices and the intercept; the privacy cost
-depends on B alone. With W the width of k choices (k, if each is a number or has levels) and v the
-intercept's level (0 without one):
+All of it is public. The coefficient set C bounds predictions: |x'b| <= B for every row x that the
+quantizer can produce, on the columns of k choices and the intercept. B is the *prediction bound*,
+and the privacy cost depends on B alone. With W the width of k choices (k, if each is a number or
+has levels) and v the value of the intercept's column (0 without one):
 
 =========== =========================== =======================
-constraint  C                           reach B
+constraint  C                           prediction bound B
 =========== =========================== =======================
 ``box``     abs(b_j) <= radius          radius * (W + v)
 ``ball``    l2 norm <= radius           radius * sqrt(W + v^2)
@@ -29,38 +29,38 @@ from ..constraints import CONSTRAINTS, Constraint, Name
 from ..privacy.relations import Neighbours
 from ..schema.layout import STEPS, Layout
 
-#: Most variables: sums of their integer weights must fit in int64 (see proofs/bounds.md).
+#: Largest number of variables: sums of their integer weights must fit in int64 (proofs/bounds.md).
 LARGEST_P = 2**22 - 1
 
-#: Of the Huber loss, in units of the response's half-range.
+#: Default threshold of the Huber loss, in units of the response's half-range.
 DEFAULT_THRESHOLD = 0.25
 
-#: The grid of scores follows the range, and the range the threshold: below the first float64 could
-#: certify scores of small tables alone. The error bounds of the kernels are proven up to the
-#: second, from where on the loss is least squares for all but the worst residuals.
+#: Allowed thresholds. The grid of scores is proportional to the range, which is proportional to the
+#: threshold: below the first value float64 could certify scores of small tables only. The error
+#: bounds of the kernels are proven up to the second, beyond which the loss equals least squares
+#: for all but the largest residuals.
 _THRESHOLDS = (0.01, 1.0)
 
+#: Default B for labels, coded as -1 and 1, under a loss for numeric responses.
+LABELS_PREDICTION_BOUND = 1.25
 
-#: B for labels that count as -1 and 1 under a loss for numbers, where none is asked for.
-LABELS_REACH = 1.25
-
-#: Most columns of a model: what is computed of one grows with their cube.
+#: Largest number of columns of a model; the cost of a score grows with its cube.
 LARGEST_MODEL = 2000
 
 
 def intercept_constant(k: int, labels: bool) -> int:
-    """The intercept's value in every row, in steps of the door.
+    """The value of the intercept's column in every row, in steps of the quantizer.
 
-    In the box a tenth of the reach is its part, as long as its value is at most 1: k / 9. Labels
-    are not centred, and where one is rare the intercept has more to do. docs/real-tables.md has the
-    measurements.
+    In the box, the value k / 9 (at most 1) gives the intercept a tenth of the prediction bound.
+    Labels are not centred, and where one label is rare the intercept needs more;
+    docs/real-tables.md has the measurements.
     """
     return STEPS if labels else min(STEPS, round(STEPS * k / 9))
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A subset selection problem, checked; build with :meth:`state`."""
+    """A checked subset selection problem; build it with :meth:`create`."""
 
     p: int
     k: int
@@ -70,9 +70,9 @@ class Problem:
     neighbours: Neighbours
     always_include: tuple[int, ...]
     loss: str
-    #: Of the Huber loss alone: residuals beyond count by their size, not by their square.
+    #: For the Huber loss: residuals beyond it count linearly. None for other losses.
     threshold: float | None = None
-    #: The columns of a model, unless there is one for each of the p choices and no intercept.
+    #: The layout of the columns; None if each of the p choices is one column, without intercept.
     laid_out: Layout | None = None
 
     @classmethod
@@ -93,11 +93,11 @@ class Problem:
         labels: bool = False,
         layout: Layout | None = None,
     ) -> Problem:
-        """Check the arguments and settle the radius.
+        """Check the arguments and derive the radius.
 
-        ``reach`` and ``radius`` say the same thing in two ways; at most one is given. ``layout`` is
-        of the p choices, without an intercept; by default each is one column. ``labels`` says that
-        the response has two, whatever the loss.
+        ``prediction_bound`` and ``radius`` determine each other; give at most one. ``layout``
+        describes the p choices, without an intercept; by default each is one column. ``labels``
+        says that the response has two labels, whatever the loss.
         """
         from .losses import LOSSES
 
@@ -131,26 +131,28 @@ class Problem:
         columns = replace(parts, constant=intercept_constant(k, labels) if intercept else 0)
         _check_columns(columns, k, always)
         if prediction_bound is not None and radius is not None:
-            raise ArgumentError("give reach or radius, not both: they say the same thing")
+            raise ArgumentError(
+                "give prediction_bound or radius, not both: each determines the other"
+            )
         if radius is None:
-            usual = (
-                LABELS_REACH
+            default = (
+                LABELS_PREDICTION_BOUND
                 if labels and not LOSSES[loss].labels
                 else LOSSES[loss].prediction_bound
             )
             prediction_bound = check_positive(
-                usual if prediction_bound is None else prediction_bound, "prediction_bound"
+                default if prediction_bound is None else prediction_bound, "prediction_bound"
             )
-            settled = _radius_for(
+            checked = _radius_for(
                 prediction_bound, constraint, columns.width(k, always), columns.intercept_value
             )
         else:
-            settled = _within(check_positive(radius, "radius"))
+            checked = _check_radius(check_positive(radius, "radius"))
         ridge = check_float(ridge, "ridge")
         if not 0 <= ridge <= 1e15:
             raise ArgumentError("ridge must lie between 0 and 1e15, in scaled units")
         return cls(
-            p, k, constraint, settled, ridge, neighbours, always, loss, threshold,  # type: ignore[arg-type]
+            p, k, constraint, checked, ridge, neighbours, always, loss, threshold,  # type: ignore[arg-type]
             None if columns == Layout(p) else columns,
         )  # fmt: skip
 
@@ -160,10 +162,10 @@ class Problem:
         return Layout(self.p) if self.laid_out is None else self.laid_out
 
     def with_prediction_bound(self, prediction_bound: float) -> Problem:
-        """The same with another reach."""
-        level = self.layout.intercept_value
+        """Return the same problem with another prediction bound."""
+        intercept_value = self.layout.intercept_value
         return replace(
-            self, radius=_radius_for(prediction_bound, self.constraint, self.width, level)
+            self, radius=_radius_for(prediction_bound, self.constraint, self.width, intercept_value)
         )
 
     @property
@@ -173,22 +175,22 @@ class Problem:
 
     @property
     def prediction_bound(self) -> Fraction:
-        """B, rounded up: no prediction of an allowed model is larger."""
+        """B, rounded up: a bound on every prediction of an allowed model."""
         return self.coefficients.prediction_bound(self.width, self.layout.intercept_value)
 
     @property
     def width(self) -> int:
-        """W: how wide k choices may be."""
+        """W: the largest width of k choices."""
         return self.layout.width(self.k, self.always_include)
 
     @property
     def columns(self) -> int:
-        """How many columns the models are made of, the intercept's among them."""
+        """The number of columns that models are made of, including the intercept's."""
         return self.layout.columns
 
     @property
     def most_columns(self) -> int:
-        """How many of them a model has, at most."""
+        """The largest number of columns of one model."""
         return self.layout.most_columns(self.k, self.always_include)
 
     @property
@@ -199,56 +201,62 @@ class Problem:
 
     @property
     def picks(self) -> int:
-        """How many of the free variables a support has."""
+        """The number of free variables in a support."""
         return self.k - len(self.always_include)
 
     def support(self, picked: Iterable[int]) -> tuple[int, ...]:
-        """Of variables picked from the free ones: with those that are always part of it."""
+        """The sorted support of these free variables and those that are always included."""
         return tuple(sorted([*self.always_include, *picked]))
 
     @property
     def supports(self) -> int:
-        """How many supports there are to choose from."""
+        """The number of supports to choose from."""
         return math.comb(self.p - len(self.always_include), self.picks)
 
     @property
     def n_is_public(self) -> bool:
-        """Whether neighbours have the same number of rows, so that it may be known."""
+        """Whether neighbouring tables have the same number of rows, so that it may be published."""
         return self.neighbours == "replace-one"
 
 
 def _threshold(value: Any, loss: str, has_one: bool) -> float | None:
-    """The threshold as the float that kernels and range both take, or None without one."""
+    """The threshold as the float that kernels and range both use; None without one."""
     if not has_one:
         if value is not None:
             raise ArgumentError(f"threshold goes with loss='huber': the {loss} loss has none")
         return None
-    settled = check_positive(DEFAULT_THRESHOLD if value is None else value, "threshold")
+    checked = check_positive(DEFAULT_THRESHOLD if value is None else value, "threshold")
     least, most = _THRESHOLDS
-    if not least <= settled <= most:
+    if not least <= checked <= most:
         raise ArgumentError(
             f"threshold must lie between {least:g} and {most:g}, in units of the response's "
             "half-range; where larger ones are wanted, take loss='least-squares'"
         )
-    return settled
+    return checked
 
 
-def _radius_for(prediction_bound: float, constraint: str, width: int, level: Fraction) -> float:
-    # What is cut off here is refused then; its square would not fit in a float.
-    return _within(CONSTRAINTS[constraint].radius_for(min(prediction_bound, 1e100), width, level))
+def _radius_for(
+    prediction_bound: float, constraint: str, width: int, intercept_value: Fraction
+) -> float:
+    # A prediction bound above 1e100 is refused in any case; its square would overflow.
+    return _check_radius(
+        CONSTRAINTS[constraint].radius_for(min(prediction_bound, 1e100), width, intercept_value)
+    )
 
 
-def _within(radius: float) -> float:
-    """Beyond these the float64 kernels could overflow; nobody wants them."""
+def _check_radius(radius: float) -> float:
+    """Refuse radii at which the float64 kernels could overflow."""
     if not 1e-9 <= radius <= 1e9:
-        raise ArgumentError("radius (reach/k for the box) must lie between 1e-9 and 1e9")
+        raise ArgumentError(
+            "radius (prediction_bound / k for the box) must lie between 1e-9 and 1e9"
+        )
     return radius
 
 
 def _check_columns(layout: Layout, k: int, always: tuple[int, ...]) -> None:
     if layout.columns > LARGEST_P + 1:
         raise ArgumentError(f"there may be at most {LARGEST_P} columns, levels counted one by one")
-    # Only where choices have several columns: k numbers may be as many as there are.
+    # For choices of several columns only: k single columns may be as many as there are.
     if layout.grouped and layout.most_columns(k, always) > LARGEST_MODEL:
         raise ArgumentError(
             f"a model of k = {k} choices could have {layout.most_columns(k, always)} columns, more "

@@ -1,18 +1,21 @@
 """How far one record can move the scores, as exact rationals.
 
-Adding a record z = (x, y) changes f(S) by something between the least and the largest loss
-l(y, t) over |t| <= B, whatever S is. Selection is unchanged when all scores move together, and y
-is the same for every S, so what counts is the *spread* of the changes over the supports: at most
+Adding a record z = (x, y) changes f(S), for every S, by an amount between the smallest and the
+largest loss l(y, t) over |t| <= B. A selection does not change when all scores move by the same
+amount, and y is the same for every S. What matters is therefore the *score range*: the largest
+difference of these changes over the supports. It is at most
 
     range = max over y of (max over |t| <= B of l(y, t) - min over |t| <= B of l(y, t))
 
-for a record added or removed, twice that for a record replaced.
+for a record added or removed, and twice that for a record replaced.
 
-The program does not see f but f~, an integer multiple of ``unit`` with |f~ - f| <= tau = unit. On
-two neighbours the errors differ by at most 2 tau either way, so they add 4 tau to the spread. A
-mechanism that is eta * spread private in the spread then satisfies epsilon for
+The program computes f~, an integer multiple of ``score_step``, with |f~ - f| <= tau = score_step.
+On two neighbouring tables the errors differ by at most 2 tau in either direction, which adds 4 tau
+to the score range. A mechanism whose privacy loss is at most eta times the score range is
+epsilon-private for
 
-    eta = epsilon / spread,   spread = range + 4 tau (add-remove) or 2 range + 4 tau (replace-one).
+    eta = epsilon / score_range,
+    score_range = range + 4 tau (add-remove) or 2 range + 4 tau (replace-one).
 """
 
 from __future__ import annotations
@@ -25,30 +28,29 @@ from ..privacy.relations import Neighbours
 from .losses import loss_of
 from .problem import Problem
 
-#: The grid of scores is this many bits finer than the range of the loss, unless the reach is tiny.
-#: The error of a score costs at most 4 * 2**-16 of epsilon, and the rounding of float64 leaves room
-#: for tables of about 10**8 rows: for losses of records at any reach, for least squares at a reach
-#: of about 1 or more. Every bit more would halve that number.
+#: The grid of scores is this many bits finer than the range of the loss, unless B is tiny. The
+#: error of a score costs at most 4 * 2**-16 of epsilon, and float64 can certify scores of tables of
+#: up to about 10**8 rows: for losses summed over records at any B, for least squares at a B of
+#: about 1 or more. Each further bit would halve that number.
 _GRID_BITS = 16
 
-#: 0 <= f(S) <= n < 2**33 (at b = 0 no loss passes 1), so that scores in this unit fit in int64 for
-#: every table.
-_SMALLEST_UNIT = Fraction(1, 2**29)
+#: 0 <= f(S) <= n < 2**33 (at b = 0 no loss exceeds 1), so that scores in steps of at least this
+#: size fit in int64 for every table.
+_SMALLEST_STEP = Fraction(1, 2**29)
 
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Exact constants of a problem; everything here is public.
+    """Exact constants of a problem. Public.
 
     Attributes
     ----------
     range : Fraction
         How far one record, added or removed, moves scores relative to each other.
     score_step : Fraction
-        The grid of the scores: they are integer multiples of it. Not the unit of privacy, which is
-        the schema's.
+        The grid of the scores, which are integer multiples of it.
     rule : str
-        Which rule the range follows.
+        The rule that the range follows.
     """
 
     range: Fraction
@@ -57,7 +59,7 @@ class Sensitivity:
 
     @classmethod
     def of(cls, problem: Problem, rule: str = "sharp") -> Sensitivity:
-        """Sensitivity by the sharp rule, or by a published looser one."""
+        """The sensitivity by the sharp rule, or by a looser published one."""
         rules = loss_of(problem).ranges
         if not isinstance(rule, str) or rule not in rules:
             raise ArgumentError(
@@ -67,19 +69,19 @@ class Sensitivity:
         # A power of two, so that scores convert between floats and integers without rounding. It
         # follows the sharp range, so that a score does not depend on the rule.
         exponent = (sharp.numerator.bit_length() - sharp.denominator.bit_length()) - 1
-        score_step = max(Fraction(2) ** (exponent - _GRID_BITS), _SMALLEST_UNIT)
+        score_step = max(Fraction(2) ** (exponent - _GRID_BITS), _SMALLEST_STEP)
         return cls(rules[rule](problem.prediction_bound), score_step, rule)
 
     @property
     def tau(self) -> Fraction:
-        """Certified bound on the numerical error of a score."""
+        """A certified bound on the numerical error of a score."""
         return self.score_step
 
     def score_range(self, neighbours: Neighbours) -> Fraction:
-        """Largest difference, over supports, of how far one record moves their scores."""
+        """The largest difference, over supports, of the changes of their scores by one record."""
         factor = {"replace-one": 2, "add-remove": 1}[neighbours]
         return factor * self.range + 4 * self.tau
 
     def eta(self, epsilon: Fraction, neighbours: Neighbours) -> Fraction:
-        """Weight of a score in a mechanism whose privacy loss is eta times the spread."""
+        """The weight of scores in a mechanism whose privacy loss is eta times the score range."""
         return epsilon / self.score_range(neighbours)

@@ -136,7 +136,7 @@ def traces_not_private(
 
     gram = spec.open(data, y).read(problem)
     chain = Chain(gram, problem, spec.sensitivity.score_step, eta, lazy=mechanism.lazy)
-    chain.have_columns(chains * steps)
+    chain.prefetch_columns(chains * steps)
     rng = Randomness(source)
     looks = [*range(0, steps, every), steps]
     supports = np.empty((chains, len(looks), problem.k), dtype=np.int64)

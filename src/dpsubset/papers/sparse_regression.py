@@ -84,7 +84,7 @@ class Descent:
         """
         mechanism, setting, rounds = self.mechanism, self.setting, self.rounds
         problem = setting.problem
-        gradient = Gradient(data.digest, Fraction(problem.radius), problem.ridge)
+        gradient = Gradient(data.gram, Fraction(problem.radius), problem.ridge)
         b: Coefficients = {}
         support: tuple[int, ...] = ()
         deviation = 0.0
@@ -97,8 +97,8 @@ class Descent:
             columns = problem.layout.of_support(support).tolist()
             noisy = rounds.release([targets[i] for i in columns], sensitivity)
             scale = rounds.value_scale(len(columns), sensitivity)
-            deviation = float(scale * mechanism.worth(setting, b))
-            b = mechanism.settled(setting, b, columns, noisy)
+            deviation = float(scale * mechanism.target_step(setting, b))
+            b = mechanism.next_coefficients(setting, b, columns, noisy)
         return support, b, deviation * (2**0.5 if rounds.measure == "pure" else 1.0)
 
 

@@ -25,11 +25,11 @@ LARGEST_LIST = 1_000_000
 
 @dataclass(frozen=True)
 class ScoredSupports:
-    """All supports of a problem, in lexicographic order, with their scores f~ / unit."""
+    """All supports of a problem, in lexicographic order, with their scores f~ / score_step."""
 
     supports: NDArray[np.int64]
     scores: NDArray[np.int64] = field(repr=False)
-    unit: Fraction
+    score_step: Fraction
 
     def __repr__(self) -> str:
         return f"ScoredSupports({len(self)} supports, private scores hidden)"
@@ -70,15 +70,15 @@ def list_supports(problem: Problem) -> NDArray[np.int64]:
 
 
 def enumerate_supports(
-    data: Moments | GramData, problem: Problem, unit: Fraction
+    data: Moments | GramData, problem: Problem, score_step: Fraction
 ) -> ScoredSupports:
     """Score every support."""
     supports = list_supports(problem)
-    return ScoredSupports(supports, scorer(data, problem, unit).scores(supports), unit)
+    return ScoredSupports(supports, scorer(data, problem, score_step).scores(supports), score_step)
 
 
 def _exponents(scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
-    return np.asarray(scored.differences * float(eta * scored.unit), dtype=np.float64)
+    return np.asarray(scored.differences * float(eta * scored.score_step), dtype=np.float64)
 
 
 def log_exponential(scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:

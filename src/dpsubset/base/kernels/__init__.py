@@ -1,5 +1,5 @@
-"""What the float64 kernels share. They hold no data, and know of nothing but arrays and numbers.
+"""Building blocks of the float64 kernels; they depend on nothing but arrays and numbers.
 
-Kernels are plain functions over flat arrays, compiled by numba and cached. No fast-math, no
-threads: the order of operations is fixed, so that the same input has the same answer.
+Kernels are plain functions over flat arrays, compiled by numba and cached. They use no fast-math
+and no threads, so that the order of operations is fixed and equal inputs give equal results.
 """

@@ -1,4 +1,4 @@
-"""Arrays: their types, and the few operations on them that kernels share."""
+"""Array types, and the few operations on arrays that kernels share."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ ROUNDING = 2.0**-53
 
 @kernel
 def put(target: NDArray[Any], source: NDArray[Any]) -> None:
-    """target[:] = source, which with numba takes seconds to compile: it has a text for errors."""
+    """Assign target[:] = source. With numba the slice assignment takes seconds to compile."""
     for i in range(target.shape[0]):
         target[i] = source[i]
 
 
 @kernel
 def dot(u: Array, v: Array) -> float:
-    """Not np.dot: that is BLAS, which may order its sums by alignment."""
+    """The inner product with a fixed order of summation; np.dot calls BLAS, whose order may depend
+    on alignment.
+    """
     total = 0.0
     for i in range(u.shape[0]):
         total += u[i] * v[i]

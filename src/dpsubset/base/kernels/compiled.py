@@ -1,9 +1,9 @@
-"""How kernels are compiled: by numba when they are first called, and kept for later runs.
+"""Compile kernels with numba on their first call and cache them on disk.
 
-numba keeps compiled code beside the file of a function and takes it for current as long as that
-file does not change. But a kernel holds the code of all that it calls, from other files too: a
-changed constraint would go unnoticed, and a name that has moved would be looked for in vain. So the
-name under which a kernel is kept ends with a fingerprint of all kernels' sources.
+numba caches compiled code per source file and treats it as current until that file changes. But a
+kernel contains the code of everything that it calls, in other files too, so that a change there
+would go unnoticed. The name under which a kernel is cached therefore ends with a fingerprint of the
+sources of all kernels.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PACKAGE = Path(__file__).parents[2]
 
 
 def _fingerprint() -> str:
-    """Of every file that has kernels, or speaks of them."""
+    """A hash of every source file that defines or mentions kernels."""
     found = hashlib.sha256()
     for path in sorted(_PACKAGE.rglob("*.py")):
         text = path.read_bytes()
@@ -28,17 +28,17 @@ def _fingerprint() -> str:
     return found.hexdigest()[:12]
 
 
-#: Of the sources as they are.
+#: The fingerprint of the current sources.
 SOURCES = _fingerprint()
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """Compile a function when it is first called, and keep it."""
+    """Compile a function on its first call, and cache it."""
     return _compiled(function, nogil=False)
 
 
 def threaded_kernel(function: Callable[..., Any]) -> Any:
-    """The same for functions that take long: other threads run meanwhile."""
+    """Like `kernel`, for long-running functions: other threads run meanwhile."""
     return _compiled(function, nogil=True)
 
 

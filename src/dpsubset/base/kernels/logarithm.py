@@ -1,8 +1,8 @@
-"""A logarithm of IEEE additions, multiplications and divisions, which are the same everywhere.
+"""A logarithm made of IEEE additions, multiplications and divisions, equal on every machine.
 
-Those of the libraries differ by a last bit between machines, and where a compiler works on several
-numbers at once, between the middle of an array and its end. A cell would then go through the door
-one way or another depending on its place, that is, on other records.
+Library logarithms differ in the last bit between machines and, where a compiler vectorises, between
+the middle and the end of an array. A cell could then be quantised differently depending on its
+position, that is, on other records.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import math
 
 from .compiled import kernel
 
-#: log 2 in two parts, of which the first has so few bits that its multiples are exact.
+#: log 2 in two parts; the first has so few bits that its multiples are exact.
 _HIGH, _LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 
-#: Of the series of log((1 + s) / (1 - s)) / s in s^2, a minimax fit (FreeBSD's msun, e_log.c).
+#: Minimax coefficients of log((1 + s) / (1 - s)) / s in s^2 (FreeBSD's msun, e_log.c).
 _1 = 6.666666666666735130e-01
 _2 = 3.999999999940941908e-01
 _3 = 2.857142874366239149e-01
@@ -26,7 +26,7 @@ _7 = 1.479819860511658591e-01
 
 @kernel
 def logarithm(x: float) -> float:
-    """Of a positive finite number; within one unit in the last place."""
+    """The natural logarithm of a positive finite number, within one unit in the last place."""
     part, power = math.frexp(x)  # part in [1/2, 1)
     if part < 0.7071067811865476:
         part *= 2.0

@@ -1,6 +1,6 @@
-"""Cholesky factors and triangular solves, the only ones of the package.
+"""Cholesky factorisation and triangular solves.
 
-M = U'U, U in the place of the upper triangle of m. What is below the diagonal is not looked at.
+M = U'U, where U overwrites the upper triangle of m. Entries below the diagonal are not read.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from .compiled import kernel
 
 @kernel
 def factor(m: Array, least: float) -> bool:
-    """U in place of m; a pivot below ``least`` becomes that. False at one that is not above 0.
+    """Overwrite m with U; a pivot below ``least`` is raised to it. Return False if a pivot is not
+    positive.
 
-    Four rows at a time: a row above is then read once for the four.
+    Four rows are updated at a time, so that each row above is read once for all four.
     """
     k = m.shape[0]
     for first in range(0, k, 4):
@@ -50,7 +51,7 @@ def factor(m: Array, least: float) -> bool:
 
 @kernel
 def forward(m: Array, x: Array, first: int) -> None:
-    """x becomes U'^-1 x, where the entries before the first are 0."""
+    """Overwrite x with U'^-1 x; entries of x before ``first`` are 0."""
     k = m.shape[0]
     for j in range(first, k):
         row = m[j]
@@ -62,7 +63,7 @@ def forward(m: Array, x: Array, first: int) -> None:
 
 @kernel
 def backward(m: Array, x: Array) -> None:
-    """x becomes U^-1 x."""
+    """Overwrite x with U^-1 x."""
     k = m.shape[0]
     for j in range(k - 1, -1, -1):
         row = m[j]
@@ -74,6 +75,6 @@ def backward(m: Array, x: Array) -> None:
 
 @kernel
 def solve(m: Array, x: Array) -> None:
-    """x becomes M^-1 x."""
+    """Overwrite x with M^-1 x."""
     forward(m, x, 0)
     backward(m, x)

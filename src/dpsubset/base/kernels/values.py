@@ -1,9 +1,9 @@
-"""Values that bring their own kernels: constraints and row losses.
+"""Static dispatch: values that bring their own kernels (constraints and row losses).
 
-Such a value is a NamedTuple whose fields are numbers, with compiled functions as static methods. A
-kernel takes the value as an argument and calls ``own("gain")(value, ...)``: numba compiles it once
-for each kind of value, and for those alone that somebody uses. There is no table of numbers to keep
-in step, and no branch.
+Such a value is a NamedTuple with numeric fields and compiled functions as static methods. A kernel
+takes the value as an argument and calls ``own("gain")(value, ...)``; numba compiles the call once
+for each type of value that is used. There is no table of function numbers and no branch at run
+time.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ Kernel = Callable[..., Any]
 
 
 def own(name: str) -> Kernel:
-    """A function that calls the static method of this name of its first argument's class."""
+    """A function that calls the static method ``name`` of its first argument's class."""
     return _by_kind(name, lambda kind: getattr(kind, name))
 
 
 def either(asked: str, yes: Kernel, no: Kernel) -> Kernel:
-    """One of two kernels, by what the first argument's class answers to a question.
+    """A function that calls one of two kernels, as decided by a static predicate of the first
+    argument's class.
 
-    That is a static method without arguments, in Python: it is settled when a kernel is compiled,
-    and the other one is not even looked at.
+    The predicate is a static method without arguments, evaluated when a kernel is compiled; the
+    other kernel is not compiled.
     """
     return _by_kind(asked, lambda kind: yes if getattr(kind, asked)() else no)
 
@@ -36,13 +37,13 @@ def _by_kind(name: str, find: Callable[[type], Kernel]) -> Kernel:
 
     def choose(value: Any, *args: Any) -> Kernel | None:
         kind = getattr(value, "instance_class", None)
-        if kind is None:  # not a NamedTuple: numba says so
+        if kind is None:  # not a NamedTuple: numba raises a TypingError
             return None
-        # The function itself: a call of the compiled one would be compiled, too.
+        # The Python function: a call of the compiled one would add a layer of compilation.
         function: Kernel = find(kind).py_func  # type: ignore[attr-defined]
         return function
 
     chosen.__name__ = chosen.__qualname__ = name
-    # Not strict: what is chosen from have names of their own for their arguments.
+    # Not strict: the kernels chosen from name their arguments differently.
     overload(chosen, strict=False)(choose)
     return chosen

@@ -2,8 +2,8 @@
 
     b_t = b_(t-1) + 2 / (t + 1) * (v_t - b_(t-1)),   v_t a noisy best vertex for the gradient there
 
-From b_0 = 0 this is b_t = (1 v_1 + 2 v_2 + ... + t v_t) / (1 + 2 + ... + t): whole numbers over a
-public whole number, times the radius.
+From b_0 = 0 this is b_t = (1 v_1 + 2 v_2 + ... + t v_t) / (1 + 2 + ... + t): the radius times
+integers over a public integer.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
 from ...base.validation import check_int
@@ -19,14 +18,14 @@ from ...privacy.budget import RECORDS
 from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
 from ...search.enumerate import list_supports
-from ..shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
-from ..shared.gradient import Gradient, change, coarse_change, coarseness, owner
-from ..shared.rounds import Rounds, check_linear
+from ..shared.base import OPENDP_NOISE, Data, Distribution, Mechanism, Outcome, Sampler, Setting
+from ..shared.gradient import Gradient, choice_of_column, divided_change, divisor_for, record_change
+from ..shared.rounds import Rounds
 
-#: Most sequences of vertices that the closed form goes through.
+#: Largest number of sequences of vertices that the closed form enumerates.
 _LARGEST_WALK = 100
 
-#: Weights of the vertices visited so far, by column: b in whole numbers.
+#: Weights of the vertices visited so far, by column: b in integers.
 Weights = dict[int, int]
 
 
@@ -37,7 +36,7 @@ class FrankWolfe(Mechanism):
     Attributes
     ----------
     iterations : int, optional
-        How many steps; twice k by default, and two more with an intercept.
+        Number of steps; by default twice k, and two more with an intercept.
     """
 
     iterations: int | None = None
@@ -45,34 +44,29 @@ class FrankWolfe(Mechanism):
     name = "frank-wolfe"
     place = 11
     summary = (
-        "Coefficients take steps towards noisy best corners of an l1 ball; the variables with the "
+        "Coefficients take steps towards noisy best vertices of an l1 ball; the variables with the "
         "largest coefficients are released."
     )
     source = "Talwar, Thakurta and Zhang 2015; exact integers and constants are ours"
     promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
     running_time = "milliseconds to seconds, for any p: a few columns of X'X"
-    use_when = "p is huge and variables are correlated, or results are to be compared"
+    use_when = "p is very large and variables are correlated, or to compare with the literature"
     takes_delta = "may"
     takes_groups = takes_intercept = True
-    on_groups = "a choice counts with the largest coefficient of its columns"
-    on_intercept = "one more coordinate of the ball; k does not count it"
+    on_groups = "a choice has the largest coefficient of its columns"
+    on_intercept = "one more coordinate of the ball, not counted in k"
     seedable = False
     randomness = OPENDP_NOISE
 
     def __post_init__(self) -> None:
         if self.iterations is None:
             return
-        self._settle(iterations=check_int(self.iterations, "iterations"))
+        self._set_options(iterations=check_int(self.iterations, "iterations"))
         if not 1 <= self.iterations <= 1000:
             raise ArgumentError("iterations must lie between 1 and 1000")
 
-    def check(self, setting: Setting) -> None:
-        """Least squares only."""
-        super().check(setting)
-        check_linear(self.name, setting)
-
     def steps(self, setting: Setting) -> int:
-        """T."""
+        """T, the number of steps."""
         problem = setting.problem
         return self.iterations or min(2 * (problem.k + problem.layout.has_intercept), 1000)
 
@@ -81,35 +75,31 @@ class FrankWolfe(Mechanism):
         return Rounds.of(setting, self.steps(setting), 1)
 
     def sensitivity(self, setting: Setting, weights: Weights, taken: int) -> int:
-        """How far neighbours can move a score after this many steps."""
+        """How far neighbouring tables can move a score after ``taken`` steps."""
         moved = _change(setting, weights, taken)
-        return RECORDS[setting.problem.neighbours] * coarse_change(moved)
+        return RECORDS[setting.problem.neighbours] * divided_change(moved)
 
     def scores(
         self, gradient: Gradient, setting: Setting, weights: Weights, taken: int
     ) -> list[int]:
-        """Of the vertices +e_0, +e_1, ..., then -e_0, -e_1, ...: two for each column."""
-        divisor = coarseness(_change(setting, weights, taken))
+        """Scores of the vertices +e_0, +e_1, ..., then -e_0, -e_1, ...: two for each column."""
+        divisor = divisor_for(_change(setting, weights, taken))
         entries = gradient.at(weights, _parts(taken))
         return [entry // divisor for entry in entries] + [-entry // divisor for entry in entries]
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """What the rounds cost."""
         return self.rounds(setting).guarantee(setting, seeded)
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
-        """The gradient's data."""
         return _Walk(self, data, setting)
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
-        """Sums over all sequences of vertices, where they are few."""
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
+        """Sums over all sequences of vertices, where these are few."""
         problem, steps = setting.problem, self.steps(setting)
         if (2 * problem.columns) ** (steps - 1) > _LARGEST_WALK:
             return None
         rounds, gradient = self.rounds(setting), _gradient(data, setting)
-        # Walks that end in the same weights continue alike.
+        # Walks that end in the same weights have the same continuations.
         walks: dict[tuple[tuple[int, int], ...], float] = {(): 0.0}
         for taken in range(steps):
             longer: dict[tuple[tuple[int, int], ...], float] = {}
@@ -118,20 +108,19 @@ class FrankWolfe(Mechanism):
                 scale = rounds.pick_scale(1, self.sensitivity(setting, weights, taken))
                 logs = rounds.log_pick(self.scores(gradient, setting, weights, taken), scale)
                 for vertex, log in enumerate(logs.tolist()):
-                    further = stepped(weights, vertex, taken, problem.columns)
+                    further = after_step(weights, vertex, taken, problem.columns)
                     after = tuple(sorted(further.items()))
                     total = np.logaddexp(longer.get(after, -np.inf), so_far + log)
                     longer[after] = float(total)
             walks = longer
         found: dict[tuple[int, ...], float] = {}
         for key, log in walks.items():
-            support = largest(dict(key), setting)
+            support = largest_choices(dict(key), setting)
             found[support] = float(np.logaddexp(found.get(support, -np.inf), log))
         supports: list[Outcome] = [tuple(row) for row in list_supports(problem).tolist()]
         return supports, np.array([found.get(s, -np.inf) for s in supports if s is not None])
 
     def details(self, setting: Setting) -> list[str]:
-        """The steps, and how far a row moves them."""
         prediction_bound, layout = setting.problem.prediction_bound, setting.problem.layout
         intercept = ", the intercept's coordinate among them" if layout.has_intercept else ""
         group = "; a variable has the largest of its columns' coefficients" * layout.grouped
@@ -141,8 +130,8 @@ class FrankWolfe(Mechanism):
             f"scaled units{intercept}{group}. A row added or removed moves an entry of the "
             "gradient by at "
             f"most {added}, a row replaced by at most {replaced}.",
-            "If fewer than k variables were visited, the first of the table fill up: they "
-            "carry no information.",
+            "If fewer than k variables were visited, the support is filled up with the first "
+            "variables of the table, which carry no information.",
             self.rounds(setting).details(setting),
         ]
 
@@ -159,27 +148,27 @@ class _Walk(Sampler):
             scores = mechanism.scores(self._gradient, setting, weights, taken)
             sensitivity = mechanism.sensitivity(setting, weights, taken)
             [vertex] = self._rounds.pick(scores, 1, sensitivity)
-            weights = stepped(weights, vertex, taken, setting.problem.columns)
-        return largest(weights, setting)
+            weights = after_step(weights, vertex, taken, setting.problem.columns)
+        return largest_choices(weights, setting)
 
 
-def stepped(weights: Weights, vertex: int, taken: int, columns: int) -> Weights:
-    """The weights after one more step: the t-th vertex weighs t."""
+def after_step(weights: Weights, vertex: int, taken: int, columns: int) -> Weights:
+    """The weights after one more step: the t-th vertex has weight t."""
     sign, column = (1, vertex) if vertex < columns else (-1, vertex - columns)
     after = {**weights, column: weights.get(column, 0) + sign * (taken + 1)}
     return {j: weight for j, weight in after.items() if weight}
 
 
-def largest(weights: Weights, setting: Setting) -> tuple[int, ...]:
-    """Choices always included, then those of largest weight; the first win ties.
+def largest_choices(weights: Weights, setting: Setting) -> tuple[int, ...]:
+    """Choices always included, then those of largest weight; ties go to the first.
 
-    A choice has the largest weight of its columns; the intercept is no choice.
+    A choice has the largest weight of its columns; the intercept is not a choice.
     """
     problem = setting.problem
     always = set(problem.always_include)
     most = [0] * (problem.p + 1)
     for column, weight in weights.items():
-        j = owner(problem.layout, column)
+        j = choice_of_column(problem.layout, column)
         most[j] = max(most[j], abs(weight))
     order = sorted(range(problem.p), key=lambda j: (j not in always, -most[j], j))
     return tuple(sorted(order[: problem.k]))
@@ -188,13 +177,13 @@ def largest(weights: Weights, setting: Setting) -> tuple[int, ...]:
 def _change(setting: Setting, weights: Weights, taken: int) -> int:
     """How far one record moves an entry of the gradient."""
     problem = setting.problem
-    return change(problem.layout, problem.prediction_bound, weights, _parts(taken))
+    return record_change(problem.layout, problem.prediction_bound, weights, _parts(taken))
 
 
 def _parts(taken: int) -> int:
-    """1 + 2 + ... + taken; before the first step b = 0, over any number."""
+    """1 + 2 + ... + taken; any positive number before the first step, where b = 0."""
     return max(1, taken * (taken + 1) // 2)
 
 
 def _gradient(data: Data, setting: Setting) -> Gradient:
-    return Gradient(data.digest, setting.problem.prediction_bound, setting.problem.ridge)
+    return Gradient(data.gram, setting.problem.prediction_bound, setting.problem.ridge)

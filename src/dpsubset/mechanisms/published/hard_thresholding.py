@@ -3,7 +3,7 @@
     u = b - step / rows * (X'X b - X'y + ridge b),   S = noisy top k of |u|,   b_S = u_S + noise
 
 Values of u are released between rounds; the support of the last round is the outcome. A choice of
-several columns is kept or dropped as a whole, by its largest |u|; the intercept is always kept, and
+several columns is kept or dropped as a whole, by its largest |u|. The intercept is always kept, and
 k does not count it.
 """
 
@@ -17,7 +17,6 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError
 from ...base.validation import check_fraction, check_int
@@ -28,17 +27,17 @@ from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
 from ...privacy.relations import PUBLIC_N
 from ...search.enumerate import list_supports
-from ..shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
-from ..shared.gradient import Gradient, change, coarse_change, coarseness
-from ..shared.rounds import Rounds, check_linear
+from ..shared.base import OPENDP_NOISE, Data, Distribution, Mechanism, Outcome, Sampler, Setting
+from ..shared.gradient import Gradient, divided_change, divisor_for, record_change
+from ..shared.rounds import Rounds
 
 #: Coefficients by column, in multiples of radius / GRID; zeros left out.
 Coefficients = dict[int, int]
 
-#: Rounds of a run: the support and the coefficients (after the last round, none) of each.
+#: The support and the coefficients of each round; after the last round, no coefficients.
 Transcript = tuple[tuple[tuple[int, ...], tuple[tuple[int, int], ...]], ...]
 
-#: Most coefficient vectors that the closed form goes through.
+#: Largest number of coefficient vectors that the closed form enumerates.
 _LARGEST_WALK = 20_000
 
 
@@ -49,15 +48,15 @@ class HardThresholding(Mechanism):
     Attributes
     ----------
     iterations : int
-        N0, how many rounds.
+        N0, the number of rounds.
     step : number
         Size of the gradient steps. 2 suits columns that are spread evenly over their bounds and
         hardly correlated. Beyond 2 / (largest eigenvalue of X'X / n) steps overshoot.
     share : number
-        Share of the budget that goes to picks; the rest goes to values of coefficients.
+        Fraction of the budget for picks; the rest is for values of coefficients.
     rows : int, optional
-        A public guess of the number of rows, which scales the steps. Needed under add-remove, where
-        that number is private; by default the number itself under replace-one.
+        A public guess of the number of rows, which scales the steps. Required under add-remove,
+        where the number itself is private; by default the number itself under replace-one.
     """
 
     iterations: int = 3
@@ -65,7 +64,7 @@ class HardThresholding(Mechanism):
     share: Any = Fraction(1, 2)
     rows: int | None = None
 
-    #: Coefficients are whole multiples of radius / GRID.
+    #: Coefficients are integer multiples of radius / GRID.
     GRID: ClassVar[int] = 2**15
 
     name = "hard-thresholding"
@@ -77,10 +76,12 @@ class HardThresholding(Mechanism):
     source = "Cai, Wang and Zhang 2021, Algorithm 4; exact integers and constants are ours"
     promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
     running_time = "milliseconds to seconds, for any p: a few columns of X'X"
-    use_when = "p is huge, n is large and a delta is acceptable; to compare with the literature"
+    use_when = (
+        "p is very large, n is large and a delta is acceptable; to compare with the literature"
+    )
     takes_delta = "may"
     takes_groups = takes_intercept = True
-    on_groups = "a choice is kept by its largest coefficient, and all of its columns with it"
+    on_groups = "a choice is kept, with all of its columns, by its largest coefficient"
     on_intercept = "one more coefficient, always kept, whose value is released with the others"
     seedable = False
     randomness = OPENDP_NOISE
@@ -97,12 +98,11 @@ class HardThresholding(Mechanism):
             raise ArgumentError("share must lie between 1e-6 and 1 - 1e-6")
         if rows is not None and not 1 <= rows < 2**40:
             raise ArgumentError("rows must be at least 1: a public guess of the number of rows")
-        self._settle(iterations=iterations, step=step, share=share, rows=rows)
+        self._set_options(iterations=iterations, step=step, share=share, rows=rows)
 
     def check(self, setting: Setting) -> None:
-        """Least squares only; under add-remove the number of rows must be guessed."""
+        """Under add-remove the number of rows must be guessed."""
         super().check(setting)
-        check_linear(self.name, setting)
         if self.rows is None and not setting.problem.n_is_public:
             raise ArgumentError(
                 f"{self.name} needs rows, a public guess of the number of rows: under add-remove "
@@ -110,46 +110,46 @@ class HardThresholding(Mechanism):
             )
 
     def rounds(self, setting: Setting) -> Rounds:
-        """N0 rounds of as many picks as are free, with values between them."""
+        """N0 rounds with one pick for each free variable, with values between them."""
         return Rounds.of(setting, self.iterations, setting.problem.picks, self.share)
 
     def sensitivity(self, setting: Setting, b: Coefficients) -> int:
-        """How far neighbours can move an entry of `targets`."""
+        """How far neighbouring tables can move an entry of `targets`."""
         moved = self._change(setting.problem, b)
-        return RECORDS[setting.problem.neighbours] * coarse_change(moved)
+        return RECORDS[setting.problem.neighbours] * divided_change(moved)
 
     def _change(self, problem: Problem, b: Coefficients) -> int:
         """How far one record moves an entry of the gradient."""
-        return change(problem.layout, _radius(problem), b, self.GRID)
+        return record_change(problem.layout, _radius(problem), b, self.GRID)
 
     def targets(self, gradient: Gradient, setting: Setting, b: Coefficients) -> list[int]:
-        """u in whole numbers: in units of radius / GRID they stand for targets * divisor / weight.
+        """u in integers; targets * divisor / weight is u in units of radius / GRID.
 
-        One for each column, the intercept's last. Here the divisor is the `coarseness` and weight
-        the public number of `_weight`.
+        One for each column, the intercept's last. The divisor is `divisor_for` the change by a
+        record, the weight the public number `_weight`.
         """
-        divisor = coarseness(self._change(setting.problem, b))
+        divisor = divisor_for(self._change(setting.problem, b))
         entries = gradient.at(b, self.GRID)
         weight = self._weight(setting)
         for column, value in b.items():
             entries[column] += weight * value
         return [entry // divisor for entry in entries]
 
-    def settled(
+    def next_coefficients(
         self, setting: Setting, b: Coefficients, columns: Iterable[int], noisy: Iterable[int]
     ) -> Coefficients:
-        """The next b: noisy targets on the grid, shrunk into the coefficient set."""
-        divisor = coarseness(self._change(setting.problem, b))
+        """The next b: noisy targets rounded to the grid and shrunk into the coefficient set."""
+        divisor = divisor_for(self._change(setting.problem, b))
         weight = self._weight(setting)
         values = [_rounded(value * divisor, weight) for value in noisy]
         return self.shrunk(setting.problem, dict(zip(columns, values, strict=True)))
 
-    def worth(self, setting: Setting, b: Coefficients) -> Fraction:
-        """What a step of `targets` is worth in a coefficient, in units of radius / GRID."""
-        return Fraction(coarseness(self._change(setting.problem, b)), self._weight(setting))
+    def target_step(self, setting: Setting, b: Coefficients) -> Fraction:
+        """One step of `targets` as a coefficient, in units of radius / GRID."""
+        return Fraction(divisor_for(self._change(setting.problem, b)), self._weight(setting))
 
     def shrunk(self, problem: Problem, values: Mapping[int, int]) -> Coefficients:
-        """Coefficients cut to the box, then scaled into the coefficient set."""
+        """Coefficients clipped to the box, then scaled into the coefficient set."""
         grid = self.GRID
         b = {j: min(max(value, -grid), grid) for j, value in values.items()}
         norm = problem.coefficients.gauge(list(b.values()))
@@ -158,26 +158,23 @@ class HardThresholding(Mechanism):
         return {j: value for j, value in b.items() if value}
 
     def _weight(self, setting: Setting) -> int:
-        """rows / step in the units of the gradient; the step is what this makes of it."""
+        """rows / step in the units of the gradient, rounded; the rounded value defines the step."""
         rows = self.rows if self.rows is not None else max(1, setting.n or 0)
         exact = STEPS**2 * _radius(setting.problem).numerator * rows / Fraction(self.step)
         return max(1, round(exact))
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """What the rounds cost; nothing is known under add-remove if n decides the steps."""
+        """The cost of the rounds; none is known under add-remove if n determines the steps."""
         found = self.rounds(setting).guarantee(setting, seeded)
         if self.rows is not None or self.iterations == 1:
             return found
         return found.limited_to(PUBLIC_N)
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
-        """The gradient's data."""
         return _Descent(self, data, setting)
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
-        """Sums over all that can happen before the last round, where that is little."""
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
+        """Sums over all transcripts, where these are few."""
         transcripts = self.transcripts(data, setting)
         if transcripts is None:
             return None
@@ -189,14 +186,14 @@ class HardThresholding(Mechanism):
         return supports, np.array([found[s] for s in supports if s is not None])
 
     def transcripts(self, data: Data, setting: Setting) -> dict[Transcript, float] | None:
-        """Every run and the logarithm of its probability: what the guarantee really covers."""
+        """All transcripts and the logarithms of their probabilities; the guarantee covers these."""
         problem, rounds = setting.problem, self.rounds(setting)
         between = problem.supports * (2 * self.GRID + 1) ** problem.most_columns
         if self.iterations > 1 and (
             rounds.measure == "zcdp" or between ** (self.iterations - 1) > _LARGEST_WALK
         ):
             return None
-        gradient = Gradient(data.digest, _radius(problem), problem.ridge)
+        gradient = Gradient(data.gram, _radius(problem), problem.ridge)
         runs: dict[Transcript, float] = {(): 0.0}
         for left in range(self.iterations - 1, -1, -1):
             longer: dict[Transcript, float] = {}
@@ -210,13 +207,13 @@ class HardThresholding(Mechanism):
                         continue
                     columns = problem.layout.of_support(support).tolist()
                     scale = rounds.value_scale(len(columns), sensitivity)
-                    for after, more in self._log_settled(setting, b, columns, targets, scale):
+                    for after, more in self._log_next(setting, b, columns, targets, scale):
                         key = (*run, (support, after))
                         longer[key] = _add(longer.get(key), so_far + log + more)
             runs = longer
         return runs
 
-    def _log_settled(
+    def _log_next(
         self,
         setting: Setting,
         b: Coefficients,
@@ -224,13 +221,13 @@ class HardThresholding(Mechanism):
         targets: list[int],
         scale: Fraction,
     ) -> Iterable[tuple[tuple[tuple[int, int], ...], float]]:
-        """Every next b on these columns, with the logarithm of its probability; once or more."""
+        """Every next b on these columns with its log probability; b may occur more than once."""
         grid = self.GRID
-        divisor = coarseness(self._change(setting.problem, b))
+        divisor = divisor_for(self._change(setting.problem, b))
         weight = self._weight(setting)
         cells = []
         for j in columns:
-            # The least noisy target that rounds to q or more.
+            # The smallest noisy target that rounds to q or more.
             starts = [-(-weight * (2 * q - 1) // (2 * divisor)) for q in range(1 - grid, grid + 1)]
             edges = [None, *(start - targets[j] for start in starts), None]
             logs = [_log_laplace(low, high, scale) for low, high in itertools.pairwise(edges)]
@@ -241,7 +238,6 @@ class HardThresholding(Mechanism):
             yield tuple(sorted(after.items())), sum(log for _, log in choice)
 
     def details(self, setting: Setting) -> list[str]:
-        """The steps, and how far a row moves them."""
         prediction_bound = setting.problem.prediction_bound
         rows = "" if self.rows is None else f", taken to be {self.rows}"
         layout = setting.problem.layout
@@ -250,8 +246,7 @@ class HardThresholding(Mechanism):
             kept += "; the intercept's is one more coefficient, always kept"
         return [
             f"{self.iterations} gradient steps of size {float(self.step):.6g} over the number of "
-            f"rows{rows}, "
-            f"coefficients in the {setting.problem.constraint} of radius "
+            f"rows{rows}, coefficients in the {setting.problem.constraint} of radius "
             f"{setting.problem.radius:.6g}, scaled units{kept}; {float(self.share):.4g} of the "
             "budget for picks if there is more than one step.",
             "A row added or removed moves an entry of the gradient by at most "
@@ -265,7 +260,7 @@ class _Descent(Sampler):
     def __init__(self, mechanism: HardThresholding, data: Data, setting: Setting) -> None:
         self._mechanism, self._setting, self._rounds = mechanism, setting, mechanism.rounds(setting)
         problem = setting.problem
-        self._gradient = Gradient(data.digest, _radius(problem), problem.ridge)
+        self._gradient = Gradient(data.gram, _radius(problem), problem.ridge)
 
     def draw(self, rng: Randomness) -> Outcome:
         mechanism, setting, rounds = self._mechanism, self._setting, self._rounds
@@ -281,7 +276,7 @@ class _Descent(Sampler):
             if left:
                 columns = layout.of_support(support).tolist()
                 noisy = rounds.release([targets[i] for i in columns], sensitivity)
-                b = mechanism.settled(setting, b, columns, noisy)
+                b = mechanism.next_coefficients(setting, b, columns, noisy)
         return support
 
 
@@ -294,7 +289,7 @@ def _log_supports(
 
 
 def _scores(problem: Problem, targets: list[int]) -> list[int]:
-    """|u| of what there is a choice about; the largest, of several columns."""
+    """|u| of the free choices; the largest of several columns."""
     if not problem.layout.grouped:
         return [abs(targets[j]) for j in problem.free]
     starts = problem.layout.starts.tolist()
@@ -302,11 +297,11 @@ def _scores(problem: Problem, targets: list[int]) -> list[int]:
 
 
 def _log_laplace(low: int | None, high: int | None, scale: Fraction) -> float:
-    """log P(low <= z < high) for discrete Laplace noise z; None is without end."""
+    """log P(low <= z < high) for discrete Laplace noise z; None stands for no bound."""
     if low is not None and high is not None and low >= high:
         return -math.inf
     if high is not None and high <= 0:
-        # The mirror image: both ends above 0.
+        # By symmetry, with both ends above 0.
         low, high = 1 - high, None if low is None else 1 - low
     if low is not None and low > 0:
         gap = math.inf if high is None else float((high - low) / scale)
@@ -326,7 +321,7 @@ def _add(log: float | None, other: float) -> float:
 
 
 def _rounded(numerator: int, denominator: int) -> int:
-    """The nearest whole number to a quotient; halves go up."""
+    """The nearest integer to a quotient; halves round up."""
     return (2 * numerator + denominator) // (2 * denominator)
 
 

@@ -1,12 +1,12 @@
-"""A Metropolis-Hastings chain: the support that a double-swap walk has after some steps.
+"""A Metropolis-Hastings chain: the state of a double-swap walk over supports after some steps.
 
-The chain is that of Roy, Wang and Tewari 2024. It is private only as far as the walk has forgotten
-where it came from: the exponential mechanism's distribution is where it tends to, and nobody can
-tell in general how near it is. The exact draw of that distribution, `exponential`, assumes nothing;
-this mechanism is here for comparison.
+The chain is that of Roy, Wang and Tewari 2024. It is private only as far as it has mixed: it
+converges to the distribution of the exponential mechanism, but in general its distance after a
+number of steps is unknown. The exact draw from that distribution, `exponential`, assumes nothing;
+this mechanism is for comparison.
 
-One chain is run and its last state released: what a second one adds would be a second release.
-Several can be watched in simulation, with `dpsubset.traces_not_private`.
+One chain is run and its last state released; the state of a second one would be a second release.
+`dpsubset.traces_not_private` shows several chains in simulations.
 """
 
 from __future__ import annotations
@@ -26,18 +26,10 @@ from ...privacy.random import Randomness
 from ...privacy.relations import RELATIONS
 from ...search.enumerate import ScoredSupports, enumerate_supports
 from ..exponential import Exponential
-from ..shared.base import (
-    SCORED_GROUPS,
-    SCORED_INTERCEPT,
-    Data,
-    Mechanism,
-    Outcome,
-    Sampler,
-    Setting,
-)
-from ..shared.chain import Chain, after, transition_matrix
+from ..shared.base import Data, Distribution, Outcome, Sampler, Scored, Setting
+from ..shared.chain import Chain, distribution_after, transition_matrix
 
-#: Most supports whose transition matrix is written down.
+#: Largest number of supports for which the transition matrix is computed.
 LARGEST_MATRIX = 2000
 
 #: Bits of the interval arithmetic behind a guarantee.
@@ -45,16 +37,16 @@ _PRECISION = 128
 
 
 @dataclass(frozen=True)
-class Metropolis(Mechanism):
+class Metropolis(Scored):
     """The state of the double-swap chain after a fixed number of steps from a uniform start.
 
     Parameters
     ----------
     steps : int
-        How many steps. The default is the 50 p of Roy, Wang and Tewari 2024 for their p = 2000.
+        Number of steps. The default is the 50 p of Roy, Wang and Tewari 2024 for their p = 2000.
     lazy : bool
-        Stay with probability 1/2 at every step, as the proof of Theorem 2 of Roy, Wang and
-        Tewari 2024 has it.
+        Stay with probability 1/2 at every step, as in the proof of Theorem 2 of Roy, Wang and
+        Tewari 2024.
     """
 
     steps: int = 100_000
@@ -73,41 +65,38 @@ class Metropolis(Mechanism):
         "that on every table, not only on this one, the chain ends within delta / (1 + e^epsilon) "
         "of its target"
     )
-    running_time = "microseconds a step; nobody knows how many steps are enough"
-    use_when = "published figures are to be reproduced; exponential draws its target exactly"
+    running_time = "microseconds a step; the number of steps that suffices is unknown"
+    use_when = "published figures are to be reproduced; exponential draws from its target exactly"
     takes_delta = "must"
-    takes_groups = takes_intercept = True
-    on_groups = SCORED_GROUPS
-    on_intercept = SCORED_INTERCEPT
 
     def __post_init__(self) -> None:
-        self._settle(steps=check_int(self.steps, "steps"))
+        self._set_options(steps=check_int(self.steps, "steps"))
         if not 1 <= self.steps <= 10**12:
             raise ArgumentError("steps must lie between 1 and 10^12")
         if not isinstance(self.lazy, bool):
             raise ArgumentError("lazy must be True or False")
 
     def eta(self, setting: Setting) -> Fraction:
-        """The weight of the scores: that of the exponential mechanism, the chain's target."""
+        """The weight of the scores of the exponential mechanism, the target of the chain."""
         return Exponential().eta(setting)
 
     def distance(self, setting: Setting) -> Fraction:
-        """How near the chain must come to its target: delta / (1 + e^epsilon), rounded down.
+        """The total variation distance to its target that the chain must reach, rounded down.
 
-        In total variation. Lemma 4 of Roy, Wang and Tewari 2024 gives the delta of a chain that is
-        this near; here it is solved for the distance, which the lemma calls eta.
+        Lemma 4 of Roy, Wang and Tewari 2024 gives the delta of a chain within this distance (there
+        called eta); solved for the distance, it is delta / (1 + e^epsilon).
         """
         with flint.ctx.workprec(_PRECISION):
             return lower(ball(setting.delta) / (1 + ball(setting.epsilon).exp()))
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """Epsilon and delta under either relation, if as near as `distance` on every table."""
+        """Epsilon and delta under either relation, assuming that the chain is within `distance`."""
         eta, distance = self.eta(setting), self.distance(setting)
         costs = {}
         for relation in RELATIONS:
             epsilon = eta * setting.sensitivity.score_range(relation)
-            # Lemma 4 of Roy, Wang and Tewari 2024. A delta of 1 promises nothing; for no larger an
-            # epsilon the one that was asked for is enough, by the choice of the distance.
+            # Lemma 4 of Roy, Wang and Tewari 2024. A delta of 1 promises nothing. At an epsilon up
+            # to the given one, the given delta suffices, by the choice of the distance.
             most = setting.delta if epsilon <= setting.epsilon else Fraction(1)
             with flint.ctx.workprec(_PRECISION):
                 delta = upper(ball(distance) * (1 + ball(epsilon).exp()))
@@ -122,36 +111,32 @@ class Metropolis(Mechanism):
         return Guarantee(setting.problem.neighbours, costs, seeded, assumes)
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
-        """The chain on this table."""
         chain = Chain(
-            data.digest,
+            data.gram,
             setting.problem,
             setting.sensitivity.score_step,
             self.eta(setting),
             lazy=self.lazy,
         )
-        chain.have_columns(self.steps)
+        chain.prefetch_columns(self.steps)
         return _Ends(chain, self.steps)
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         """All supports and the logarithms of P0 P^steps, by the transition matrix."""
         if setting.problem.supports > LARGEST_MATRIX:
             raise ArgumentError(
-                f"the transition matrix is written down for at most {LARGEST_MATRIX} supports"
+                f"the transition matrix is computed for at most {LARGEST_MATRIX} supports"
             )
-        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.score_step)
+        scored = enumerate_supports(data.gram, setting.problem, setting.sensitivity.score_step)
         supports: list[Outcome] = [tuple(row) for row in scored.supports.tolist()]
         with np.errstate(divide="ignore"):
-            return supports, np.log(after(self.matrix(scored, setting), self.steps))
+            return supports, np.log(distribution_after(self.matrix(scored, setting), self.steps))
 
     def matrix(self, scored: ScoredSupports, setting: Setting) -> NDArray[np.float64]:
         """The transition matrix over a list of supports."""
         return transition_matrix(scored, setting.problem, self.eta(setting), lazy=self.lazy)
 
     def details(self, setting: Setting) -> list[str]:
-        """The score, the weight, the walk."""
         lazy = ", staying put half of the time" if self.lazy else ""
         return [
             *Exponential().details(setting),
@@ -162,7 +147,7 @@ class Metropolis(Mechanism):
 
 
 class _Ends(Sampler):
-    """Where fresh walks end."""
+    """Draws fresh walks and returns their last states."""
 
     def __init__(self, chain: Chain, steps: int) -> None:
         self._chain, self._steps = chain, steps
@@ -177,7 +162,7 @@ class _Ends(Sampler):
 
 
 def _shown_down(x: Fraction) -> str:
-    """x > 0 to three digits, rounded down: what is assumed must not look weaker than it is."""
+    """x > 0 to three digits, rounded down: an assumption must not look weaker than it is."""
     with flint.ctx.workprec(_PRECISION):
         size, ten = ball(x), flint.arb(10)
         exponent = int((size.log() / ten.log()).lower().floor().fmpz())

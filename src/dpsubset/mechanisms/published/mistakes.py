@@ -1,11 +1,12 @@
-"""Mistakes: every support counts with the best score of its bucket around an anchor.
+"""Mistakes: every support has the best score of its bucket around an anchor.
 
-Bucket i holds the supports with i mistakes against the anchor, i of its features replaced. A
-bucket is drawn, then a support uniformly within it.
+Bucket i contains the supports with i mistakes relative to the anchor, that is, with i of its
+features replaced. A bucket is drawn, then a support uniformly within it.
 
-Published, the anchor is the data's own best support. Then one record that moves the best support
-moves all buckets at once, and no epsilon holds: see proofs/mistakes.md. Here the anchor comes from
-outside the scores that are then drawn from: it is public, or released first.
+In the published version the anchor is the best support of the data itself. Then one record that
+changes the best support changes all buckets at once, and no epsilon holds: see proofs/mistakes.md.
+Here the anchor does not depend on the scores that are then drawn from: it is public, or released
+first.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from ...search.race import Race
 from ...search.region import Region
 from ..permute_and_flip import PermuteAndFlip
 from ..shared.base import (
-    SCORED_GROUPS,
-    SCORED_INTERCEPT,
     Data,
+    Distribution,
     Mechanism,
     Outcome,
     Sampler,
+    Scored,
     ScoreMechanism,
     Setting,
 )
@@ -45,8 +46,8 @@ Support = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class Mistakes(Mechanism):
-    """Prastakos, Behdin and Mazumder's mechanism, with an anchor that keeps the promise.
+class Mistakes(Scored):
+    """Prastakos, Behdin and Mazumder's mechanism, with an anchor for which the guarantee holds.
 
     Attributes
     ----------
@@ -54,48 +55,44 @@ class Mistakes(Mechanism):
         Variables by name or position: a public anchor, which costs nothing. "private": released
         first, by permute-and-flip. "data": the published version, without any guarantee.
     share : Fraction
-        Part of epsilon that goes into a private anchor.
+        Fraction of epsilon for a private anchor.
     form : {"exponential", "permute-and-flip"}
-        What is drawn from the scores of the buckets.
+        The mechanism that draws from the scores of the buckets.
     """
 
     anchor: Any = "private"
     share: Fraction = field(default=Fraction(1, 2))
     form: str = "exponential"
 
-    any_loss = True
-    takes_groups = takes_intercept = True
-    on_groups = SCORED_GROUPS
-    on_intercept = SCORED_INTERCEPT
     name = "mistakes"
     place = 4
     summary = (
-        "Each support counts with the best score among those that differ from an anchor in equally "
-        "many variables; one support is drawn from these scores, uniformly among equals."
+        "Each support has the best score among those that differ from an anchor in equally many "
+        "variables; one support is drawn from these scores, uniformly among equals."
     )
-    source = "Prastakos, Behdin and Mazumder 2025; the anchor from outside the data is ours"
-    promises = "pure epsilon with a public or private anchor; nothing with the published one"
+    source = "Prastakos, Behdin and Mazumder 2025; the anchor independent of the scores is ours"
+    promises = "pure epsilon with a public or private anchor; no guarantee with the published one"
     running_time = "a certified search in each of the k + 1 buckets: milliseconds to seconds"
     use_when = "a good guess at the support is public knowledge, or figures are to be reproduced"
 
     def __post_init__(self) -> None:
         check_form(self.form)
         if not isinstance(self.anchor, str):
-            self._settle(anchor=_variables(self.anchor))
+            self._set_options(anchor=_variables(self.anchor))
         elif self.anchor not in ("private", "data"):
-            # One variable by its name, as the command line has it for k = 1.
-            self._settle(anchor=(self.anchor,))
-        self._settle(share=check_fraction(self.share, "share"))
+            # The name of a single variable, from the command line with k = 1.
+            self._set_options(anchor=(self.anchor,))
+        self._set_options(share=check_fraction(self.share, "share"))
         if not 0 < self.share < 1:
             raise ArgumentError("share must lie between 0 and 1, both excluded")
 
     @property
     def proven(self) -> bool:
-        """Not with the data's own anchor."""
+        """False with the data's own anchor."""
         return bool(self.anchor != "data")
 
     def named(self, position: Callable[[int | str], int]) -> Mechanism:
-        """With a public anchor as sorted positions."""
+        """The same mechanism with a public anchor as sorted positions."""
         if isinstance(self.anchor, str):
             return self
         return replace(self, anchor=tuple(sorted(position(name) for name in self.anchor)))
@@ -113,14 +110,14 @@ class Mistakes(Mechanism):
             raise ArgumentError("anchor must name the variables that are always included")
 
     def etas(self, setting: Setting) -> tuple[Fraction, Fraction]:
-        """Weights of the scores: for the anchor, and for the buckets."""
+        """Weights of the scores for the anchor and for the buckets."""
         share = self.share if self.anchor == "private" else Fraction(0)
         neighbours = setting.problem.neighbours
         whole_weight = setting.sensitivity.eta(setting.epsilon, neighbours)
         return share * whole_weight, (1 - share) * whole_weight
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """What anchor and buckets cost together; nothing with the data's own anchor."""
+        """The cost of anchor and buckets; none with the data's own anchor."""
         neighbours = setting.problem.neighbours
         if not self.proven:
             return Guarantee(neighbours, {}, seeded)
@@ -138,11 +135,8 @@ class Mistakes(Mechanism):
         anchor = best_supports(engine, 1)[0][1] if self.anchor == "data" else self.anchor
         return buckets.around(tuple(anchor))
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
-        """All supports and their log probabilities."""
-        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.score_step)
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
+        scored = enumerate_supports(data.gram, setting.problem, setting.sensitivity.score_step)
         supports = [scored.support(i) for i in range(len(scored))]
         form, (for_anchor, for_buckets) = PLAIN[self.form](), self.etas(setting)
 
@@ -159,20 +153,19 @@ class Mistakes(Mechanism):
         return listed, np.asarray(np.logaddexp.reduce(logs, axis=0))
 
     def details(self, setting: Setting) -> list[str]:
-        """The score, and where the anchor comes from."""
         epsilon = setting.epsilon
         origin = {
             "private": f"The anchor was released by permute-and-flip at {self.share} of epsilon "
             f"= {shown_up(epsilon)} and is not published.",
             "data": "The anchor was the best support of the data, which voids the guarantee.",
         }
-        told = origin.get(self.anchor) if isinstance(self.anchor, str) else None
+        stated = origin.get(self.anchor) if isinstance(self.anchor, str) else None
         sentences = ScoreMechanism.details(PLAIN[self.form](), setting)
-        return [*sentences, told or "The anchor was public knowledge."]
+        return [*sentences, stated or "The anchor was public knowledge."]
 
 
 def _variables(anchor: Any) -> tuple[Any, ...]:
-    """Names or positions, several or, as the command line has it for k = 1, one."""
+    """Several names or positions or, as on the command line for k = 1, a single one."""
     if isinstance(anchor, Iterable):
         try:
             return tuple(anchor)
@@ -188,11 +181,11 @@ def bucketed(scored: ScoredSupports, anchor: Support) -> ScoredSupports:
     for bucket in np.unique(mistakes):
         here = mistakes == bucket
         scores[here] = scored.scores[here].min()
-    return ScoredSupports(scored.supports, scores, scored.unit)
+    return ScoredSupports(scored.supports, scores, scored.score_step)
 
 
 class _Buckets:
-    """Races over the buckets around an anchor, kept from draw to draw."""
+    """Races over the buckets around an anchor, reused between draws."""
 
     def __init__(self, engine: Engine, eta: Fraction, permute_and_flip: bool) -> None:
         self._engine, self._eta, self._flip = engine, eta, permute_and_flip
@@ -205,7 +198,7 @@ class _Buckets:
             for mistakes in range(problem.k + 1):
                 region = Region.bucket(problem, anchor, mistakes)
                 if region is not None:
-                    # Searched as far as the race asks, which is seldom to the end.
+                    # Searched as far as the race needs, which is seldom to the end.
                     leaves.append(Flat(region, search=Best(self._engine, region)))
                     leaves[-1].narrow()
             self._races[anchor] = Race(

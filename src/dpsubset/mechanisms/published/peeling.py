@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...data.quantize import STEPS
 from ...objective.problem import Problem
@@ -11,8 +10,8 @@ from ...privacy.budget import RECORDS
 from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
 from ...search.enumerate import list_supports
-from ..shared.base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
-from ..shared.rounds import Rounds, check_linear
+from ..shared.base import OPENDP_NOISE, Data, Distribution, Mechanism, Outcome, Sampler, Setting
+from ..shared.rounds import Rounds
 
 
 class Peeling(Mechanism):
@@ -22,68 +21,61 @@ class Peeling(Mechanism):
     place = 9
     summary = (
         "Variables are picked one after the other, each time the one with the noisy largest "
-        "|x_j'y| among those left."
+        "|x_j'y| among the remaining ones."
     )
     source = "Cai, Wang and Zhang 2021, Algorithm 2; noise and constants are ours"
     promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
-    running_time = "milliseconds, for any p: one look at X'y"
-    use_when = "p is huge and variables are nearly uncorrelated: it looks at them one by one"
+    running_time = "milliseconds, for any p: X'y is computed once"
+    use_when = (
+        "p is very large and variables are nearly uncorrelated, since it scores them one by one"
+    )
     takes_delta = "may"
     takes_groups = takes_intercept = True
-    on_groups = "a choice counts with the largest |x_j'y| of its columns"
+    on_groups = "a choice has the largest |x_j'y| of its columns"
     on_intercept = (
-        "plays no part: values count from the middle of their bounds, 0 and 1 for levels, so a "
-        "response that is far from its middle favours columns that are, too"
+        "plays no part: values are measured from the middle of their bounds (levels are 0 and 1), "
+        "so a response whose mean is far from its middle favours columns whose means are, too"
     )
     seedable = False
     randomness = OPENDP_NOISE
 
-    def check(self, setting: Setting) -> None:
-        """Least squares only: X'y is its gradient at 0."""
-        super().check(setting)
-        check_linear(self.name, setting)
-
     def rounds(self, setting: Setting) -> Rounds:
-        """One round of as many picks as are free."""
+        """One round with one pick for each free variable."""
         return Rounds.of(setting, 1, setting.problem.picks)
 
     def change(self, setting: Setting) -> int:
-        """How far neighbours can move |X'y|_j: a record adds x_j y, of size at most STEPS^2.
+        """How far neighbouring tables can move |X'y|_j: a record adds x_j y, at most STEPS^2 in
+        size.
 
-        The largest of several moves no further than each of them.
+        The largest of several entries moves no further than each of them.
         """
         return RECORDS[setting.problem.neighbours] * STEPS**2
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """What the round costs."""
         return self.rounds(setting).guarantee(setting, seeded)
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
-        """Look at X'y."""
         return _Peeler(self, data, setting)
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         """Sums over the orders of picks."""
         return log_supports(data, setting, self.rounds(setting), self.change(setting))
 
     def details(self, setting: Setting) -> list[str]:
-        """The score, and how far a row moves it."""
         scale = self.rounds(setting).pick_scale(setting.problem.picks, self.change(setting))
         layout = setting.problem.layout
         several = ", the largest of its columns' where it has several" if layout.grouped else ""
-        told = [
+        sentences = [
             f"Score of a variable: |x_j'y| in scaled units{several}. A row added or removed moves "
             f"it by at most 1, a row replaced by at most 2; scale of the noise: "
-            f"{shown_up(scale / STEPS**2)}. Coefficients, reach and ridge play no part.",
+            f"{shown_up(scale / STEPS**2)}. The coefficient set and the ridge play no part.",
         ]
         if layout.has_intercept:
-            told.append(
-                "Nor does the intercept: variables and response count from the middle of their "
-                "bounds, and nothing is taken off for their means."
+            sentences.append(
+                "Nor does the intercept: variables and response are measured from the middle of "
+                "their bounds, without subtracting their means."
             )
-        return [*told, self.rounds(setting).details(setting)]
+        return [*sentences, self.rounds(setting).details(setting)]
 
 
 class _Peeler(Sampler):
@@ -99,9 +91,7 @@ class _Peeler(Sampler):
         return problem.support(free[i] for i in picks)
 
 
-def log_supports(
-    data: Data, setting: Setting, rounds: Rounds, change: int
-) -> tuple[list[Outcome], NDArray[np.float64]]:
+def log_supports(data: Data, setting: Setting, rounds: Rounds, change: int) -> Distribution:
     """Every support and the logarithm of its probability."""
     problem = setting.problem
     sets = rounds.log_sets(_scores(data, problem), problem.picks, change)
@@ -112,8 +102,8 @@ def log_supports(
 
 
 def _scores(data: Data, problem: Problem) -> list[int]:
-    """|x'y| of the variables there is a choice about; the largest, of several columns."""
-    each, layout = np.abs(data.digest.c), problem.layout
+    """|x'y| of the free choices; the largest of several columns."""
+    each, layout = np.abs(data.gram.c), problem.layout
     if layout.grouped:
         each = np.maximum.reduceat(each[: layout.starts[-1]], layout.starts[:-1])
     size = each.tolist()

@@ -2,7 +2,7 @@
 
     c_j = number of blocks whose vote contains j;  k rounds of permute-and-flip on c
 
-One record changes one vote, hence every count by at most 1.
+One record changes one vote, and thus every count by at most 1.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..shared.base import Outcome, Setting
 from ..shared.lasso_votes import Floats, LassoVotes, Vote
 
 #: How far one record moves the count of a variable, in either direction.
-MOVES = 1
+SENSITIVITY = 1
 
 
 class SampleAggregate(LassoVotes):
@@ -32,7 +32,7 @@ class SampleAggregate(LassoVotes):
     name = "sample-aggregate"
     place = 7
     summary = (
-        "Every record is put into a block drawn at random; every block votes for k variables by "
+        "Every record is assigned to a random block; every block votes for k variables by "
         "its own lasso path; the most voted variables are picked one by one by permute-and-flip."
     )
     source = "Kifer, Smith and Thakurta 2012; Table 1 of Roy, Wang and Tewari 2024"
@@ -53,7 +53,6 @@ class SampleAggregate(LassoVotes):
             )
 
     def number(self, setting: Setting) -> int:
-        """The option, or floor(sqrt(n))."""
         if self.blocks is not None:
             return self.blocks
         if setting.n is None:
@@ -62,14 +61,15 @@ class SampleAggregate(LassoVotes):
 
     def scale(self, setting: Setting) -> Fraction:
         """A variable t votes behind the first is accepted with probability exp(-t / scale)."""
-        return top_scale(setting.problem.picks, setting.epsilon, sensitivity=MOVES)
+        return top_scale(setting.problem.picks, setting.epsilon, sensitivity=SENSITIVITY)
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """The same under both relations: either way one vote changes.
+        """Equal under both relations: either way one vote changes.
 
-        None under add-remove if n decides the number of blocks: one record more may change it.
+        None under add-remove if n determines the number of blocks, which one more record may
+        change.
         """
-        cost = Cost(top_cost(setting.problem.picks, self.scale(setting), sensitivity=MOVES))
+        cost = Cost(top_cost(setting.problem.picks, self.scale(setting), sensitivity=SENSITIVITY))
         covered = RELATIONS if self.blocks is not None else PUBLIC_N
         return Guarantee(setting.problem.neighbours, dict.fromkeys(covered, cost), seeded)
 
@@ -77,11 +77,11 @@ class SampleAggregate(LassoVotes):
         """The noisy top of the counts."""
         problem = setting.problem
         free, counts = tally(votes, problem)
-        top = noisy_top(counts, problem.picks, setting.epsilon, sensitivity=MOVES)
+        top = noisy_top(counts, problem.picks, setting.epsilon, sensitivity=SENSITIVITY)
         return problem.support(free[i] for i in top)
 
     def log_probabilities(self, votes: Sequence[Vote], setting: Setting) -> Floats:
-        """Over all orders in which the variables of a support can be picked."""
+        """Sums over all orders in which the variables of a support can be picked."""
         problem = setting.problem
         free, counts = tally(votes, problem)
         found = log_top(counts, problem.picks, 1 / self.scale(setting))
@@ -93,21 +93,22 @@ class SampleAggregate(LassoVotes):
         return np.array([found[chosen] for chosen in sets])
 
     def details(self, setting: Setting) -> list[str]:
-        """Blocks and noise."""
         known = self.blocks is not None or setting.n is not None
         number = f"{self.number(setting)}" if known else "floor(sqrt(n))"
         return [
             f"{number} blocks; a record's block is drawn at random, independently of all others. "
-            "The vote of a block is a function of its own records, so one record changes one vote "
-            f"and moves the count of a variable by at most {MOVES}, added, removed or replaced.",
+            "The vote of a block is a function of its own records, so one record, added, removed "
+            "or replaced, changes one vote and moves the count of a variable by at most "
+            f"{SENSITIVITY}.",
             f"Variables are picked in {setting.problem.picks} rounds at scale "
-            f"{shown_up(self.scale(setting))} votes. Coefficient set and ridge play no part.",
+            f"{shown_up(self.scale(setting))} votes. The coefficient set and the ridge play no "
+            "part.",
             *self.models(setting),
         ]
 
 
 def tally(votes: Sequence[Vote], problem: Problem) -> tuple[tuple[int, ...], list[int]]:
-    """The choices to pick from, and how many votes contain each."""
+    """The free choices, and the number of votes that contain each."""
     free = problem.free
     counts = np.zeros(problem.p, dtype=np.int64)
     for vote in votes:
@@ -116,7 +117,7 @@ def tally(votes: Sequence[Vote], problem: Problem) -> tuple[tuple[int, ...], lis
 
 
 def log_top(counts: Sequence[int], m: int, weight: Fraction) -> dict[frozenset[int], float]:
-    """Log probabilities of all m-sets under m rounds of permute-and-flip, each among those left."""
+    """Log probabilities of all m-sets under m rounds of permute-and-flip without replacement."""
     reached = {frozenset[int](): 0.0}
     for _ in range(m):
         further: dict[frozenset[int], float] = {}

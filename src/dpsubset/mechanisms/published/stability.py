@@ -1,10 +1,12 @@
-"""Stability: blocks vote for supports by the lasso; a winner far enough ahead is released as it is.
+"""Stability: blocks vote for supports by the lasso; a winner with a large lead is released without
+change.
 
     gap = votes of the first support - votes of the second
     release the first iff gap + Z > threshold,  P(Z = z) proportional to exp(-|z| / scale)
 
-One record changes one vote, hence the gap by at most 2; and it changes the winner only where the
-gap is at most 2. The noise hides the former, and the threshold makes the latter rarer than delta.
+One record changes one vote, and thus the gap by at most 2; it changes the winner only if the gap is
+at most 2. The noise hides the change of the gap, and the threshold makes a release at a gap of at
+most 2 less likely than delta.
 """
 
 from __future__ import annotations
@@ -26,16 +28,17 @@ from ..shared.base import Outcome, Setting
 from ..shared.lasso_votes import Floats, LassoVotes, Vote
 
 #: How far one record moves the gap.
-MOVES = 2
-#: The largest gap at which one record can change the winner.
-UNSTABLE = 2
-#: A unanimous vote of the fewest blocks that make sense fails no more often than this.
-FAILS = Fraction(1, 100)
-#: How many times as many there are by default: fewer leave no room for dissent, more are too small
-#: to agree. On simulated data of many sizes 3/2 passed most often, floor(sqrt(n)) blocks rarely.
-ROOM = Fraction(3, 2)
+SENSITIVITY = 2
+#: Largest gap at which one record can change the winner.
+LARGEST_UNSTABLE_GAP = 2
+#: Largest probability that a unanimous vote of the smallest useful number of blocks fails.
+FAILURE_PROBABILITY = Fraction(1, 100)
+#: Default number of blocks as a multiple of that number. With fewer blocks no vote may dissent;
+#: with more they are too small to agree. In simulations of many sizes 3/2 passed most often, and
+#: floor(sqrt(n)) blocks rarely did.
+BLOCKS_FACTOR = Fraction(3, 2)
 
-#: Bits for tails of the noise: those that count are above 1e-100, more than 2**-333.
+#: Bits for tail probabilities of the noise; relevant ones are above 1e-100 > 2**-333.
 _BITS = 512
 
 
@@ -45,9 +48,9 @@ class Stability(LassoVotes):
     name = "stability"
     place = 8
     summary = (
-        "Every record is put into a block drawn at random; every block votes for one support by "
-        "its own lasso path. The support with most votes is released if it is further ahead of "
-        "the second than a noisy test demands, and nothing otherwise."
+        "Every record is assigned to a random block; every block votes for one support by its own "
+        "lasso path. The support with most votes is released if its lead over the second passes a "
+        "noisy test, and nothing otherwise."
     )
     source = (
         "Thakurta and Smith 2013; Table 1 of Roy, Wang and Tewari 2024; disjoint blocks in place "
@@ -57,7 +60,7 @@ class Stability(LassoVotes):
     running_time = "one lasso path a block: tens of milliseconds for thousands of rows"
     use_when = (
         "the signal is so strong that most of about 4 log(1/delta) / epsilon blocks would find the "
-        "same support, and no answer is better than a doubtful one"
+        "same support, and no release is better than an unreliable one"
     )
     takes_delta = "must"
 
@@ -65,26 +68,29 @@ class Stability(LassoVotes):
         """The option, or half as many again as a unanimous vote needs to pass."""
         if self.blocks is not None:
             return self.blocks
-        return math.ceil(ROOM * (self.threshold(setting) + reaches(self.scale(setting), FAILS)))
+        return math.ceil(
+            BLOCKS_FACTOR
+            * (self.threshold(setting) + tail_quantile(self.scale(setting), FAILURE_PROBABILITY))
+        )
 
     def scale(self, setting: Setting) -> Fraction:
-        """Of the noise."""
-        return float_scale(MOVES / setting.epsilon)
+        """The scale of the noise."""
+        return float_scale(SENSITIVITY / setting.epsilon)
 
     def threshold(self, setting: Setting) -> int:
-        """What the noisy gap must pass: an unstable gap does so with probability below delta."""
-        return UNSTABLE + reaches(self.scale(setting), setting.delta) - 1
+        """The noisy gap must exceed this; an unstable one does so with probability below delta."""
+        return LARGEST_UNSTABLE_GAP + tail_quantile(self.scale(setting), setting.delta) - 1
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """The same under both relations: either way one vote changes."""
+        """Equal under both relations: either way one vote changes."""
         scale = self.scale(setting)
-        tail = tail_up(scale, self.threshold(setting) + 1 - UNSTABLE)
+        tail = tail_up(scale, self.threshold(setting) + 1 - LARGEST_UNSTABLE_GAP)
         rounded = Fraction(float_up(tail))
-        cost = Cost(MOVES / scale, rounded if rounded <= setting.delta else tail)
+        cost = Cost(SENSITIVITY / scale, rounded if rounded <= setting.delta else tail)
         return Guarantee(setting.problem.neighbours, dict.fromkeys(RELATIONS, cost), seeded)
 
     def choose(self, votes: Sequence[Vote], setting: Setting) -> Outcome:
-        """The winner, if the noisy gap passes."""
+        """The winner, if the noisy gap exceeds the threshold."""
         winner, gap = leader(votes, setting.problem.picks)
         (noisy,) = discrete_laplace([gap], self.scale(setting))
         if winner is None or noisy <= self.threshold(setting):
@@ -92,11 +98,10 @@ class Stability(LassoVotes):
         return setting.problem.support(winner)
 
     def listed(self, setting: Setting) -> list[Outcome]:
-        """All supports, and nothing."""
+        """All supports, and None."""
         return [*super().listed(setting), None]
 
     def log_probabilities(self, votes: Sequence[Vote], setting: Setting) -> Floats:
-        """The winner passes, or nothing does."""
         winner, gap = leader(votes, setting.problem.picks)
         needed = self.threshold(setting) + 1 - gap
         scale = self.scale(setting)
@@ -111,23 +116,22 @@ class Stability(LassoVotes):
         return logs
 
     def details(self, setting: Setting) -> list[str]:
-        """Blocks, noise and threshold."""
         return [
             f"{self.number(setting)} blocks; a record's block is drawn at random, independently of "
             "all others. The vote of a block is a function of its own records, so one record "
-            f"changes one vote, the gap by at most {MOVES}, and the winner only if the gap is at "
-            f"most {UNSTABLE}.",
+            f"changes one vote, the gap by at most {SENSITIVITY}, and the winner only if the gap "
+            f"is at most {LARGEST_UNSTABLE_GAP}.",
             "The winner is released if the gap plus discrete Laplace noise of scale "
-            f"{shown_up(self.scale(setting))} is above {self.threshold(setting)}. Coefficient set "
-            "and ridge play no part.",
+            f"{shown_up(self.scale(setting))} is above {self.threshold(setting)}. The coefficient "
+            "set and the ridge play no part.",
             *self.models(setting),
         ]
 
 
 def leader(votes: Sequence[Vote], size: int) -> tuple[Vote | None, int]:
-    """The support with most votes, the first of equals, and by how many it leads; None if no votes.
+    """The support with most votes (first of equals) and its lead; None without votes.
 
-    Votes for fewer variables than asked for are votes for nothing.
+    Votes for fewer variables than required do not count.
     """
     counts = Counter(vote for vote in votes if len(vote) == size)
     if not counts:
@@ -137,8 +141,8 @@ def leader(votes: Sequence[Vote], size: int) -> tuple[Vote | None, int]:
 
 
 @lru_cache(maxsize=256)
-def reaches(scale: Fraction, chance: Fraction) -> int:
-    """The least r >= 1 that discrete Laplace noise reaches with probability at most ``chance``."""
+def tail_quantile(scale: Fraction, chance: Fraction) -> int:
+    """The smallest r >= 1 that discrete Laplace noise reaches with at most this probability."""
     alpha = math.exp(-1 / scale)
     r = max(1, math.ceil(-float(scale) * (_log(chance) + math.log1p(alpha))))
     while tail_up(scale, r) > chance:

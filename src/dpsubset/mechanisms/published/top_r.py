@@ -1,10 +1,10 @@
-"""Top-R: the scores of all but the R best supports count as the R-th best.
+"""Top-R: the scores of all but the R best supports are replaced by the R-th best score.
 
     g(S) = min(f~(S), f~_(R)),   f~_(R) the R-th smallest score of all
 
-The mechanism draws from g: R supports and one draw from the other C(p, k) - R, which are all
-alike. Behdin, Prastakos and Mazumder 2024 draw from those by at most T uniform tries over all
-supports (T infinite by default: until one is found), and return the last try whatever it is.
+The mechanism draws from g: among R supports, and one event for the other C(p, k) - R, which have
+equal scores. Behdin, Prastakos and Mazumder 2024 draw from those by at most T uniform tries over
+all supports (by default without a limit: until one is found), and return the last try in any case.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from ...search.engine import Engine, Flat, Leaf, Listed
 from ...search.enumerate import ScoredSupports
 from ...search.race import Race
 from ...search.region import Region
-from ..shared.base import Data, Outcome, Sampler, ScoreMechanism, Setting
+from ..shared.base import Data, Distribution, Outcome, Sampler, ScoreMechanism, Setting
 from ..shared.plain import PLAIN, check_form, flips
 
-#: The default R is no larger than this: the R best are found and kept one by one.
+#: Largest default R; the R best are found and stored one by one.
 _LARGEST_R = 20_000
 
 
@@ -42,14 +42,14 @@ class TopR(ScoreMechanism):
     Attributes
     ----------
     R : int, optional
-        How many supports keep their own score. By default one more than have at most one mistake,
-        k (p - k) + 2, or 20,000 if that is less.
+        Number of supports that keep their own score. By default one more than have at most one
+        mistake, k (p - k) + 2, or 20,000 if that is less.
     T : int, optional
-        Most uniform tries for a support beyond the R best; no limit by default. A finite T costs
-        more than epsilon: Theorem 1 of Behdin, Prastakos and Mazumder 2024 says how much, and the
-        guarantee is that. n has to be public.
+        Largest number of uniform tries for a support beyond the R best; unlimited by default. A
+        finite T costs more than epsilon; the guarantee is that of Theorem 1 of Behdin, Prastakos
+        and Mazumder 2024. n must be public.
     form : {"exponential", "permute-and-flip"}
-        What is drawn from the flattened scores.
+        The mechanism that draws from the flattened scores.
     """
 
     R: int | None = None
@@ -59,8 +59,8 @@ class TopR(ScoreMechanism):
     name = "top-r"
     place = 3
     summary = (
-        "The R best supports count with their scores, all others with the R-th best score; one "
-        "support is drawn from these."
+        "The R best supports keep their scores, all others get the R-th best score; one support is "
+        "drawn from these."
     )
     source = "Behdin, Prastakos and Mazumder 2024; Prastakos, Behdin and Mazumder 2025"
     promises = (
@@ -68,7 +68,9 @@ class TopR(ScoreMechanism):
         "Mazumder 2024"
     )
     running_time = "a certified search for the R best: milliseconds to seconds"
-    use_when = "published figures are to be reproduced; the exact draws find the best more often"
+    use_when = (
+        "published figures are to be reproduced; exact draws find the best support more often"
+    )
 
     def __post_init__(self) -> None:
         check_form(self.form)
@@ -76,7 +78,7 @@ class TopR(ScoreMechanism):
             value = getattr(self, name)
             if value is None:
                 continue
-            self._settle(**{name: check_int(value, name)})
+            self._set_options(**{name: check_int(value, name)})
             if getattr(self, name) < 1:
                 raise ArgumentError(f"{name} must be at least 1")
 
@@ -90,18 +92,18 @@ class TopR(ScoreMechanism):
             )
 
     def count(self, problem: Problem) -> int:
-        """R: how many supports keep their own score."""
+        """R, the number of supports that keep their own score."""
         free = problem.picks
         rule = min(free * (problem.p - problem.k) + 2, _LARGEST_R)
         return min(rule if self.R is None else self.R, problem.supports)
 
     def priced_by_rows(self, setting: Setting) -> bool:
-        """A finite T, if any support is left for it to try."""
+        """A finite T, if it has any support left to try."""
         problem = setting.problem
         return self.T is not None and self.count(problem) < problem.supports
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """Epsilon, or the epsilon' of their Theorem 1 for a finite T."""
+        """Epsilon, or for a finite T the epsilon prime of their Theorem 1."""
         plain = super().guarantee(setting, seeded=seeded)
         problem = setting.problem
         if self.T is None or not self.priced_by_rows(setting):
@@ -115,8 +117,8 @@ class TopR(ScoreMechanism):
         return Guarantee(problem.neighbours, {"replace-one": Cost(prime)}, seeded)
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
-        """The R best from the engine, then a race without a search."""
-        # Bounds that are good for optimisation: no other score is ever asked for.
+        """Find the R best with the engine, then race without a search."""
+        # eta = inf: bounds for optimisation, since no other score is needed.
         return self.race(data.engine(setting, math.inf), self.eta(setting))
 
     def race(self, engine: Engine, eta: Fraction) -> Sampler:
@@ -132,7 +134,6 @@ class TopR(ScoreMechanism):
         return race if self.T is None else _Tries(race, frozenset(known), everything, self.T)
 
     def sampler(self, scored: ScoredSupports, eta: Fraction) -> Sampler:
-        """By the definition, over a list of all supports."""
         flat, top = self._flattened(scored)
         oracle = PLAIN[self.form]().sampler(flat, eta)
         if self.T is None:
@@ -140,7 +141,7 @@ class TopR(ScoreMechanism):
         return _Tries(oracle, frozenset(map(scored.support, top)), scored, self.T)
 
     def log_probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
-        """The plain mechanism on flattened scores; with T tries, moved as their Lemma A.3 says."""
+        """The plain mechanism on flattened scores; with T tries, shifted as in their Lemma A.3."""
         flat, top = self._flattened(scored)
         logs = PLAIN[self.form]().log_probabilities(flat, eta)
         if self.T is None or len(top) == len(scored):
@@ -150,32 +151,30 @@ class TopR(ScoreMechanism):
         moved = logs + math.log1p(-failed)
         tail = np.ones(len(scored), dtype=bool)
         tail[top] = False
-        share = math.log(np.exp(logs[tail]).sum()) + math.log(failed / len(top))
-        moved[top] = np.logaddexp(logs[top], share)
+        extra = math.log(np.exp(logs[tail]).sum()) + math.log(failed / len(top))
+        moved[top] = np.logaddexp(logs[top], extra)
         return moved
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
-        """All supports and their log probabilities, with R settled."""
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
+        """All supports and their log probabilities, with the default R filled in."""
         if self.R is not None:
             return super().outcomes(data, setting)
         return replace(self, R=self.count(setting.problem)).outcomes(data, setting)
 
     def _flattened(self, scored: ScoredSupports) -> tuple[ScoredSupports, NDArray[np.int64]]:
-        """The flattened scores, and where the R best are; ties in the order of the supports."""
+        """The flattened scores and the places of the R best; ties in the order of the supports."""
         if self.R is None:
             raise ArgumentError("over a list of supports R has to be given")
         top = np.argsort(scored.scores, kind="stable")[: self.R]
         scores = np.minimum(scored.scores, scored.scores[top[-1]])
-        return ScoredSupports(scored.supports, scores, scored.unit), top
+        return ScoredSupports(scored.supports, scores, scored.score_step), top
 
 
 def epsilon_prime(epsilon: Fraction, span: Fraction, R: int, supports: int, T: int) -> Fraction:
-    """Their Theorem 1's epsilon' = log(e^epsilon + gamma) - log(1 - q^T), rounded up.
+    """epsilon' = log(e^epsilon + gamma) - log(1 - q^T) of their Theorem 1, rounded up.
 
-    q = R / C(p, k), and gamma = q^T / delta_0 where delta_0 = exp(-span) / C(p, k) is the least
-    probability of a support, ``span`` being eta times the largest difference of scores.
+    q = R / C(p, k), and gamma = q^T / delta_0, where delta_0 = exp(-span) / C(p, k) is the smallest
+    probability of a support and ``span`` is eta times the largest difference of scores.
     """
     with flint.ctx.workprec(128):
         failed = ball(Fraction(R, supports)) ** T
@@ -184,7 +183,7 @@ def epsilon_prime(epsilon: Fraction, span: Fraction, R: int, supports: int, T: i
 
 
 class _Tries(Sampler):
-    """The tail by at most T uniform tries over all supports, of which the last one counts."""
+    """The tail by at most T uniform tries over all supports, the last of which is returned."""
 
     def __init__(
         self,

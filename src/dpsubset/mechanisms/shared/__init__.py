@@ -1,1 +1,1 @@
-"""What several mechanisms share."""
+"""Code that several mechanisms share."""

@@ -1,4 +1,6 @@
-"""What a mechanism is told, and what it must offer."""
+"""The interface of a mechanism: its public setting, its private data, its guarantee and its
+sampler.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,11 @@ from ...search.engine import Engine, Limits
 from ...search.enumerate import ScoredSupports, enumerate_supports
 from ...search.tuning import USUAL, Tuning
 
-#: What a mechanism releases: a support, or nothing.
+#: The outcome of a draw: a support, or None if nothing is released.
 Outcome = tuple[int, ...] | None
+
+#: All outcomes, and the logarithms of their probabilities.
+Distribution = tuple[list[Outcome], NDArray[np.float64]]
 
 SYSTEM_NOISE = "Noise is drawn exactly, from the operating system's cryptographic generator."
 OPENDP_NOISE = (
@@ -30,14 +35,10 @@ OPENDP_NOISE = (
     "operating system seeds."
 )
 
-#: Of mechanisms that see scores alone.
-SCORED_GROUPS = "a model has all columns of a choice, or none of them"
-SCORED_INTERCEPT = "part of every model, with a coefficient in the same set as the others"
-
 
 @dataclass(frozen=True)
 class Setting:
-    """What is public about a selection: all that a mechanism may know before it sees data.
+    """What is public about a selection: all that a mechanism may use before it sees data.
 
     Attributes
     ----------
@@ -55,38 +56,38 @@ class Setting:
 
     @classmethod
     def of(cls, problem: Problem, epsilon: Any, delta: Any = 0, n: int | None = None) -> Setting:
-        """With the sharp sensitivity: short for tests and audits."""
+        """A setting with the sharp sensitivity, for tests and audits."""
         sensitivity = Sensitivity.of(problem)
         return cls(problem, sensitivity, Fraction(epsilon), Fraction(delta), n)
 
 
 @dataclass(frozen=True)
 class Data:
-    """The private side: a table that has passed the door.
+    """The private data: a quantised table.
 
-    Limits and tuning are public, and the same for every table.
+    Limits and tuning are public, and equal for every table.
     """
 
-    digest: GramData = field(repr=False)
+    gram: GramData = field(repr=False)
     limits: Limits = field(default_factory=Limits)
     tuning: Tuning = USUAL
 
     def engine(self, setting: Setting, eta: Fraction | float, penalty: int = 0) -> Engine:
-        """The search engine on this table, with bounds that are good for weights of eta.
+        """The search engine on this table, with bounds suited to weights of eta.
 
         ``penalty`` steps of the grid of scores are added for every variable.
         """
-        unit = setting.sensitivity.score_step
+        score_step = setting.sensitivity.score_step
         return Engine(
-            self.digest, setting.problem, unit, float(eta), self.limits, penalty, self.tuning
+            self.gram, setting.problem, score_step, float(eta), self.limits, penalty, self.tuning
         )
 
 
 class Sampler(Protocol):
-    """Draws from one mechanism on one data set, as often as asked. Private data inside."""
+    """Draws from one mechanism on one data set. Contains private data."""
 
     def draw(self, rng: Randomness) -> Outcome:
-        """One support, or nothing."""
+        """One support, or None."""
 
     def diagnostics(self) -> dict[str, int]:
         """Counts of the work so far. They depend on the data: NOT PRIVATE."""
@@ -95,18 +96,17 @@ class Sampler(Protocol):
 
 @dataclass(frozen=True)
 class Mechanism(ABC):
-    """A selection mechanism: what it declares, a guarantee, a sampler.
+    """A selection mechanism: its declarations, its guarantee and its sampler.
 
-    The fields of a subclass are its options, all public; it has no other state.
+    The fields of a subclass are its options. They are public and its only state.
     """
 
     name: ClassVar[str]
-    #: Where it stands in lists, smallest first; those without a place of their own stand last.
+    #: Position in listings, smallest first; mechanisms without one come last.
     place: ClassVar[float]
     #: One or two sentences for the privacy statement.
     summary: ClassVar[str]
-    #: For the comparison page: where it comes from, what it promises, what it takes for granted,
-    #: how long it runs, when to use it.
+    #: For the comparison page: origin, guarantee, assumptions, running time, when to use it.
     source: ClassVar[str]
     promises: ClassVar[str]
     assumes: ClassVar[str] = "nothing beyond the bounds of the schema"
@@ -115,31 +115,31 @@ class Mechanism(ABC):
 
     #: Whether epsilon comes with a delta.
     takes_delta: ClassVar[Literal["no", "may", "must"]] = "no"
-    #: Whether it sees the data through scores alone, so that any loss will do.
+    #: Whether it sees the data through scores alone, so that it supports every loss.
     any_loss: ClassVar[bool] = False
     #: Whether it needs the records themselves; otherwise X'X and X'y are enough.
     needs_records: ClassVar[bool] = False
-    #: Whether it knows that a choice may stand for several columns, and that the last column may be
-    #: an intercept's. One that does not is refused such problems: what it calibrates may be wrong.
+    #: Whether it supports choices of several columns, and an intercept as the last column.
+    #: Otherwise such problems are refused, because its calibration might be wrong.
     takes_groups: ClassVar[bool] = False
     takes_intercept: ClassVar[bool] = False
-    #: For the comparison page: what it makes of them.
+    #: For the comparison page: how it treats them.
     on_groups: ClassVar[str] = ""
     on_intercept: ClassVar[str] = ""
-    #: Whether its draws can be repeated from a seed; noise of OpenDP cannot.
+    #: Whether a seed reproduces its draws; OpenDP takes no seed.
     seedable: ClassVar[bool] = True
-    #: For the privacy statement: where randomness comes from if there is no seed.
+    #: For the privacy statement: the source of randomness without a seed.
     randomness: ClassVar[str] = SYSTEM_NOISE
 
-    def _settle(self, **options: Any) -> None:
-        """Options as checked: Python's own numbers, whatever kind they were given as."""
+    def _set_options(self, **options: Any) -> None:
+        """Store checked options as plain Python numbers."""
         for name, value in options.items():
             object.__setattr__(self, name, value)
 
     def check(self, setting: Setting) -> None:
-        """Refuse what cannot be done, before any value is read."""
+        """Refuse an unsupported problem, before any value is read."""
         if not self.any_loss and setting.problem.loss != "least-squares":
-            from .. import MECHANISMS  # whose modules import this one
+            from .. import MECHANISMS  # here, since its modules import this one
 
             *others, last = (name for name, cls in MECHANISMS.items() if cls.any_loss)
             raise ArgumentError(
@@ -150,12 +150,12 @@ class Mechanism(ABC):
         layout = setting.problem.layout
         if layout.grouped and not self.takes_groups:
             raise ArgumentError(
-                f"{self.name} looks at single columns: it cannot pick levels or groups as a whole; "
-                "take permute-and-flip"
+                f"{self.name} scores single columns and cannot select levels or groups as a whole; "
+                "use permute-and-flip"
             )
         if layout.has_intercept and not self.takes_intercept:
             raise ArgumentError(
-                f"{self.name} knows no intercept; leave it out, or take permute-and-flip"
+                f"{self.name} does not support an intercept; leave it out, or use permute-and-flip"
             )
         if self.takes_delta == "no" and setting.delta:
             raise ArgumentError(f"{self.name} is purely private: leave delta at 0")
@@ -164,32 +164,30 @@ class Mechanism(ABC):
 
     @abstractmethod
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """The guarantee of a release, computed back from the constants that the draw uses."""
+        """The guarantee of a release, computed from the constants that the draw uses."""
 
     def priced_by_rows(self, setting: Setting) -> bool:
-        """Whether the guarantee depends on the number of rows, which is public then."""
+        """Whether the guarantee depends on the number of rows, which is public in this case."""
         return False
 
     @abstractmethod
     def prepare(self, data: Data, setting: Setting) -> Sampler:
-        """Everything but the noise. Must not fail because of a value."""
+        """Do everything but the noise. Must not fail because of a value."""
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         """All outcomes and the logarithms of their probabilities; None without a closed form.
 
-        By enumeration, for small problems: what tests and audits compare with.
+        Computed by enumeration, for small problems: the oracle of tests and audits.
         """
         return None
 
     @property
     def proven(self) -> bool:
-        """Whether it has a guarantee at all; without one it has to be allowed by name."""
+        """Whether the mechanism has a guarantee; without one it must be allowed by name."""
         return True
 
     def named(self, position: Callable[[int | str], int]) -> Mechanism:
-        """The same with names of columns among its options replaced by positions."""
+        """The same mechanism with column names in its options replaced by positions."""
         return self
 
     def options(self) -> dict[str, Any]:
@@ -197,39 +195,39 @@ class Mechanism(ABC):
         return {option.name: getattr(self, option.name) for option in fields(self)}
 
     def details(self, setting: Setting) -> list[str]:
-        """Sentences for the privacy statement: what the noise is calibrated to."""
+        """Sentences for the privacy statement on what the noise is calibrated to."""
         return []
 
 
-class ScoreMechanism(Mechanism):
-    """A mechanism that sees the data through the scores alone, weighed by eta."""
+class Scored(Mechanism):
+    """A mechanism that sees the data through the scores alone."""
 
     any_loss = True
     takes_groups = takes_intercept = True
-    on_groups = SCORED_GROUPS
-    on_intercept = SCORED_INTERCEPT
+    on_groups = "a model has all columns of a choice, or none of them"
+    on_intercept = "part of every model, with a coefficient in the same set as the others"
+
+
+class ScoreMechanism(Scored):
+    """A mechanism that draws from the scores, weighted by eta."""
 
     def eta(self, setting: Setting) -> Fraction:
-        """The weight of the scores that makes the mechanism epsilon-private."""
+        """The weight of the scores at which the mechanism is epsilon-private."""
         return setting.sensitivity.eta(setting.epsilon, setting.problem.neighbours)
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """The guarantee of a release, computed back from the weight that the draw uses."""
+        """The guarantee of a release, computed from the weight that the draw uses."""
         eta = self.eta(setting)
         return Guarantee.of_weight(
             eta, setting.sensitivity.score_range, setting.problem.neighbours, seeded
         )
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
-        """A race on the search engine."""
         eta = self.eta(setting)
         return self.race(data.engine(setting, eta), eta)
 
-    def outcomes(
-        self, data: Data, setting: Setting
-    ) -> tuple[list[Outcome], NDArray[np.float64]] | None:
-        """All supports and their log probabilities."""
-        scored = enumerate_supports(data.digest, setting.problem, setting.sensitivity.score_step)
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
+        scored = enumerate_supports(data.gram, setting.problem, setting.sensitivity.score_step)
         supports: list[Outcome] = [tuple(row) for row in scored.supports.tolist()]
         return supports, self.log_probabilities(scored, self.eta(setting))
 
@@ -239,8 +237,9 @@ class ScoreMechanism(Mechanism):
         beyond = "" if problem.threshold is None else f" (threshold {problem.threshold:.6g})"
         return [
             f"Score f(S): smallest {problem.loss} objective{beyond} over models on S with "
-            f"coefficients in the {problem.constraint} of radius {problem.radius:.6g} (reach "
-            f"{shown_up(problem.prediction_bound)}), ridge {problem.ridge:.6g}, in scaled units.",
+            f"coefficients in the {problem.constraint} of radius {problem.radius:.6g} (prediction "
+            f"bound {shown_up(problem.prediction_bound)}), ridge {problem.ridge:.6g}, in scaled "
+            "units.",
             *_columns(problem),
             f"A row added or removed moves scores relative to each other by at most "
             f"{shown_up(s.range)}, a row replaced by at most {shown_up(2 * s.range)} "
@@ -250,7 +249,7 @@ class ScoreMechanism(Mechanism):
 
     @abstractmethod
     def race(self, engine: Engine, eta: Fraction) -> Sampler:
-        """Draws over all supports, however many, by the search engine."""
+        """Draws over all supports, without enumerating them, by the search engine."""
 
     @abstractmethod
     def sampler(self, scored: ScoredSupports, eta: Fraction) -> Sampler:
@@ -258,7 +257,7 @@ class ScoreMechanism(Mechanism):
 
     @abstractmethod
     def log_probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
-        """The output distribution in closed form, in logarithms: free of underflow."""
+        """The output distribution in closed form, as logarithms."""
 
     def probabilities(self, scored: ScoredSupports, eta: Fraction) -> NDArray[np.float64]:
         """The output distribution."""
@@ -266,19 +265,19 @@ class ScoreMechanism(Mechanism):
 
 
 def _columns(problem: Problem) -> list[str]:
-    """Sentences on what a model is made of, where that is more than k columns."""
-    layout, k, told = problem.layout, problem.k, []
+    """Sentences on the columns of a model, where these are more than k single columns."""
+    layout, k, sentences = problem.layout, problem.k, []
     if layout.grouped:
         most = problem.most_columns - layout.has_intercept
-        told.append(
+        sentences.append(
             f"The {problem.p} variables have {layout.columns - layout.has_intercept} columns: "
-            "levels and groups are picked as a whole, and a model on "
+            "levels and groups are selected as a whole, and a model on "
             f"{k} of them has up to {most} columns."
         )
     if layout.has_intercept:
-        told.append(
-            "Every model has an intercept, which k does not count: a column with the value "
+        sentences.append(
+            "Every model has an intercept, not counted in k: a column with the value "
             f"{float(layout.intercept_value):.6g} in every row that counts, its coefficient in the "
             "same set as the others and under the same ridge."
         )
-    return told
+    return sentences

@@ -3,9 +3,9 @@
     S' = S without one member, with one outsider, both uniform;
     accepted with probability min(1, pi(S') / pi(S)),   pi(S) proportional to exp(-eta f~(S))
 
-(Roy, Wang and Tewari 2024, Section 4). Proposals are exact uniform integers, acceptances exact
-comparisons of a lazily refined uniform, scores the integers of the one scorer: the chain has the
-transition matrix that it claims, `transition_matrix`, and no other. Members are choices, whatever
+(Roy, Wang and Tewari 2024, Section 4). Proposals are exact uniform integers, acceptances are exact
+comparisons of a lazily refined uniform number, and scores are the integers of the scorer. The chain
+therefore has exactly the transition matrix `transition_matrix`. Members are choices, whatever
 columns they stand for.
 """
 
@@ -27,23 +27,23 @@ from . import chain_kernels as kernels
 
 _SCALE = float(STEPS) ** 2
 
-#: Most random words fetched at a time.
+#: Largest number of random words fetched at a time.
 _WORDS = 2**13
 
-#: Rows of the table of scores, and most bytes it may take.
+#: Rows of the table of scores, and its largest size in bytes.
 _ROWS, _TABLE_BYTES = 2**16, 2**24
 
-#: All columns of X'X are had beforehand if they take no more bytes than this ...
+#: All columns of X'X are computed beforehand if they take no more bytes than this ...
 _WHOLE_BYTES = 2**29
-#: ... and if the walk could multiply out at least 1/_BULK of their entries one by one: a matrix
-#: product is quicker an entry, but a walk that stays where it is asks for few.
+#: ... and if the walk may need at least 1/_BULK of their entries: a matrix product is faster for
+#: each entry, but a walk that rejects most proposals needs few entries.
 _BULK = 2
 #: Bytes of the float64 work block of that product.
 _WORK_BYTES = 2**27
 
 
 class Chain:
-    """The chain on one table. Private data inside.
+    """The chain on one table. Contains private data.
 
     Parameters
     ----------
@@ -52,31 +52,31 @@ class Chain:
     lazy : bool
         Stay with probability 1/2 at every step, whatever the proposal.
     rows : int
-        Most rows of the table of scores.
+        Largest number of rows of the table of scores.
     """
 
     def __init__(
         self,
-        digest: GramData,
+        gram: GramData,
         problem: Problem,
-        unit: Fraction,
+        score_step: Fraction,
         eta: Fraction,
         *,
         lazy: bool,
         rows: int = _ROWS,
     ) -> None:
         self.problem, self.lazy = problem, lazy
-        self.weight = eta * unit
-        self._digest, self._unit = digest, unit
-        self._scorer = Scorer(digest, problem, unit)
+        self.weight = eta * score_step
+        self._gram, self._score_step = gram, score_step
+        self._scorer = Scorer(gram, problem, score_step)
         self._free = np.array(problem.free, dtype=np.int64)
         self._members = problem.picks
         layout = problem.layout
-        #: As the kernels take them: empty where each choice is one column, -1 without an intercept.
+        #: For the kernels: empty if each choice is one column; -1 without an intercept.
         self._starts = layout.starts if layout.grouped else np.empty(0, dtype=np.int64)
         self._intercept = layout.columns - 1 if layout.has_intercept else -1
         pairs = self._members * (len(self._free) - self._members)
-        #: Pairs of a member and an outsider, twice as many if half of them stand for staying.
+        #: Pairs of a member and an outsider; twice as many for the lazy chain, half of which stay.
         self._pairs = pairs * (2 if lazy else 1)
         rows = min(rows, _TABLE_BYTES // (8 * (problem.k + 1)))
         rows = 2 ** max(0, rows.bit_length() - 1)
@@ -84,15 +84,15 @@ class Chain:
         self._remembered = np.zeros(rows, dtype=np.int64)
         self._counts = dict.fromkeys(("steps", "accepted", "scored", "by_hand"), 0)
 
-    def have_columns(self, steps: int, work_bytes: int = _WORK_BYTES) -> None:
-        """Multiply out X'X where that is quicker than entry by entry in this many steps."""
-        digest, p, most = self._digest, self.problem.columns, self.problem.most_columns
+    def prefetch_columns(self, steps: int, work_bytes: int = _WORK_BYTES) -> None:
+        """Compute X'X at once where that is faster than entry by entry in this many steps."""
+        gram, p, most = self._gram, self.problem.columns, self.problem.most_columns
         entries = steps * (most * (most - 1) // 2)
-        if digest.whole or 8 * p * p > _WHOLE_BYTES or entries * _BULK < p * p:
+        if gram.whole or 8 * p * p > _WHOLE_BYTES or entries * _BULK < p * p:
             return
-        batch = max(1, work_bytes // (8 * max(1, digest.n)))
+        batch = max(1, work_bytes // (8 * max(1, gram.n)))
         for start in range(0, p, batch):
-            digest.fetch(range(start, min(p, start + batch)))
+            gram.fetch(range(start, min(p, start + batch)))
 
     def start(self, rng: Randomness) -> Walk:
         """A walk from a uniformly random support."""
@@ -100,7 +100,7 @@ class Chain:
         return Walk(self, self._free[chosen], np.delete(self._free, chosen))
 
     def score(self, support: NDArray[np.int64]) -> int:
-        """f~ / unit of a support, by the scorer unless the table has it."""
+        """f~ / score_step of a support, from the table or by the scorer."""
         row = kernels.place(support, len(self._known))
         if not kernels.same(self._known, row, support):
             self._remembered[row] = self._scorer.scores(support.reshape(1, -1))[0]
@@ -108,12 +108,12 @@ class Chain:
         return int(self._remembered[row])
 
     def advance(self, walk: Walk, steps: int, rng: Randomness) -> None:
-        """So many steps of a walk; words that are left over at the end are thrown away."""
+        """Advance a walk by this many steps; unused random words are discarded."""
         if self._pairs == 0:  # a single support
             return
-        state, digest, problem = walk.state, self._digest, self.problem
+        state, gram, problem = walk.state, self._gram, self.problem
         state[kernels.LEFT] = steps
-        # Words up to here, modulo the number of pairs, are uniform; beyond it they are drawn again.
+        # Words up to here are uniform modulo the number of pairs; larger ones are redrawn.
         last = np.uint64(2**64 - 2**64 % self._pairs - 1)
         bits = min(rng.start_bits, 64)
         halt, words = kernels.NO_WORDS, np.empty(0, dtype=np.uint64)
@@ -123,15 +123,15 @@ class Chain:
                 words = np.concatenate([words[state[kernels.USED] :], fresh])
                 state[kernels.USED] = 0
             elif halt == kernels.NO_SCORE:
-                self.score(walk.trial)  # from now on in the table
+                self.score(walk.trial)  # adds the score to the table
                 self._counts["by_hand"] += 1
             else:
                 self._decide(walk, words[state[kernels.USED] - 1], bits, rng)
             halt = kernels.walk(
-                digest.products, digest.c, digest.yy, problem.coefficients, problem.ridge, _SCALE,
-                float(self._unit), float(self.weight), self._pairs, last, self.lazy, bits, words,
-                self._starts, self._intercept, walk.inside, walk.outside, walk.members, walk.trial,
-                state, self._known, self._remembered,
+                gram.products, gram.c, gram.yy, problem.coefficients, problem.ridge, _SCALE,
+                float(self._score_step), float(self.weight), self._pairs, last, self.lazy, bits,
+                words, self._starts, self._intercept, walk.inside, walk.outside, walk.members,
+                walk.trial, state, self._known, self._remembered,
             )  # fmt: skip
         state[kernels.USED] = 0
         self._counts["steps"] += steps
@@ -140,7 +140,7 @@ class Chain:
             state[at] = 0
 
     def diagnostics(self) -> dict[str, int]:
-        """Steps, moves, scores computed, steps decided in rationals so far. NOT PRIVATE."""
+        """Steps, moves, scores computed, and steps decided in rationals so far. NOT PRIVATE."""
         return dict(self._counts)
 
     @staticmethod
@@ -150,7 +150,7 @@ class Chain:
         return np.frombuffer(block, dtype="<u8").astype(np.uint64)
 
     def _decide(self, walk: Walk, word: np.uint64, bits: int, rng: Randomness) -> None:
-        """The step at which float64 was not sure, on the same uniform."""
+        """Decide a step that float64 could not, with the same uniform number."""
         member, outsider, difference = (
             int(walk.state[at]) for at in (kernels.MEMBER, kernels.OUTSIDER, kernels.DIFFERENCE)
         )
@@ -164,7 +164,7 @@ class Chain:
 
 
 class Walk:
-    """One walk of a chain: where it is. Private."""
+    """The state of one walk of a chain. Private."""
 
     def __init__(self, chain: Chain, inside: NDArray[np.int64], outside: NDArray[np.int64]) -> None:
         self._chain = chain
@@ -177,21 +177,19 @@ class Walk:
 
     @property
     def support(self) -> tuple[int, ...]:
-        """Where the walk is."""
         return tuple(int(j) for j in self.members)
 
     @property
     def score(self) -> int:
-        """Its score f~ / unit."""
+        """f~ / score_step of the current support."""
         return int(self.state[kernels.SCORE])
 
     def advance(self, steps: int, rng: Randomness) -> None:
-        """So many steps."""
         self._chain.advance(self, steps, rng)
 
 
 def _below(value: int, bits: int, x: Fraction, rng: Randomness) -> bool:
-    """Whether U < exp(-x), where value <= U * 2**bits < value + 1; as many bits as it takes."""
+    """Whether U < exp(-x), where value <= U * 2**bits < value + 1; bits are added as needed."""
     while True:
         low, high = exp_interval(x, bits + 16)
         if (value + 1) << 16 <= low:
@@ -205,15 +203,15 @@ def _below(value: int, bits: int, x: Fraction, rng: Randomness) -> bool:
 def transition_matrix(
     scored: ScoredSupports, problem: Problem, eta: Fraction, *, lazy: bool
 ) -> NDArray[np.float64]:
-    """The matrix of the chain over all supports, listed (their Equation 10)."""
+    """The matrix of the chain over all supports (Roy, Wang and Tewari 2024, Equation 10)."""
     count = len(scored)
     has = np.zeros((count, problem.p))
     has[np.arange(count)[:, None], scored.supports] = 1.0
     adjacent = has @ has.T == problem.k - 1
-    exponents = scored.differences * float(eta * scored.unit)
+    exponents = scored.differences * float(eta * scored.score_step)
     uphill = np.maximum(exponents[None, :] - exponents[:, None], 0.0)
     matrix = np.where(adjacent, np.exp(-uphill), 0.0)
-    # Refusals summed up, not 1 minus acceptances: nothing cancels.
+    # A sum of rejection probabilities, not 1 minus acceptances: no cancellation.
     matrix[np.diag_indices(count)] = np.where(adjacent, -np.expm1(-uphill), 0.0).sum(axis=1)
     if count == 1:  # nothing to exchange
         matrix[:] = 1.0
@@ -222,8 +220,8 @@ def transition_matrix(
     return np.asarray((matrix + np.eye(count)) / 2 if lazy else matrix)
 
 
-def after(matrix: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
-    """The distribution after so many steps from a uniformly random support."""
+def distribution_after(matrix: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
+    """The distribution after this many steps from a uniformly random support."""
     at = np.full(len(matrix), 1.0 / len(matrix))
     power = matrix
     while steps:
@@ -232,6 +230,6 @@ def after(matrix: NDArray[np.float64], steps: int) -> NDArray[np.float64]:
         steps >>= 1
         if steps:
             power = power @ power
-            # Rows sum to 1; kept so, rounding does not grow with the number of steps.
+            # Renormalised, so that rounding does not grow with the number of steps.
             power = power / power.sum(axis=1, keepdims=True)
     return np.asarray(at / at.sum())

@@ -1,13 +1,13 @@
 """The double-swap chain in float64, thousands of steps at a time, with every decision certified.
 
-A step takes a uniform pair (a member, an outsider), scores the support with the two exchanged and
+A step draws a uniform pair (a member, an outsider), scores the support with the two exchanged and
 accepts it with probability min(1, exp(-weight * difference)). Random words are fetched beforehand.
-Scores are the integers of `losses.kernels.score_one`; where it cannot certify one, or where the
-error bounds cannot tell a uniform from its threshold, the walk halts and Python decides in
-rationals.
+Scores are the integers of `objective.losses.quadratic_kernels.score_one`. Where it cannot certify a
+score, or where the error bounds cannot compare a uniform number with its threshold, the walk halts
+and Python decides in rationals.
 
-A table remembers scores of supports, whole support and score: most proposals are refused and come
-again. It changes no score.
+A table caches supports and their scores: most proposals are rejected and recur. It changes no
+score.
 
 The walk is over choices; scores are of the columns that they stand for, with the intercept's.
 """
@@ -27,56 +27,37 @@ from ...objective.losses.quadratic_kernels import score_one
 
 Words = NDArray[np.uint64]
 
-#: Why a walk halts.
+#: Reasons for a walk to halt.
 DONE, NO_WORDS, NO_SCORE, UNDECIDED = 0, 1, 2, 3
 
-#: Places in the array that a walk keeps its numbers in: the score of its support, words used, steps
-#: left; the proposal at which it halted (position of the member, of the outsider, difference of
-#: scores); and counts.
+#: Indices of a walk's state array: the score of its support, words used, steps left; the proposal
+#: at which it halted (position of the member, of the outsider, difference of scores); and counts.
 SCORE, USED, LEFT, MEMBER, OUTSIDER, DIFFERENCE, ACCEPTED, SCORED = range(8)
 
-#: Relative error granted to exp, as in `random.draws`.
+#: Bound on the relative error of exp, as in `privacy.random.draws`.
 _EXP_ERROR = 2.0**-45
 
 
 @kernel
 def walk(
-    x: Products,
-    xy: Ints,
-    y_square: int,
-    constraint: Constraint,
-    ridge: float,
-    scale: float,
-    unit: float,
-    weight: float,
-    pairs: int,
-    last: np.uint64,
-    lazy: bool,
-    bits: int,
-    words: Words,
-    starts: Ints,
-    intercept: int,
-    inside: Ints,
-    outside: Ints,
-    support: Ints,
-    trial: Ints,
-    state: Ints,
-    known: Ints,
-    remembered: Ints,
-) -> int:
-    """Walk until all steps are done, or until something is missing; returns which.
+    x: Products, xy: Ints, y_square: int, constraint: Constraint, ridge: float, scale: float,
+    score_step: float, weight: float, pairs: int, last: np.uint64, lazy: bool, bits: int,
+    words: Words, starts: Ints, intercept: int, inside: Ints, outside: Ints, support: Ints,
+    trial: Ints, state: Ints, known: Ints, remembered: Ints,
+) -> int:  # fmt: skip
+    """Walk until all steps are done or something is missing; return the reason.
 
     Parameters
     ----------
-    x, ..., unit
+    x, ..., score_step
         As in `score_one`.
     weight : float
-        eta * unit, rounded to nearest.
+        eta * score_step, rounded to nearest.
     pairs, last
-        A word below or at ``last`` gives, modulo ``pairs``, a uniform number below ``pairs``: the
-        pair, and for the lazy chain in its last bit whether to stay.
+        A word at most ``last`` gives, modulo ``pairs``, a uniform number: the pair, and for the
+        lazy chain in its last bit whether to stay.
     bits : int
-        Leading bits of a word that are taken for a uniform.
+        Leading bits of a word that are used as a uniform number.
     starts, intercept
         As in `columns_of`.
     inside, outside, support, state
@@ -113,11 +94,11 @@ def walk(
                 h = np.empty((columns.shape[0], columns.shape[0]))
                 c = np.empty(columns.shape[0])
             certified, score = score_one(
-                x, xy, y_square, columns, constraint, ridge, scale, unit, h, c
+                x, xy, y_square, columns, constraint, ridge, scale, score_step, h, c
             )
             state[SCORED] += 1
             if not certified:
-                # The word is not used up: it makes the same proposal once the score is known.
+                # The word is kept: it repeats the proposal once the score is known.
                 return NO_SCORE
             known[row] = trial
             remembered[row] = score
@@ -140,16 +121,10 @@ def walk(
 
 @kernel
 def move(
-    inside: Ints,
-    outside: Ints,
-    support: Ints,
-    trial: Ints,
-    state: Ints,
-    member: np.int64 | int,
-    outsider: np.int64 | int,
-    difference: np.int64 | int,
-) -> None:
-    """Make the proposal the state of the walk."""
+    inside: Ints, outside: Ints, support: Ints, trial: Ints, state: Ints, member: np.int64 | int,
+    outsider: np.int64 | int, difference: np.int64 | int,
+) -> None:  # fmt: skip
+    """Accept the proposal."""
     inside[member], outside[outsider] = outside[outsider], inside[member]
     put(support, trial)
     state[SCORE] += difference
@@ -158,10 +133,10 @@ def move(
 
 @kernel
 def below(word: np.uint64, bits: int, exponent: float) -> int:
-    """Whether U < exp(-x): 1 or 0, and -1 where float64 is not sure.
+    """1 if U < exp(-x), 0 if not, -1 where float64 cannot decide.
 
-    U is known to lie in [v, v + 1) / 2**bits, v being the leading bits of the word; ``exponent`` is
-    x with a relative error below 2**-50.
+    U lies in [v, v + 1) / 2**bits, where v is the leading bits of the word; ``exponent`` is x with
+    a relative error below 2**-50.
     """
     u = np.float64(word >> np.uint64(64 - bits)) * 2.0**-bits
     chance = math.exp(-exponent) if exponent < 600.0 else 0.0
@@ -175,7 +150,7 @@ def below(word: np.uint64, bits: int, exponent: float) -> int:
 
 @kernel
 def exchange(support: Ints, leaves: int, enters: int, trial: Ints) -> None:
-    """The sorted support with one member exchanged, still sorted."""
+    """Write the sorted support with one member exchanged into ``trial``."""
     k = support.shape[0]
     at = 0
     placed = False
@@ -195,10 +170,10 @@ def exchange(support: Ints, leaves: int, enters: int, trial: Ints) -> None:
 
 @kernel
 def columns_of(support: Ints, starts: Ints, intercept: int) -> Ints:
-    """The columns of a support's models, in order, as `public.layout.Layout.of_support` has them.
+    """The columns of a support's models in order, as in `schema.layout.Layout.of_support`.
 
-    Choice j has those from starts[j] to starts[j + 1], or, with no starts, column j alone;
-    ``intercept`` is one more, unless it is negative.
+    Choice j has columns starts[j] to starts[j + 1] or, if ``starts`` is empty, column j alone.
+    ``intercept`` is one more column, unless it is negative.
     """
     count = np.int64(1 if intercept >= 0 else 0)
     for j in support:
@@ -217,7 +192,7 @@ def columns_of(support: Ints, starts: Ints, intercept: int) -> Ints:
 
 @kernel
 def place(support: Ints, rows: int) -> np.int64:
-    """The row of a support in a table with a power of two of them."""
+    """The row of a support in a hash table whose length is a power of two."""
     mixed = np.uint64(0)
     for i in range(support.shape[0]):
         mixed = (mixed ^ np.uint64(support[i])) * np.uint64(0x9E3779B97F4A7C15)

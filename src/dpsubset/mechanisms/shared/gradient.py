@@ -1,13 +1,14 @@
-"""The gradient of least squares in whole numbers, and how far a record moves it.
+"""The gradient of least squares in integers, and how far a record moves it.
 
-At coefficients b = radius * m / parts, with whole m, the gradient falls in steps of a fixed size:
+At coefficients b = radius * m / parts, with integers m, the gradient is an integer multiple of a
+fixed step:
 
     (X'y - X'X b - ridge b)_j  =  `Gradient.at`(m, parts)_j / (STEPS^2 * parts * denominator)
 
 where radius = numerator / denominator, up to the rounding of the ridge term, which does not depend
-on the data. One record (x, y) contributes x_j (y - x'b): at most 1 + radius |m| / parts in size,
-where |m| is the largest |x'm| of a record that the door can make, `longest`. j runs over columns,
-the intercept's among them.
+on the data. One record (x, y) contributes x_j (y - x'b), of size at most 1 + radius |m| / parts,
+where |m| is `max_inner_product`, a bound on |x'm| over quantised records. j runs over columns,
+including the intercept's.
 """
 
 from __future__ import annotations
@@ -21,30 +22,30 @@ from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...schema.layout import Layout
 
-#: Scores keep this many bits below the change that one record makes: what is cut off then costs
-#: less than a sixteen-millionth of epsilon, and scores of 2^33 records fit in int64.
+#: Scores keep this many bits below the change by one record: the truncation costs less than a
+#: sixteen-millionth of epsilon, and scores of 2^33 records fit in int64.
 _BITS = 24
 
 
 class Gradient:
-    """The negative gradient on one table. Private data inside.
+    """The negative gradient on one table. Contains private data.
 
     Parameters
     ----------
-    digest : GramData
+    gram : GramData
         The moments.
     radius : Fraction
-        The size of coefficients: b = radius * m / parts.
+        The scale of coefficients: b = radius * m / parts.
     ridge : float
-        Of the problem.
+        The ridge of the problem.
     """
 
-    def __init__(self, digest: GramData, radius: Fraction, ridge: float) -> None:
-        self._digest, self._radius, self._ridge = digest, radius, Fraction(ridge)
-        self._c: list[int] = digest.c.tolist()
+    def __init__(self, gram: GramData, radius: Fraction, ridge: float) -> None:
+        self._gram, self._radius, self._ridge = gram, radius, Fraction(ridge)
+        self._c: list[int] = gram.c.tolist()
 
     def at(self, m: Mapping[int, int], parts: int) -> list[int]:
-        """Its entries at b = radius * m / parts; m by column, zeros left out."""
+        """The entries at b = radius * m / parts; m by column, zeros left out."""
         radius = self._radius
         times = parts * radius.denominator
         products = self._products(m)
@@ -58,31 +59,32 @@ class Gradient:
 
     def _products(self, m: Mapping[int, int]) -> list[int]:
         """X'X m."""
-        digest, columns, weights = self._digest, list(m), list(m.values())
-        digest.fetch(columns)
-        rows = digest.product_rows(columns)
-        # Where no partial sum can pass int64 it is quick; otherwise Python's integers do it.
-        fits = digest.n * STEPS**2 * sum(map(abs, weights)) < 2**63
+        gram, columns, weights = self._gram, list(m), list(m.values())
+        gram.fetch(columns)
+        rows = gram.product_rows(columns)
+        # int64 where no partial sum can overflow, otherwise Python integers.
+        fits = gram.n * STEPS**2 * sum(map(abs, weights)) < 2**63
         kind = np.int64 if fits else object
         sums: list[int] = (np.array(weights, dtype=kind) @ rows.astype(kind)).tolist()
-        return sums if columns else [0] * digest.p
+        return sums if columns else [0] * gram.p
 
 
-def change(layout: Layout, radius: Fraction, m: Mapping[int, int], parts: int) -> int:
-    """How far one record, added or removed, moves an entry of `Gradient.at`: public, like m."""
-    most = STEPS * parts * radius.denominator + radius.numerator * longest(layout, m)
+def record_change(layout: Layout, radius: Fraction, m: Mapping[int, int], parts: int) -> int:
+    """How far one record, added or removed, moves an entry of `Gradient.at`. Public, like m."""
+    most = STEPS * parts * radius.denominator + radius.numerator * max_inner_product(layout, m)
     return STEPS * most
 
 
-def longest(layout: Layout, m: Mapping[int, int]) -> int:
-    """The largest |x'm| of a record that the door can make, in its steps; or a bound on it.
+def max_inner_product(layout: Layout, m: Mapping[int, int]) -> int:
+    """A bound on |x'm| over quantised records, in steps of the quantizer.
 
-    The columns of a choice sum up to its width in size, and none is above 1: so many of them, those
-    with the largest weights, can be at their ends. The intercept's column is what it is.
+    The columns of a choice sum up to at most its width in absolute value, and each is at most 1; so
+    at most that many columns, those with the largest weights, can be at their ends. The intercept's
+    column is constant.
     """
     of_choice: dict[int, list[int]] = {}
     for column, weight in m.items():
-        of_choice.setdefault(owner(layout, column), []).append(abs(weight))
+        of_choice.setdefault(choice_of_column(layout, column), []).append(abs(weight))
     fixed = sum(of_choice.pop(layout.choices, []))
     size = 0
     for j, weights in of_choice.items():
@@ -91,16 +93,16 @@ def longest(layout: Layout, m: Mapping[int, int]) -> int:
     return STEPS * size + layout.constant * fixed
 
 
-def owner(layout: Layout, column: int) -> int:
-    """The choice that a column belongs to; one beyond the last for the intercept."""
+def choice_of_column(layout: Layout, column: int) -> int:
+    """The choice that a column belongs to; the number of choices for the intercept."""
     return int(layout.owners[column]) if layout.grouped else column
 
 
-def coarseness(moved: int) -> int:
-    """The whole number by which entries that a record moves by ``moved`` are divided."""
+def divisor_for(moved: int) -> int:
+    """The integer by which entries that a record moves by ``moved`` are divided."""
     return max(1, moved >> _BITS)
 
 
-def coarse_change(moved: int) -> int:
-    """How far one record moves entries after division, rounded down, by `coarseness`."""
-    return -(-moved // coarseness(moved))
+def divided_change(moved: int) -> int:
+    """How far one record moves entries after division, rounded down, by `divisor_for`."""
+    return -(-moved // divisor_for(moved))

@@ -1,14 +1,14 @@
 """Votes of blocks: every record is in one random block, and every block has one lasso vote.
 
-    block of a record   an independent uniform draw of its own, never its position
+    block of a record   an independent uniform draw, regardless of its position
     vote of a block     the variables on the lasso path of its own records where k are active
 
-The intercept is in every block's model, unpenalised, like a column that is always included; a
+The intercept is in every block's model, unpenalised, like a column that is always included. A
 choice of several columns is active where one of them is.
 
-A record added, removed or replaced is then in one block and changes one vote, whatever its values:
-no other record moves, and a vote knows nothing of other blocks. What becomes of the votes is up to
-the mechanisms: sample-and-aggregate counts variables, stability counts whole supports.
+A record added, removed or replaced is in one block and changes one vote, whatever its values: no
+other record moves, and a vote does not depend on other blocks. The mechanisms aggregate the votes:
+sample-aggregate counts variables, stability counts whole supports.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from ...data.quantize import STEPS
 from ...objective.problem import Problem
 from ...privacy.random import Randomness
 from ...search.enumerate import list_supports
-from .base import OPENDP_NOISE, Data, Mechanism, Outcome, Sampler, Setting
+from .base import OPENDP_NOISE, Data, Distribution, Mechanism, Outcome, Sampler, Setting
 
 #: Sorted positions of at most k choices, those always included left out.
 Vote = tuple[int, ...]
 
 Floats = NDArray[np.float64]
 
-#: A path stops after at most this many steps for each column that is asked for: columns that leave
-#: the path again cost steps too.
-STEPS_EACH = 8
+#: A path stops after at most this many steps for each column wanted; columns that leave the path
+#: take steps too.
+STEPS_PER_COLUMN = 8
 
-#: Most assignments of records to blocks that are listed one by one.
+#: Largest number of assignments of records to blocks that are enumerated.
 MOST_ASSIGNMENTS = 20_000
 
-#: Tables of at most this many records remember votes.
-_FEW = 64
+#: Tables of at most this many records cache votes.
+_LARGEST_CACHED = 64
 
-#: What is left of a column that the columns always included explain; below this it is rounding.
+#: Relative norm below which a residual column is rounding error.
 _ROUNDING = 1e-10
 
-#: Filters of warnings belong to the process: draws in two threads must not restore each other's.
+#: Warning filters are global: draws in two threads must not restore each other's.
 _QUIET = threading.Lock()
 
 
@@ -67,7 +67,9 @@ class LassoVotes(Mechanism):
 
     needs_records = True
     takes_groups = takes_intercept = True
-    on_groups = "a choice is in the vote where the path has one of its columns, by the largest"
+    on_groups = (
+        "a choice is in the vote if one of its columns is active, ranked by the largest coefficient"
+    )
     on_intercept = "part of every block's model, without a penalty"
     seedable = False
     randomness = OPENDP_NOISE + " Blocks are drawn from the operating system's own."
@@ -75,59 +77,53 @@ class LassoVotes(Mechanism):
     def __post_init__(self) -> None:
         if self.blocks is None:
             return
-        self._settle(blocks=check_int(self.blocks, "blocks"))
+        self._set_options(blocks=check_int(self.blocks, "blocks"))
         if self.blocks < 1:
             raise ArgumentError("blocks must be at least 1: into how many the records are divided")
 
-    def check(self, setting: Setting) -> None:
-        """Votes are cast by the lasso, whose loss is least squares."""
-        super().check(setting)
-        if setting.problem.loss != "least-squares":
-            raise ArgumentError(f"{self.name} votes by the lasso: for loss least-squares only")
-
     @abstractmethod
     def number(self, setting: Setting) -> int:
-        """How many blocks: public."""
+        """The number of blocks. Public."""
 
     @abstractmethod
     def choose(self, votes: Sequence[Vote], setting: Setting) -> Outcome:
-        """What is released, with noise. ``votes`` are those of the blocks that hold a record."""
+        """The noisy outcome. ``votes`` are those of the blocks that have a record."""
 
     @abstractmethod
     def log_probabilities(self, votes: Sequence[Vote], setting: Setting) -> Floats:
-        """The distribution of `choose`, in logarithms, over `listed`."""
+        """The logarithms of the distribution of `choose` over `listed`."""
 
     def models(self, setting: Setting) -> list[str]:
-        """Sentences on what a vote is made of, where choices are not columns."""
-        layout, told = setting.problem.layout, []
+        """Sentences on blocks' models, where choices are not single columns."""
+        layout, sentences = setting.problem.layout, []
         if layout.grouped:
-            told.append("A variable of several columns counts with the largest coefficient.")
+            sentences.append("A variable of several columns counts with the largest coefficient.")
         if layout.has_intercept:
-            told.append("Every block's model has an intercept, which is not penalised.")
-        return told
+            sentences.append("Every block's model has an intercept, which is not penalised.")
+        return sentences
 
     def assign(self, n: int, blocks: int, rng: Randomness) -> list[int]:
-        """The block of each record: independent and uniform."""
+        """Draw the block of each record, independently and uniformly."""
         return [rng.below(blocks) for _ in range(n)]
 
     def assignments(self, n: int, blocks: int) -> Iterable[tuple[int, ...]]:
-        """All that `assign` can draw, each as likely as the others."""
+        """All outcomes of `assign`, which are equally likely."""
         return itertools.product(range(blocks), repeat=n)
 
     def prepare(self, data: Data, setting: Setting) -> Sampler:
-        """Nothing yet: blocks are drawn, and so are the votes, with every draw afresh."""
-        return _Draws(self, data.digest, setting)
+        """Compute nothing yet: every draw has new blocks and new votes."""
+        return _Draws(self, data.gram, setting)
 
     def listed(self, setting: Setting) -> list[Outcome]:
         """All outcomes."""
         return [tuple(row) for row in list_supports(setting.problem).tolist()]
 
-    def outcomes(self, data: Data, setting: Setting) -> tuple[list[Outcome], Floats] | None:
-        """The mean over all assignments of records to blocks, where they can be listed."""
-        blocks, n = self.number(setting), data.digest.n
+    def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
+        """Average over all assignments of records to blocks, where these can be listed."""
+        blocks, n = self.number(setting), data.gram.n
         if n * math.log(blocks) > math.log(MOST_ASSIGNMENTS):
             return None
-        box = BallotBox(data.digest, setting.problem)
+        box = BlockVotes(data.gram, setting.problem)
         tables = Counter(tuple(sorted(box.votes(a))) for a in self.assignments(n, blocks))
         logs = [self.log_probabilities(votes, setting) for votes in tables]
         shares = np.log(np.array(list(tables.values())) / tables.total())
@@ -135,91 +131,90 @@ class LassoVotes(Mechanism):
 
     def outcomes_given(
         self, data: Data, setting: Setting, assignment: Sequence[int]
-    ) -> tuple[list[Outcome], Floats]:
-        """All outcomes and their log probabilities when the block of each record is known.
+    ) -> Distribution:
+        """All outcomes and their log probabilities, given the block of each record.
 
         For any number of records. The guarantee holds for each assignment by itself.
         """
-        votes = BallotBox(data.digest, setting.problem).votes(assignment)
+        votes = BlockVotes(data.gram, setting.problem).votes(assignment)
         return self.listed(setting), self.log_probabilities(votes, setting)
 
 
 class _Draws(Sampler):
-    def __init__(self, mechanism: LassoVotes, digest: GramData, setting: Setting) -> None:
-        self._mechanism, self._setting, self._n = mechanism, setting, digest.n
+    def __init__(self, mechanism: LassoVotes, gram: GramData, setting: Setting) -> None:
+        self._mechanism, self._setting, self._n = mechanism, setting, gram.n
         self._blocks = mechanism.number(setting)
-        self._box = BallotBox(digest, setting.problem)
+        self._box = BlockVotes(gram, setting.problem)
 
     def draw(self, rng: Randomness) -> Outcome:
         assignment = self._mechanism.assign(self._n, self._blocks, rng)
         return self._mechanism.choose(self._box.votes(assignment), self._setting)
 
 
-class BallotBox:
+class BlockVotes:
     """The votes of blocks of one table."""
 
-    def __init__(self, digest: GramData, problem: Problem) -> None:
+    def __init__(self, gram: GramData, problem: Problem) -> None:
         self._problem = problem
-        self._rows = np.empty((digest.n, digest.p + 1), dtype=np.int16)
-        self._rows[:, :-1], self._rows[:, -1] = digest.records.T, digest.response
-        # In a small table the same blocks come up again and again.
-        self._vote = lru_cache(maxsize=4096 if digest.n <= _FEW else 0)(self._cast)
+        self._rows = np.empty((gram.n, gram.p + 1), dtype=np.int16)
+        self._rows[:, :-1], self._rows[:, -1] = gram.records.T, gram.response
+        # In a small table the same blocks recur.
+        self._vote = lru_cache(maxsize=4096 if gram.n <= _LARGEST_CACHED else 0)(self._cast)
 
     def votes(self, assignment: Sequence[int]) -> list[Vote]:
-        """One for each block that holds a record, in the order of the blocks."""
+        """One vote for each block that has a record, in the order of the blocks."""
         members: dict[int, list[int]] = {}
         for row, block in enumerate(assignment):
             members.setdefault(block, []).append(row)
         return [self._vote(self._records(members[block])) for block in sorted(members)]
 
     def _records(self, rows: list[int]) -> tuple[bytes, ...]:
-        """Sorted: rounding may depend on the order of records, and a vote must not."""
+        """The records, sorted: rounding may depend on their order, and a vote must not."""
         return tuple(sorted(self._rows[i].tobytes() for i in rows))
 
     def _cast(self, records: tuple[bytes, ...]) -> Vote:
-        """A function of these records and of the problem, both of which are all it is given."""
+        """A function of these records and of the problem alone."""
         cells = np.frombuffer(b"".join(records), dtype=np.int16).reshape(len(records), -1)
         scaled = cells / float(STEPS)
         return vote(scaled[:, :-1], scaled[:, -1], self._problem)
 
 
 def vote(x: Floats, y: Floats, problem: Problem) -> Vote:
-    """The choices at the first knot of the lasso path at which k are active.
+    """The choices at the first knot of the lasso path with k active choices.
 
-    A choice is active if one of its columns is, and its coefficient is the largest of theirs. Those
-    always included count in k, are not penalised, and are no part of the vote; nor is the
-    intercept, which k does not count. Where more become active at one knot (ties), the largest
-    coefficients count, then the lowest positions; where there are never so many, the knot with the
-    most. Nothing that the data hold makes it fail or speak: where the path fails, the vote is
-    empty.
+    A choice is active if one of its columns is; its coefficient is the largest of theirs. Choices
+    that are always included count in k, are not penalised, and are not part of the vote; nor is the
+    intercept, which k does not count. If more become active at one knot (ties), the largest
+    coefficients win, then the lowest positions. If there are never so many, the knot with the most
+    is used. No value can raise an error or a warning: where the path fails, the vote is empty.
     """
     wanted, layout = problem.picks, problem.layout
     if wanted == 0:
         return ()
-    # Columns of every model: of choices that are always included, and the intercept's.
+    # Columns of every model: those of choices always included, and the intercept's.
     fixed = layout.of_support(problem.always_include)
     free = np.delete(np.arange(layout.columns), fixed)
     owners = layout.owners[free]
-    # What is missing or broken about the libraries is public, and an error.
+    # Outside of the try block: an import error is public and must be raised.
     lars_path, blas = _libraries()
     try:
         with (
             _QUIET,
             warnings.catch_warnings(),
             np.errstate(all="ignore"),
-            # Blocks are small: threads of the linear algebra would wait longer than they work.
+            # Limit BLAS to one thread: for small blocks synchronisation costs more than the work.
             blas.limit(limits=1, user_api="blas"),
         ):
             warnings.simplefilter("ignore")
-            x, y = _without(x[:, fixed], x[:, free], y)
-            chosen = _active(lars_path, x, y, owners, wanted)
+            x, y = _residuals(x[:, fixed], x[:, free], y)
+            chosen = _active_choices(lars_path, x, y, owners, wanted)
         return tuple(int(j) for j in chosen)
     except Exception:
         return ()
 
 
-def _without(fixed: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    """What the columns of every model do not explain: the lasso that does not penalise them."""
+def _residuals(fixed: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """The residuals on the columns of every model: the lasso that does not penalise these."""
     if fixed.shape[1] == 0:
         return x, y
     both = np.column_stack([x, y])
@@ -228,16 +223,16 @@ def _without(fixed: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
     return left[:, :-1], left[:, -1]
 
 
-def _active(
+def _active_choices(
     lars_path: Any, x: Floats, y: Floats, owners: NDArray[np.int64], wanted: int
 ) -> NDArray[np.int64]:
-    """Of the choices that own the columns, sorted: those of the vote."""
+    """The sorted choices of the vote, among those that own the columns."""
     choices, firsts, counts = np.unique(owners, return_index=True, return_counts=True)
-    limit = STEPS_EACH * wanted * int(counts.max())
-    for steps in _doubling(wanted, limit):
+    limit = STEPS_PER_COLUMN * wanted * int(counts.max())
+    for steps in _step_limits(wanted, limit):
         _, _, path = lars_path(x, y, method="lasso", Gram=None, max_iter=steps)
-        size = np.where(np.abs(path) > 0, np.abs(path), 0.0)  # not those that are no number
-        size = np.maximum.reduceat(size, firsts, axis=0)  # columns of a choice are neighbours
+        size = np.where(np.abs(path) > 0, np.abs(path), 0.0)  # NaN becomes 0
+        size = np.maximum.reduceat(size, firsts, axis=0)  # columns of a choice are adjacent
         sizes = np.count_nonzero(size, axis=0)
         if sizes.max() >= wanted or path.shape[1] <= steps:
             break
@@ -247,8 +242,8 @@ def _active(
     return np.asarray(choices[np.sort(largest[knot[largest] > 0])])
 
 
-def _doubling(start: int, limit: int) -> Iterator[int]:
-    """Without variables that leave the path, as many steps are enough as variables are wanted."""
+def _step_limits(start: int, limit: int) -> Iterator[int]:
+    """Doubling limits; ``start`` steps suffice if no variable leaves the path."""
     while start <= limit:
         yield start
         start *= 2
@@ -256,7 +251,7 @@ def _doubling(start: int, limit: int) -> Iterator[int]:
 
 @cache
 def _libraries() -> tuple[Any, ThreadpoolController]:
-    """When a vote is first cast: scikit-learn takes a while to load."""
+    """Imported when a vote is first cast, since scikit-learn takes long to load."""
     from sklearn.linear_model import lars_path
 
     return lars_path, ThreadpoolController()

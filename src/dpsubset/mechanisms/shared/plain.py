@@ -1,4 +1,4 @@
-"""The two plain mechanisms, which the others are built on."""
+"""The two plain mechanisms, on which others are built."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ PLAIN: dict[str, type[ScoreMechanism]] = {cls.name: cls for cls in (PermuteAndFl
 
 
 def check_form(form: str) -> None:
-    """Refuse what is not the name of a plain mechanism."""
+    """Refuse a name that is not that of a plain mechanism."""
     if not isinstance(form, str) or form not in PLAIN:
         raise ArgumentError(f"form must be one of {', '.join(PLAIN)}")
 
 
 def flips(form: str) -> bool:
-    """Whether a race in this form is one with uniform times."""
+    """Whether a race of this form uses uniform times (permute-and-flip)."""
     return form == PermuteAndFlip.name

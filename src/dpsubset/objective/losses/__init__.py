@@ -1,4 +1,4 @@
-"""Losses: one file a loss. To add one, write its file and its row here."""
+"""Losses, one file each. To add one, write its file and add its row here."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .least_squares import Scorer as FromMoments
 from .logistic import LOGISTIC
 from .rows import FromRecords
 
-#: As in ``select(loss=...)``.
+#: Values of ``select(loss=...)``.
 Name = Literal["least-squares", "logistic", "hinge", "huber"]
 
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (LEAST_SQUARES, LOGISTIC, HINGE, HUBER)}
 
-#: The losses of those who name none: for a response with bounds, and for one with two labels.
+#: Default losses, for a response with bounds and for one with two labels.
 REGRESSION = LEAST_SQUARES.name
 CLASSIFICATION = LEAST_SQUARES.name
 
@@ -30,20 +30,22 @@ __all__ = ["CLASSIFICATION", "LOSSES", "REGRESSION", "Loss", "Name", "Scorer", "
 
 
 def loss_of(problem: Problem) -> Loss:
-    """The loss of a problem, with the problem's threshold where it has one."""
+    """The loss of a problem, with the threshold of the problem if it has one."""
     loss = LOSSES[problem.loss]
     if loss.of_threshold is None or problem.threshold is None:
         return loss
     return loss.of_threshold(Fraction(problem.threshold))
 
 
-def scorer(data: Moments | GramData, problem: Problem, unit: Fraction, penalty: int = 0) -> Scorer:
-    """What scores the supports of a problem on a data set, by the problem's loss."""
+def scorer(
+    data: Moments | GramData, problem: Problem, score_step: Fraction, penalty: int = 0
+) -> Scorer:
+    """The scorer of supports of a problem on a data set, for the loss of the problem."""
     if isinstance(data, Moments):
         data = GramData.from_moments(data, problem.layout.constant)
-    if data.p != problem.columns:  # kernels do not look where they read
-        raise ArgumentError("this table has other columns than the models of the problem")
+    if data.p != problem.columns:  # kernels do not check bounds
+        raise ArgumentError("the columns of this table do not match those of the problem")
     rows = loss_of(problem).rows
     if rows is None:
-        return FromMoments(data, problem, unit, penalty)
-    return FromRecords(data, problem, unit, rows(problem.prediction_bound), penalty)
+        return FromMoments(data, problem, score_step, penalty)
+    return FromRecords(data, problem, score_step, rows(problem.prediction_bound), penalty)

@@ -1,7 +1,7 @@
-"""Newton's method on a log barrier, in as many bits as it is given: it needs no assumption.
+"""A log-barrier method in arbitrary precision, without assumptions on the problem.
 
-For problems in units of the radius, z = b / radius, with the constraint's slacks behind z. What
-comes out is a proposal; `certified` and `certified_rows` prove it.
+Problems are scaled by the radius, z = b / radius, with the slacks of the constraint behind z. The
+result is a proposal; `certified` and `certified_rows` prove a bracket from it.
 """
 
 from __future__ import annotations
@@ -11,21 +11,22 @@ import flint
 from ...constraints.base import Constraint, Vector
 
 
-def minimise(
+def barrier_minimum(
     h: list[Vector], c: Vector, constraint: Constraint, goal: flint.arb, bits: int
 ) -> Vector:
-    """Where t (z'Hz - 2c'z) + barrier is least, t >= goal, as far as ``bits`` can tell."""
+    """Minimise t (z'Hz - 2c'z) + barrier for some t >= goal, as far as ``bits`` allow."""
     k = len(c)
     z = constraint.start(k)
-    # The first problem is almost the barrier alone, and z next to its minimum.
+    # In the first problem the barrier dominates, and z is close to its minimum.
     size = sum((abs(x) for x in (*c, *(e for row in h for e in row))), flint.arb(1))
     t = flint.arb((1 / size).mid())
     while t < goal:
         t = t * 8
-        # The last point is polished: the proof that more bits are enough is about a limit.
+        # Iterate to the limit of the precision for the last t: the proof that doubling the bits
+        # suffices is about that limit.
         enough = flint.arb(1) / 64 if t < goal else flint.arb(2) ** (-bits // 2)
         for _ in range(most_steps(bits)):
-            step, decrement = newton(h, c, z, t, constraint)
+            step, decrement = newton_step(h, c, z, t, constraint)
             if step is None:
                 raise ArithmeticError("too few bits")
             damping = 1 if decrement < flint.arb(1) / 16 else 1 / (1 + decrement.sqrt())
@@ -35,7 +36,7 @@ def minimise(
     return z[:k]
 
 
-def room(z: Vector, k: int, constraint: Constraint) -> flint.arb:
+def barrier_value(z: Vector, k: int, constraint: Constraint) -> flint.arb:
     """The barrier at z; not finite outside of C."""
     slacks = constraint.slacks(z, k)
     if not all(x > 0 for x in slacks):
@@ -44,14 +45,14 @@ def room(z: Vector, k: int, constraint: Constraint) -> flint.arb:
 
 
 def most_steps(bits: int) -> int:
-    """Newton steps for each t. Any fixed number would be too few for some k."""
+    """Largest number of Newton steps for each t. Any constant would be too small for some k."""
     return bits
 
 
-def newton(
+def newton_step(
     h: list[Vector], c: Vector, z: Vector, t: flint.arb, constraint: Constraint
 ) -> tuple[Vector | None, flint.arb]:
-    """Newton step of t q + barrier at z, and the square of its decrement."""
+    """The Newton step of t q + barrier at z, and the square of its decrement."""
     k, n = len(c), len(z)
     gradient = [flint.arb(0)] * n
     hessian = [[flint.arb(0)] * n for _ in range(n)]

@@ -1,7 +1,7 @@
-"""What a loss must say of itself.
+"""The interface of a loss.
 
-Least squares is scored from moments. Every other loss is summed over records, row by row: a *row
-loss*, whose value brings the kernels of the loss with it (see :mod:`dpsubset.base.kernels.values`).
+Least squares is scored from moments. Every other loss is summed over records: a *row loss*, whose
+value brings the kernels of the loss with it (see :mod:`dpsubset.base.kernels.values`).
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from ...base.kernels.arrays import Cells, Ints
 from ...base.kernels.values import own
 
-#: Slopes of lines below a loss are integers over this, in units of the steepest.
+#: Slopes of supporting lines are multiples of `steepest` / SLOPES.
 SLOPES = 2**14
-#: Entries of a table of conjugates are integers over this: n of them fit in int64 for n < 2**33.
+#: Conjugates in a table are multiples of 1 / ENTROPIES; n of them fit in int64 for n < 2**33.
 ENTROPIES = 2**30
-#: In the place of a score that is above a cutoff: no score is larger.
+#: Stands for a score above a cutoff; no score is larger.
 ABOVE = 2**63 - 1
 
 
 class Smoothed(Protocol):
-    """What has the kernel `smooth`: all that Newton's method asks for."""
+    """The part of a row loss that Newton's method needs: the kernel `smooth`."""
 
     @property
     @abstractmethod
@@ -37,82 +37,82 @@ class Smoothed(Protocol):
 
 
 class RowLoss(Smoothed, Protocol):
-    """l(o, t), a convex function of t: a NamedTuple, its kernels static methods.
+    """l(o, t), a convex function of t: a NamedTuple with its kernels as static methods.
 
-    For labels t is the margin y x'b, and l does not depend on o. Otherwise o is the response and t
-    the prediction x'b. Without a prediction no loss is above 1: l(o, 0) <= 1.
+    For labels, t is the margin y x'b and l does not depend on o. Otherwise o is the response and t
+    the prediction x'b. At t = 0 no loss exceeds 1: l(o, 0) <= 1.
     """
 
     @abstractmethod
     def at_zero(self, response: Cells) -> Fraction:
-        """The sum of the losses at b = 0, exact but for the last of 128 bits."""
+        """The sum of the losses at b = 0, exact up to the last of 128 bits."""
 
     @abstractmethod
     def exact(
         self, o: flint.arb, t: flint.arb, fine: flint.arb
     ) -> tuple[flint.arb, flint.arb, flint.arb]:
-        """The loss, its slope and its curvature as balls; a kink is rounded off, ``fine`` or not.
+        """The loss, its slope and its curvature as balls, with a kink smoothed at precision
+        ``fine``.
 
-        For proposals: at a kink the balls may miss the truth.
+        Used for proposals: at a kink the balls need not contain the true values.
         """
 
     @abstractmethod
-    def exact_line(
+    def exact_lower_line(
         self, o: flint.arb, t: flint.arb, fine: flint.arb
     ) -> tuple[flint.arb, flint.arb, flint.arb]:
-        """The loss, the slope of a line below it, and how far below it is at t: all of it true."""
+        """The loss, the slope of a supporting line and its gap to the loss at t, as balls."""
 
     @abstractmethod
     def smoothing(self, prediction_bound: Fraction) -> tuple[float, float]:
-        """How far a search rounds off kinks, first and last, to find good lines; 0 without one."""
+        """First and last smoothing widths of kinks in a search; 0 without a kink."""
 
     @abstractmethod
     def conjugates(self) -> Ints:
-        """The table that `conjugate` takes; empty if it needs none."""
+        """The table that `conjugate` needs; empty if it needs none."""
 
     @abstractmethod
     def largest(self) -> float:
-        """At least 1, half of `steepest`, and the size of any -l* of a row.
+        """A bound, at least 1, on half of `steepest` and on |-l*| of any row.
 
-        Roundings of sums over the rows are granted in proportion to it.
+        Rounding errors of sums over the rows are bounded in proportion to it.
         """
 
     @abstractmethod
     def parabola(self, prediction_bound: Fraction) -> tuple[float, Ints] | None:
-        """A curvature omega to take out, and the table of conjugates of what is left.
+        """A curvature omega to subtract, and the table of conjugates of the remainder.
 
-        See :mod:`dpsubset.search.bounds.curved`. None if there is no curvature to count on.
+        See :mod:`dpsubset.search.bounds.curved`. None if the loss has no curvature everywhere.
         """
 
     @staticmethod
     @abstractmethod
     def is_kinked() -> bool:
-        """Whether there is a kink, hence lines that do not touch the loss."""
+        """Whether the loss has a kink, so that supporting lines may have a gap at t."""
 
 
 # -- kernels: each is the static method of this name, its first argument is the loss -------------
 
-#: (L, width, o, t) -> the loss, its slope and its curvature in t, a kink rounded off to this width.
-#: For proposals: it proves nothing, and may lend curvature where there is none. Without a kink only
-#: the curvature may depend on the width.
+#: (L, width, o, t) -> the loss, its slope and its curvature in t, with kinks smoothed to a width.
+#: For proposals: it certifies nothing, and may add curvature where there is none. Without a kink,
+#: only the curvature may depend on the width.
 smooth = own("smooth")
-#: (L, o, t) -> l(o, t) - l(o, 0), the slope of a line below the loss, and how far below it is at t.
-#: In terms that vanish with t: the value is off by at most 21 roundings of `steepest` times |t|,
-#: and 2**-98 (proofs/losses.md). Losses with a kink find the slope in ``o``, with opposite sign,
-#: where `minimise` has put it.
+#: (L, o, t) -> l(o, t) - l(o, 0), the slope of a supporting line, and its gap to the loss at t. All
+#: terms vanish with t: the error of the value is at most 21 roundings of `steepest` times |t|, plus
+#: 2**-98 (proofs/losses.md). For losses with a kink, minus the slope is in ``o``, where `minimise`
+#: stores it.
 line = own("line")
-#: (L) -> the largest slope within the reach, in size.
+#: (L) -> the largest absolute slope for |t| <= B.
 steepest = own("steepest")
-#: (L) -> how far a slope from `line` may be off beyond one rounding of itself, in units of 2**-53.
+#: (L) -> the error of a slope from `line` beyond one rounding of itself, in units of 2**-53.
 slope_error = own("slope_error")
 #: (L, c, z, o, counts, ridge, target, cutoff) -> value, width: min F - F(0) over C lies within
-#: width of value. It may end before width is as small as the target where value - width is above
-#: the cutoff; if it is not, value and width do not depend on the cutoff.
+#: width of value. It may stop before width <= target once value - width > cutoff; otherwise value
+#: and width do not depend on the cutoff.
 minimise = own("minimise")
-#: (L, share, y, table) -> two integers whose sums over the records give the sum of -l*, the
-#: conjugates, at slopes that are ``share`` / SLOPES of the steepest. For labels it has the sign
-#: turned around: from 0 to SLOPES. At most 2**30 in size. The table is that of `conjugates`, or
-#: that of `parabola` where there is one.
+#: (L, slope, y, table) -> two integers, at most 2**30 in size, whose sums over the records give the
+#: sum of the negated conjugates -l* at slopes ``slope`` * `steepest` / SLOPES. For labels the sign
+#: is reversed: ``slope`` is from 0 to SLOPES. The table is that of `conjugates`, or of `parabola`.
 conjugate = own("conjugate")
 #: (L, total, square, scale) -> that sum.
 conjugate_sum = own("conjugate_sum")
@@ -125,18 +125,18 @@ class Loss:
     Attributes
     ----------
     name : str
-        As in ``select(loss=...)``.
-    ranges : mapping from rule to function of the reach B
+        The value of ``select(loss=...)``.
+    ranges : mapping from rule to function of the prediction bound B
         ``"sharp"`` is the largest range of the loss at fixed y; other rules are published bounds,
         looser, kept to reproduce figures.
-    rows : function of the reach B, optional
-        The row loss, for a loss that is summed over records; without, moments are enough.
+    rows : function of B, optional
+        The row loss, for a loss that is summed over records; None if moments are enough.
     of_threshold : function of the threshold, optional
-        For a loss that has one: the same loss with another threshold.
-    reach : float
-        B where none is asked for. docs/losses.md has the measurements that chose it.
+        For a loss with a threshold: the same loss with another one.
+    prediction_bound : float
+        The default B. docs/losses.md has the measurements that it was chosen by.
     best : float
-        The prediction at which the loss of y = 1 is least; infinite if more is always better.
+        The prediction at which the loss of y = 1 is smallest; infinite if it decreases for ever.
     """
 
     name: str
@@ -153,19 +153,19 @@ class Loss:
 
     @property
     def labels(self) -> bool:
-        """Whether the response counts as one of two labels, at any reach."""
+        """Whether the response counts as one of two labels."""
         return self.rows is not None and self.rows(Fraction(1)).labels
 
 
 class Scorer(Protocol):
     """Scores of supports on one data set: deterministic, certified, on an integer grid."""
 
-    #: Added to the score for every variable of a support, in units.
+    #: Added to the score for every variable of a support, in steps.
     penalty: int
-    unit_float: float
+    score_step_float: float
 
     def scores(self, supports: NDArray[np.int64], cutoff: int = ABOVE) -> NDArray[np.int64]:
-        """f~(S) / unit for each row of ``supports`` (sorted column positions).
+        """f~(S) / score_step for each row of ``supports`` (sorted positions of choices).
 
-        Or `ABOVE` in its place, where it is above the cutoff and that is easier to tell.
+        A score above ``cutoff`` may be replaced by `ABOVE` where that is cheaper to certify.
         """

@@ -1,17 +1,17 @@
-"""The minimum of a convex quadratic over C, certified at any precision.
+"""Certified minimum of a convex quadratic over C, at any precision.
 
     minimise q(b) = b'Hb - 2c'b + yy   over b in C
 
-Somebody proposes b; exact rational arithmetic then proves the answer: for every b in C, with g the
-gradient of q at b,
+A heuristic proposes b; exact rational arithmetic then proves a bracket: with g the gradient of q at
+b, for every b in C
 
     q(b) - gap <= min q <= q(b),   gap = g'b + max over v in C of -g'v.
 
-The proposal may be wrong; the proof cannot be. `interior` proposes first, in float64 with exact
-gradients: less than a millisecond for small k, seconds for k = 1000. Where that is not enough, a
-log-barrier method proposes in as many bits as it takes: slow, and without any assumption. H may be
-singular, entries may have any size. The float64 kernels call this where they cannot certify
-themselves, and tests call it as their oracle.
+The proposal may be wrong; the bracket cannot be. `interior` proposes first, in float64 with exact
+gradients: less than a millisecond for small k, seconds for k = 1000. Where that is not accurate
+enough, a log-barrier method proposes in as many bits as necessary: slow, but without assumptions. H
+may be singular and entries may have any size. The float64 kernels call this module where they
+cannot certify a score, and tests use it as their oracle.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from ...base.errors import TableError
 from ...base.rounding import midpoint, nearest
 from ...constraints import Constraint
 from ...data.moments import is_semidefinite
-from .barrier import minimise
+from .barrier import barrier_minimum
 from .interior import points
 from .quadratic import Quadratic
 
-#: Bits that no table has been seen to need.
+#: Precision beyond which moments are checked; no table is known to need it.
 _DOUBTFUL = 2**11
 
 
@@ -44,21 +44,21 @@ def minimum(q: Quadratic, c: Constraint, tolerance: Fraction) -> tuple[Fraction,
         try:
             b = _barrier(q, c, tolerance, bits)
         except (ArithmeticError, ValueError):
-            pass  # a ball too wide for an operation: narrower with more bits
+            pass  # a ball was too wide for an operation; more bits make it narrower
         else:
             low, high = bracket(q, c, b, bits)
             if high - low <= tolerance:
                 return low, high
         bits *= 2
         if bits == _DOUBTFUL and is_semidefinite(q.g) is False:
-            # Of no table: moments that somebody tampered with have no minimum to be found here.
-            raise TableError("no table has such moments: they were damaged, or made up")
+            # Not the moments of a table: the minimum may be unbounded below, without a bracket.
+            raise TableError("no table has such moments: they were damaged or altered")
 
 
 def bracket(
     q: Quadratic, c: Constraint, b: Sequence[Fraction], bits: int = 128
 ) -> tuple[Fraction, Fraction]:
-    """Exact bracket of the minimum from any point, which is first moved into C."""
+    """An exact bracket of the minimum from any point, which is first projected into C."""
     b = c.project(b, bits)
     value, g = q.at(b)
     slope = sum((u * x for u, x in zip(g, b, strict=True)), Fraction(0))
@@ -70,7 +70,7 @@ def _barrier(q: Quadratic, c: Constraint, tolerance: Fraction, bits: int) -> lis
     """An almost optimal point by the log-barrier method with ``bits`` of working precision."""
     radius = Fraction(c.radius)
     with flint.ctx.workprec(bits):
-        # In units of the radius: b = radius * z, |z| <= 1.
+        # b = radius * z, |z| <= 1.
         per = radius / q.scale
         h = [[nearest(int(x) * per * radius) for x in row] for row in q.g.table()]
         for j, row in enumerate(h):
@@ -78,4 +78,4 @@ def _barrier(q: Quadratic, c: Constraint, tolerance: Fraction, bits: int) -> lis
         linear = [nearest(x * per) for x in q.c]
         # The gap is the barrier's parameter, at most 2k + 1 (of the l1 ball), over t.
         goal = nearest(Fraction(8 * (2 * len(linear) + 1)) / tolerance)
-        return [midpoint(x) * radius for x in minimise(h, linear, c, goal, bits)]
+        return [midpoint(x) * radius for x in barrier_minimum(h, linear, c, goal, bits)]

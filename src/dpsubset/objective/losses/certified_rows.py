@@ -1,11 +1,11 @@
-"""The minimum of a sum of convex losses over C, certified at any precision.
+"""Certified minimum of a sum of convex losses over C, at any precision.
 
     minimise F(b) = sum over rows of count * l(o, z'b) + ridge |b|^2   over b in C
 
-Newton's method on a log barrier proposes b and a line below every loss; ball arithmetic then proves
-the bracket of `objective.losses.row_kernels`. The proposal may be wrong; the proof cannot be. It
-is slow (seconds for thousands of rows) and needs no assumption. The float64 kernels call it where
-they cannot certify themselves, and tests call it as their oracle.
+Newton's method on a log barrier proposes b and a supporting line for every loss; ball arithmetic
+then proves the bracket of `objective.losses.row_kernels`. The proposal may be wrong; the bracket
+cannot be. The method is slow (seconds for thousands of rows) and needs no assumption. The float64
+kernels call it where they cannot certify a score, and tests use it as their oracle.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ import flint
 from ...base.rounding import ball, lower, midpoint, nearest, upper
 from ...constraints import Constraint
 from ...constraints.base import Vector
-from .barrier import newton, room
+from .barrier import barrier_value, newton_step
 from .base import RowLoss
 
 
 @dataclass(frozen=True)
 class Sum:
-    """F: different rows with how often each occurs, as integers over ``scale``."""
+    """F: distinct rows with their counts, as integers over ``scale``."""
 
     rows: list[tuple[tuple[int, ...], int, int]] = field(repr=False)  # z, o, count
     k: int
@@ -46,7 +46,7 @@ def minimum(total: Sum, c: Constraint, tolerance: Fraction) -> tuple[Fraction, F
             if high - low <= tolerance:
                 return low, high
         except (ArithmeticError, ValueError):
-            pass  # a ball too wide for an operation: narrower with more bits, and nobody's business
+            pass  # a ball was too wide for an operation; more bits make it narrower
         finally:
             flint.ctx.prec = saved
         bits *= 2
@@ -55,9 +55,9 @@ def minimum(total: Sum, c: Constraint, tolerance: Fraction) -> tuple[Fraction, F
 def bracket(
     total: Sum, c: Constraint, b: Sequence[Fraction], fine: flint.arb
 ) -> tuple[Fraction, Fraction]:
-    """A bracket of the minimum from any point, first moved into C, at the working precision.
+    """A bracket of the minimum from any point, first projected into C, at the working precision.
 
-    ``fine`` says how finely kinks are smoothed to get their slopes.
+    ``fine`` is the precision at which kinks are smoothed to obtain their slopes.
     """
     b = c.project(b, flint.ctx.prec)
     point = [ball(x) for x in b]
@@ -67,7 +67,7 @@ def bracket(
         value += ball(total.ridge) * x * x
     for z, o, count in total.rows:
         at = ball(sum((x * cell for x, cell in zip(b, z, strict=True)), Fraction(0)) / total.scale)
-        loss, slope, below = total.loss.exact_line(ball(Fraction(o, total.scale)), at, fine)
+        loss, slope, below = total.loss.exact_lower_line(ball(Fraction(o, total.scale)), at, fine)
         value += count * loss
         excess += count * below
         for j, cell in enumerate(z):
@@ -87,7 +87,7 @@ def _barrier(
     n = sum(count for _, _, count in total.rows)
     z = c.start(k)
     fine = Fraction(16 * (2 * n + 2 * len(z) + 1)) / tolerance
-    # The first problem is almost the barrier alone, and not the last one, however coarse that is.
+    # In the first problem the barrier dominates; it is never the last one, at any tolerance.
     easy = 1 / (1 + (n + total.ridge * radius) * (1 + k * radius))
     t, goal = nearest(min(easy, fine / 8)), nearest(fine)
     while t < goal:
@@ -100,23 +100,24 @@ def _barrier(
                            - g / 2).mid())
                 for line, g in zip(h, gradient, strict=True)
             ]  # fmt: skip
-            step, decrement = newton(h, linear, z, t, c)
+            step, decrement = newton_step(h, linear, z, t, c)
             if step is None:
                 break
-            before = t * value + room(z, k, c)
+            before = t * value + barrier_value(z, k, c)
             damping = flint.arb(1)
             for _half in range(bits):
                 trial = [flint.arb((a + damping * s).mid()) for a, s in zip(z, step, strict=True)]
-                inside = room(trial, k, c)
+                inside = barrier_value(trial, k, c)
                 if inside.is_finite():
                     reached = t * _derivatives(total, trial[:k], r, t)[0] + inside
                     if reached.mid() <= (before - damping * decrement / 8).mid():
                         break
                 damping /= 2
             else:
-                break  # as good as this precision can make it
+                break  # the limit of this precision
             z = trial
-            # The last stage is polished: slopes that do not sum to zero cost the radius.
+            # The last stage iterates to the limit of the precision: the gap contains the radius
+            # times the sum of the slopes.
             if decrement < (flint.arb(1) / 64 if t < goal else flint.arb(2) ** (-bits // 2)):
                 break
     return [midpoint(x) * radius for x in z[:k]], t
@@ -125,7 +126,7 @@ def _barrier(
 def _derivatives(
     total: Sum, z: Vector, radius: flint.arb, t: flint.arb
 ) -> tuple[flint.arb, Vector, list[Vector]]:
-    """F(radius z), kinks rounded off, with gradient and Hessian in z; midpoints, no proof."""
+    """F(radius z) with smoothed kinks, its gradient and its Hessian in z, as midpoints."""
     k = total.k
     ridge = nearest(total.ridge) * radius * radius
     value = sum((ridge * x * x for x in z), flint.arb(0))

@@ -12,68 +12,74 @@ from ...base.kernels.arrays import Array, Cells, Ints, put
 from ...base.kernels.compiled import kernel
 from ...constraints import Constraint
 from .base import SLOPES, Loss
-from .hinge_kernels import Lines, passed, settle, slopes_at, straight
-from .row_kernels import certify, descend
+from .hinge_kernels import (
+    AugmentedHinge,
+    has_margin_above_one,
+    linear_minimum,
+    method_of_multipliers,
+    smoothed_slopes,
+)
+from .row_kernels import certify, proximal_newton
 
-#: The hinge is smoothed by such a factor less each time, so many times; where lines take over they
-#: get a few rounds at each width.
+#: Factor between smoothing widths, and their number; the augmented hinge gets a few rounds at each.
 _RATIO = 0.2
 _WIDTHS = 9
 _ROUNDS = 4
 
 
 class Hinge(NamedTuple):
-    """max(0, 1 - t), a function of the margin."""
+    """max(0, 1 - t), a function of the margin t."""
 
     labels: bool = True
 
     def at_zero(self, response: Cells) -> Fraction:
-        """1 each."""
         return Fraction(len(response))
 
     def exact(
         self, o: flint.arb, t: flint.arb, fine: flint.arb
     ) -> tuple[flint.arb, flint.arb, flint.arb]:
-        """min over s > max(0, m) of s - (log s + log(s - m)) / fine, m = 1 - t."""
+        """A barrier smoothing: min over s > max(0, m) of s - (log s + log(s - m)) / fine, m = 1 -
+        t.
+        """
         m = 1 - t
         x = fine * m / 2
         root = (1 + x * x).sqrt()
         rest = 1 / (root + x) if x > 0 else root - x
-        share = 1 / (1 + rest)
+        multiplier = 1 / (1 + rest)
         s, beyond = (root + 1 + x) / fine, (1 + rest) / fine
         if x < 0:
             s = (1 + 1 / (root - x)) / fine
         value = s - (s.log() + beyond.log()) / fine
-        return value, -share, fine / 2 * (rest / root) * share * share
+        return value, -multiplier, fine / 2 * (rest / root) * multiplier * multiplier
 
-    def exact_line(
+    def exact_lower_line(
         self, o: flint.arb, t: flint.arb, fine: flint.arb
     ) -> tuple[flint.arb, flint.arb, flint.arb]:
-        """Any number from -1 to 0 is the slope of a line below; that of `exact` is good."""
+        """Lines of any slope from -1 to 0 support the hinge; that of `exact` is a good one."""
         m = 1 - t
         loss = m.max(flint.arb(0))
-        share = flint.arb((-self.exact(o, t, fine)[1]).mid()).max(flint.arb(0)).min(flint.arb(1))
-        return loss, -share, loss - share * m
+        multiplier = (
+            flint.arb((-self.exact(o, t, fine)[1]).mid()).max(flint.arb(0)).min(flint.arb(1))
+        )
+        return loss, -multiplier, loss - multiplier * m
 
     def smoothing(self, prediction_bound: Fraction) -> tuple[float, float]:
-        """Up to reach 1 no margin is passed: the hinge is a line, its slope the same everywhere."""
+        """Up to B = 1 no margin exceeds 1: the hinge is a line with the same slope everywhere."""
         return (0.1, 5e-4) if prediction_bound > 1 else (1e-9, 1e-9)
 
     def conjugates(self) -> Ints:
-        """Slopes are their own conjugates."""
+        """Conjugates equal slopes; no table is needed."""
         return np.empty(0, dtype=np.int64)
 
     def largest(self) -> float:
-        """No loss and no conjugate of a row is larger at t = 0."""
+        """At t = 0 no loss and no conjugate of a row exceeds 1."""
         return 1.0
 
     def parabola(self, prediction_bound: Fraction) -> tuple[float, Ints] | None:
-        """There is no curvature."""
         return None
 
     @staticmethod
     def is_kinked() -> bool:
-        """At t = 1."""
         return True
 
     # -- kernels ---------------------------------------------------------------------------------
@@ -89,23 +95,22 @@ class Hinge(NamedTuple):
     @staticmethod
     @kernel
     def line(hinge: Hinge, o: float, t: float) -> tuple[float, float, float]:
-        """With the slope -o, o clipped to [0, 1]."""
-        share = min(max(o, 0.0), 1.0)
+        """The line with slope -o, o clipped to [0, 1]."""
+        multiplier = min(max(o, 0.0), 1.0)
         m = 1.0 - t
         if m > 0.0:
-            return -t, -share, (1.0 - share) * m
-        return -1.0, -share, -share * m
+            return -t, -multiplier, (1.0 - multiplier) * m
+        return -1.0, -multiplier, -multiplier * m
 
     @staticmethod
     @kernel
     def steepest(hinge: Hinge) -> float:
-        """Below the margin."""
         return 1.0
 
     @staticmethod
     @kernel
     def slope_error(hinge: Hinge) -> float:
-        """Slopes are numbers that somebody chose: they have no error."""
+        """0: slopes are chosen, not computed."""
         return 0.0
 
     @staticmethod
@@ -114,19 +119,19 @@ class Hinge(NamedTuple):
         hinge: Hinge, c: Constraint, z: Array, o: Array, counts: Array, ridge: float,
         target: float, cutoff: float,
     ) -> tuple[float, float]:  # fmt: skip
-        """In three ways, each tried where the one before does not certify; see `hinge_kernels`."""
-        b = straight(c, z, o, counts, ridge, target)
-        if not passed(z, b):
+        """Three methods, each tried where the one before does not certify; see `hinge_kernels`."""
+        b = linear_minimum(c, z, o, counts, ridge, target)
+        if not has_margin_above_one(z, b):
             value, width = certify(hinge, c, z, o, counts, ridge, b)
             if width <= target:
                 return value, width
         first = b.copy()
-        if settle(c, z, o, counts, ridge, target, cutoff, b):
+        if method_of_multipliers(c, z, o, counts, ridge, target, cutoff, b):
             value, width = certify(hinge, c, z, o, counts, ridge, b)
             if value - width > cutoff:
                 return value, width
             put(b, first)
-            settle(c, z, o, counts, ridge, target, np.inf, b)
+            method_of_multipliers(c, z, o, counts, ridge, target, np.inf, b)
         value, width = certify(hinge, c, z, o, counts, ridge, b)
         if width <= target:
             return value, width
@@ -138,16 +143,16 @@ class Hinge(NamedTuple):
                 smoothing *= _RATIO
                 for turn in range(1 + _ROUNDS):
                     if lines:
-                        # Curvature on loan finds the way where few rows are at the kink.
+                        # Added curvature helps where few rows are at the kink.
                         for part in range(3):
-                            loan = Lines(1.0 if part == 1 else 0.0, True)
-                            descend(loan, c, z, o, counts, at, ridge, target, b)
-                        near = slopes_at(Lines(0.0, True), z, o, at, b)
+                            smoothed = AugmentedHinge(1.0 if part == 1 else 0.0, True)
+                            proximal_newton(smoothed, c, z, o, counts, at, ridge, target, b)
+                        near = smoothed_slopes(AugmentedHinge(0.0, True), z, o, at, b)
                     else:
-                        descend(hinge, c, z, o, counts, at, ridge, target, b)
-                        near = slopes_at(hinge, z, o, at, b)
+                        proximal_newton(hinge, c, z, o, counts, at, ridge, target, b)
+                        near = smoothed_slopes(hinge, z, o, at, b)
                     if turn == 0:
-                        # As long as rows leave the kink when the width shrinks, it shrinks.
+                        # Shrink the width as long as this takes rows off the kink.
                         lines = near > 0.5 * before if patient else stage > 1
                         before = near
                         if lines:
@@ -158,12 +163,12 @@ class Hinge(NamedTuple):
                         return value, width
                     if not lines:
                         break
-        # Lines can lose their way, too; a kink that is all but sharp needs none.
+        # The augmented hinge can fail, too; a sharp smoothing needs no multipliers.
         put(b, first)
         smoothing = 0.25
         for _ in range(2 * _WIDTHS):
-            descend(hinge, c, z, o, counts, smoothing, ridge, target, b)
-            slopes_at(hinge, z, o, smoothing, b)
+            proximal_newton(hinge, c, z, o, counts, smoothing, ridge, target, b)
+            smoothed_slopes(hinge, z, o, smoothing, b)
             other, wide = certify(hinge, c, z, o, counts, ridge, b)
             if wide < width:
                 value, width = other, wide
@@ -174,19 +179,18 @@ class Hinge(NamedTuple):
 
     @staticmethod
     @kernel
-    def conjugate(hinge: Hinge, share: int, y: int, table: Ints) -> tuple[int, int]:
+    def conjugate(hinge: Hinge, slope: int, y: int, table: Ints) -> tuple[int, int]:
         """max(0, 1 - t) >= a (1 - t) for a in [0, 1]."""
-        return share, 0
+        return slope, 0
 
     @staticmethod
     @kernel
     def conjugate_sum(hinge: Hinge, total: int, square: int, scale: float) -> float:
-        """In units of a slope."""
         return total / SLOPES
 
 
 def _sharp(prediction_bound: Fraction) -> Fraction:
-    # From 1 - B, or from 0 where the margin can be passed, to 1 + B.
+    # From 1 - B, or from 0 where margins can exceed 1, to 1 + B.
     return 2 * prediction_bound if prediction_bound <= 1 else 1 + prediction_bound
 
 
@@ -194,6 +198,6 @@ HINGE = Loss(
     name="hinge",
     ranges={"sharp": _sharp},
     rows=lambda prediction_bound: Hinge(),
-    # Up to reach 1 it is a line: nothing is gained by a joint fit.
+    # Up to B = 1 the hinge is a line: a joint fit gains nothing.
     prediction_bound=2.0,
 )

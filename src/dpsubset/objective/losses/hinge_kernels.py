@@ -1,17 +1,17 @@
-"""How the hinge is minimised: three ways, see `hinge.Hinge.minimise`.
+"""Proposals for the minimum under the hinge loss, by three methods (see `hinge.Hinge.minimise`).
 
-They look for b and for the slopes of rows at the kink, which may be anything from -1 to 0, and put
-minus the slopes into ``o``, which the hinge has no other use for. None of them proves anything:
-`row_kernels.certify` judges what they propose.
+They look for b and for subgradients of the rows at the kink, which may be anything from -1 to 0,
+and store the negated subgradients in ``o``, which the hinge does not need otherwise. None of them
+certifies anything: `row_kernels.certify` does.
 
-1. `settle`, the method of multipliers: max(0, m) is the largest a m with a in [0, 1]. With
-   something taken off for a that differ from the last ones the kink is a parabola of some width,
-   about the point where the last a belong. Rounds at less and less width settle which slopes the
-   rows at the kink must have, however many they are. Rows off it are straight, so that a Newton
-   step costs little more than the rows within; how far to go is found on the line itself, where
-   margins move evenly. After the first round rows far from the kink are left alone.
-2. The same by general means, `Lines`, with curvature on loan.
-3. The kink rounded off by a hyperbola, until it is all but sharp.
+1. `method_of_multipliers`: max(0, m) is the largest a m over a in [0, 1]. Subtracting a penalty on
+   the distance of a from its last value turns the kink into a parabola of some width. Rounds of
+   decreasing width determine the multipliers a of the rows at the kink, however many they are. Rows
+   off the kink are linear, so a Newton step costs little more than the rows within the width; the
+   step length is found by a line search along which margins move linearly. After the first round,
+   rows far from the kink are fixed.
+2. A general Newton method on the same objective, `AugmentedHinge`, with added curvature.
+3. The kink smoothed by a hyperbola of decreasing width.
 """
 
 from __future__ import annotations
@@ -26,41 +26,44 @@ from ...constraints.base import Constraint, shrink, solve
 from .base import Smoothed, smooth
 from .quadratic_kernels import duality_gap, newton_point
 
-#: Of `settle`: the first width, the factor from one to the next, the last, and how many rounds.
-_WIDEST, _NARROWER, _NARROWEST, _FEW = 0.2, 0.1, 1e-5, 10
-#: Newton steps at a width, and trials of a step's length.
+#: First width of `method_of_multipliers`, factor between widths, last width, number of rounds.
+_FIRST_WIDTH, _WIDTH_FACTOR, _LAST_WIDTH, _ROUNDS = 0.2, 0.1, 1e-5, 10
+#: Newton steps at a width, and trials of a line search.
 _STEPS, _TRIALS = 30, 12
-#: Margins this far from 1 stay on their side of it after the first round, or all is done anew.
+#: Margins at least this far from 1 are fixed after the first round; if one changes sides, the
+#: rounds are repeated with all rows.
 _FAR = 0.15
 
 
-class Lines(NamedTuple):
+class AugmentedHinge(NamedTuple):
     """max over a in [0, 1] of a m - width/2 (a - o)^2, m = 1 - t: a is minus the slope.
 
-    Rows off the kink have no curvature; ``loan`` says how much they are lent.
+    Rows off the kink have no curvature; ``extra_curvature`` scales what is added for them.
     """
 
-    loan: float
+    extra_curvature: float
     labels: bool = True
 
     @staticmethod
     @kernel
-    def smooth(lines: Lines, width: float, o: float, t: float) -> tuple[float, float, float]:
-        """The loss, its slope, its curvature."""
+    def smooth(
+        hinge: AugmentedHinge, width: float, o: float, t: float
+    ) -> tuple[float, float, float]:
+        """The loss, its slope and its curvature."""
         m = 1.0 - t
         wanted = o + m / width
-        share = min(max(wanted, 0.0), 1.0)
+        multiplier = min(max(wanted, 0.0), 1.0)
         curvature = 1.0 / width
-        if wanted != share:
-            curvature *= lines.loan / (1.0 + abs(wanted - share)) ** 3
-        return share * m - 0.5 * width * (share - o) ** 2, -share, curvature
+        if wanted != multiplier:
+            curvature *= hinge.extra_curvature / (1.0 + abs(wanted - multiplier)) ** 3
+        return multiplier * m - 0.5 * width * (multiplier - o) ** 2, -multiplier, curvature
 
 
 @kernel
-def straight(
+def linear_minimum(
     c: Constraint, z: Array, o: Array, counts: Array, ridge: float, target: float
 ) -> Array:
-    """The minimum if no margin is passed, where the hinge is linear; slopes of -1."""
+    """The minimum if no margin exceeds 1, where the hinge is linear; slopes of -1."""
     k = z.shape[1]
     h, linear = np.zeros((k, k)), np.zeros(k)
     for i in range(z.shape[0]):
@@ -70,14 +73,14 @@ def straight(
     for j in range(k):
         h[j, j] = ridge
     b = solve(c, h, linear, target / 16)
-    if not np.all(np.isfinite(b)):  # a ridge next to nothing
+    if not np.all(np.isfinite(b)):  # the ridge is almost 0
         b[:] = 0.0
     return b
 
 
 @kernel
-def passed(z: Array, b: Array) -> bool:
-    """Whether some margin is above 1, by more than rounding."""
+def has_margin_above_one(z: Array, b: Array) -> bool:
+    """Whether some margin exceeds 1 by more than rounding."""
     for i in range(z.shape[0]):
         t = 0.0
         for j in range(b.shape[0]):
@@ -88,8 +91,10 @@ def passed(z: Array, b: Array) -> bool:
 
 
 @kernel
-def slopes_at(loss: Smoothed, z: Array, o: Array, smoothing: float, b: Array) -> int:
-    """Minus the slopes of the smoothed hinge at b, into o; how many rows are at the kink."""
+def smoothed_slopes(loss: Smoothed, z: Array, o: Array, smoothing: float, b: Array) -> int:
+    """Write minus the slopes of the smoothed hinge at b into o; return the number of rows at the
+    kink.
+    """
     near = 0
     for i in range(z.shape[0]):
         t = 0.0
@@ -102,19 +107,19 @@ def slopes_at(loss: Smoothed, z: Array, o: Array, smoothing: float, b: Array) ->
 
 
 @kernel
-def settle(
+def method_of_multipliers(
     c: Constraint, z: Array, o: Array, counts: Array, ridge: float, target: float, cutoff: float,
     b: Array,
 ) -> bool:  # fmt: skip
-    """Better b, in place, and into ``o`` minus the slopes that go with it.
+    """Improve b and the negated subgradients in ``o``, in place.
 
-    True if they are not the end, but enough to tell that the minimum is above the cutoff.
+    Return True if they are not final, but certify that the minimum is above the cutoff.
     """
     n, k = z.shape
     m, far = np.empty(n), np.zeros(k)
     o[:] = 0.5
-    excess = _round_off(c, z, o, counts, far, _WIDEST, ridge, target, cutoff, b, m)
-    _shares(z, b, _WIDEST, o, m)
+    excess = _newton_at_width(c, z, o, counts, far, _FIRST_WIDTH, ridge, target, cutoff, b, m)
+    _update_multipliers(z, b, _FIRST_WIDTH, o, m)
     if excess <= 0.6 * target:
         return excess < 0.0
     near = 0
@@ -134,7 +139,7 @@ def settle(
                 for j in range(k):
                     far[j] -= counts[i] * z[i, j]
         first = b.copy()
-        _rounds(c, some, at, of, far, ridge, target, b)
+        _multiplier_rounds(c, some, at, of, far, ridge, target, b)
         stayed = True
         for i in range(n):
             here = 1.0
@@ -148,29 +153,29 @@ def settle(
             return False
         put(b, first)
         far[:] = 0.0
-    _rounds(c, z, o, counts, far, ridge, target, b)
+    _multiplier_rounds(c, z, o, counts, far, ridge, target, b)
     return False
 
 
 @kernel
-def _rounds(
+def _multiplier_rounds(
     c: Constraint, z: Array, o: Array, counts: Array, far: Array, ridge: float, target: float,
     b: Array,
 ) -> None:  # fmt: skip
-    """From the slopes of the first round to those that will do, as far as a few more get."""
+    """Update the multipliers of the first round for a few rounds, until accurate enough."""
     m = np.empty(z.shape[0])
-    width = _WIDEST
-    for _ in range(_FEW):
-        width = max(_NARROWER * width, _NARROWEST)
-        excess = _round_off(c, z, o, counts, far, width, ridge, target, np.inf, b, m)
-        _shares(z, b, width, o, m)
+    width = _FIRST_WIDTH
+    for _ in range(_ROUNDS):
+        width = max(_WIDTH_FACTOR * width, _LAST_WIDTH)
+        excess = _newton_at_width(c, z, o, counts, far, width, ridge, target, np.inf, b, m)
+        _update_multipliers(z, b, width, o, m)
         if excess <= 0.6 * target:
             return
 
 
 @kernel
-def _shares(z: Array, b: Array, width: float, o: Array, m: Array) -> None:
-    """Margins' distances from 1, and the slopes that go with them, in place."""
+def _update_multipliers(z: Array, b: Array, width: float, o: Array, m: Array) -> None:
+    """Update the multipliers o and the distances m of margins from 1, in place."""
     for i in range(z.shape[0]):
         m[i] = 1.0
         for j in range(b.shape[0]):
@@ -179,19 +184,20 @@ def _shares(z: Array, b: Array, width: float, o: Array, m: Array) -> None:
 
 
 @kernel
-def _round_off(
+def _newton_at_width(
     c: Constraint, z: Array, o: Array, counts: Array, far: Array, width: float, ridge: float,
     target: float, cutoff: float, b: Array, m: Array,
 ) -> float:  # fmt: skip
-    """Newton steps from b, in place; how far the lines at the end are below, infinite if lost.
+    """Take Newton steps from b, in place; return the excess of the lines at the end, infinite on
+    failure.
 
-    Negative if lines on the way are above the cutoff: there is no need to go on. ``far`` is the
-    slope of rows that are left alone, m working space.
+    The excess is negative if lines found on the way are above the cutoff, so that nothing more is
+    needed. ``far`` is the slope of the fixed rows, ``m`` working space.
     """
     n, k = z.shape
     g, h, d = np.empty(k), np.empty((k, k)), np.empty(n)
     for _ in range(_STEPS):
-        excess, lines = _parabolas(z, o, counts, far, width, ridge, b, g, h, m)
+        excess, lines = _derivatives(z, o, counts, far, width, ridge, b, g, h, m)
         gap = duality_gap(g, b, c)
         if lines - gap > cutoff:
             return -1.0
@@ -212,14 +218,14 @@ def _round_off(
             d[i] = 0.0
             for j in range(k):
                 d[i] += z[i, j] * v[j]
-        step, end = 1.0, _slope_at(m, d, o, counts, width, linear, curvature, 1.0)
+        step, end = 1.0, _directional_slope(m, d, o, counts, width, linear, curvature, 1.0)
         if end > 0.0:
-            # A root of the slope, by the secant, but never next to an end.
+            # A root of the slope by the secant method, kept away from both ends.
             low, high, at_low, at_high = 0.0, 1.0, slope, end
             for _trial in range(_TRIALS):
                 step = low - at_low * (high - low) / (at_high - at_low)
                 step = min(max(step, low + 0.05 * (high - low)), high - 0.05 * (high - low))
-                here = _slope_at(m, d, o, counts, width, linear, curvature, step)
+                here = _directional_slope(m, d, o, counts, width, linear, curvature, step)
                 if abs(here) <= 0.1 * abs(slope):
                     break
                 if here > 0.0:
@@ -232,13 +238,14 @@ def _round_off(
 
 
 @kernel
-def _parabolas(
+def _derivatives(
     z: Array, o: Array, counts: Array, far: Array, width: float, ridge: float, b: Array, g: Array,
     h: Array, m: Array,
 ) -> tuple[float, float]:  # fmt: skip
-    """Gradient, half the Hessian and margins' distances from 1, in place; of lines the excess.
+    """Write gradient, half the Hessian and distances of margins from 1 in place; return two sums.
 
-    And their sum at b, with the ridge, less that of the losses at 0, of which there is 1 a record.
+    They are the excess of the loss over the lines, and the value of the lines at b with the ridge,
+    less the losses at 0, which are 1 a record.
     """
     n, k = z.shape
     put(g, far)
@@ -250,13 +257,13 @@ def _parabolas(
             here -= z[i, j] * b[j]
         m[i] = here
         wanted = o[i] + here / width
-        share = min(max(wanted, 0.0), 1.0)
-        excess += counts[i] * (max(here, 0.0) - share * here)
-        lines += counts[i] * (share * here - 1.0)
-        share *= counts[i]
-        if share > 0.0:
+        multiplier = min(max(wanted, 0.0), 1.0)
+        excess += counts[i] * (max(here, 0.0) - multiplier * here)
+        lines += counts[i] * (multiplier * here - 1.0)
+        multiplier *= counts[i]
+        if multiplier > 0.0:
             for j in range(k):
-                g[j] -= share * z[i, j]
+                g[j] -= multiplier * z[i, j]
         if 0.0 < wanted < 1.0:
             for j in range(k):
                 weight = counts[i] * z[i, j]
@@ -273,13 +280,13 @@ def _parabolas(
 
 
 @kernel
-def _slope_at(
+def _directional_slope(
     m: Array, d: Array, o: Array, counts: Array, width: float, linear: float, curvature: float,
     step: float,
 ) -> float:  # fmt: skip
-    """The slope of the objective at a point of the line."""
+    """The slope of the objective at a point of the search line."""
     total = linear + curvature * step
     for i in range(m.shape[0]):
-        share = o[i] + (m[i] - step * d[i]) / width
-        total -= counts[i] * min(max(share, 0.0), 1.0) * d[i]
+        multiplier = o[i] + (m[i] - step * d[i]) / width
+        total -= counts[i] * min(max(multiplier, 0.0), 1.0) * d[i]
     return total

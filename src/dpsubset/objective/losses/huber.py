@@ -19,13 +19,13 @@ from ...constraints import Constraint
 from ...data.quantize import STEPS
 from ..problem import DEFAULT_THRESHOLD
 from .base import SLOPES, Loss
-from .row_kernels import newton
+from .row_kernels import newton_minimum
 
-#: A quarter of the half-range: a residual beyond it counts by its size, not by its square.
+#: The default threshold: larger residuals count linearly.
 THRESHOLD = Fraction(DEFAULT_THRESHOLD)
-#: No curvature beyond the threshold: shares of what the parabola through the same tangent has help
-#: where too few rows have any.
-_LOANS = (0.0, 1e-3, 0.1, 1.0)
+#: Fractions of the curvature of a parabola with the same tangent, added beyond the threshold where
+#: too few rows have curvature of their own.
+_ADDED_CURVATURE = (0.0, 1e-3, 0.1, 1.0)
 
 
 class Huber(NamedTuple):
@@ -35,7 +35,6 @@ class Huber(NamedTuple):
     labels: bool = False
 
     def at_zero(self, response: Cells) -> Fraction:
-        """h(y) each."""
         d, sizes = Fraction(self.threshold), np.abs(response.astype(np.int64))
         near = sizes[sizes <= math.floor(d * STEPS)]
         far = int(sizes.sum() - near.sum())
@@ -45,7 +44,6 @@ class Huber(NamedTuple):
     def exact(
         self, o: flint.arb, t: flint.arb, fine: flint.arb
     ) -> tuple[flint.arb, flint.arb, flint.arb]:
-        """By cases."""
         r, d = o - t, ball(Fraction(self.threshold))
         if abs(r) <= d:
             return r * r, -2 * r, flint.arb(2)
@@ -53,38 +51,35 @@ class Huber(NamedTuple):
             return d * (2 * r - d), -2 * d, flint.arb(0)
         if r < -d:
             return d * (-2 * r - d), 2 * d, flint.arb(0)
-        # At the threshold, as far as the precision can tell: both formulas are near, and their hull
-        # holds the truth.
+        # r may be on either side of the threshold: the hull of both formulas contains the loss.
         outer = d * (2 * abs(r) - d)
         clipped = r.max(-d).min(d)
         return (r * r).union(outer), -2 * clipped, flint.arb(1)
 
-    def exact_line(
+    def exact_lower_line(
         self, o: flint.arb, t: flint.arb, fine: flint.arb
     ) -> tuple[flint.arb, flint.arb, flint.arb]:
-        """The tangent."""
+        """The tangent, without a gap."""
         loss, slope, _ = self.exact(o, t, fine)
         return loss, slope, flint.arb(0)
 
     def smoothing(self, prediction_bound: Fraction) -> tuple[float, float]:
-        """There is no kink."""
         return 0.0, 0.0
 
     def conjugates(self) -> Ints:
-        """Two sums are enough."""
+        """`conjugate` needs no table."""
         return np.empty(0, dtype=np.int64)
 
     def largest(self) -> float:
-        """No loss and no conjugate of a row is larger at t = 0."""
+        """At t = 0 no loss and no conjugate of a row exceeds 1."""
         return 1.0
 
     def parabola(self, prediction_bound: Fraction) -> tuple[float, Ints] | None:
-        """None beyond the threshold."""
+        """None: there is no curvature beyond the threshold."""
         return None
 
     @staticmethod
     def is_kinked() -> bool:
-        """It is smooth."""
         return False
 
     # -- kernels ---------------------------------------------------------------------------------
@@ -92,7 +87,7 @@ class Huber(NamedTuple):
     @staticmethod
     @kernel
     def smooth(huber: Huber, width: float, o: float, t: float) -> tuple[float, float, float]:
-        """Beyond the threshold ``width`` is the share of curvature on loan."""
+        """Beyond the threshold, ``width`` is the fraction of curvature added."""
         r, d = o - t, huber.threshold
         if abs(r) <= d:
             return r * r, -2.0 * r, 2.0
@@ -110,13 +105,11 @@ class Huber(NamedTuple):
     @staticmethod
     @kernel
     def steepest(huber: Huber) -> float:
-        """Beyond the threshold."""
         return 2.0 * huber.threshold
 
     @staticmethod
     @kernel
     def slope_error(huber: Huber) -> float:
-        """None."""
         return 0.0
 
     @staticmethod
@@ -125,25 +118,24 @@ class Huber(NamedTuple):
         huber: Huber, c: Constraint, z: Array, o: Array, counts: Array, ridge: float,
         target: float, cutoff: float,
     ) -> tuple[float, float]:  # fmt: skip
-        """Newton's method, with some curvature on loan if need be."""
-        return newton(huber, c, z, o, counts, ridge, target, _LOANS)
+        """Newton's method, with some added curvature if necessary."""
+        return newton_minimum(huber, c, z, o, counts, ridge, target, _ADDED_CURVATURE)
 
     @staticmethod
     @kernel
-    def conjugate(huber: Huber, share: int, y: int, table: Ints) -> tuple[int, int]:
-        """h(r) >= a r - a^2 / 4 for |a| <= 2 d, here with a = -2 d share / SLOPES."""
-        return -share * y, share * share
+    def conjugate(huber: Huber, slope: int, y: int, table: Ints) -> tuple[int, int]:
+        """h(r) >= a r - a^2 / 4 for |a| <= 2 d, here with a = -2 d slope / SLOPES."""
+        return -slope * y, slope * slope
 
     @staticmethod
     @kernel
     def conjugate_sum(huber: Huber, total: int, square: int, scale: float) -> float:
-        """The sums in their units."""
         step = 2.0 * huber.threshold / SLOPES
         return step * (total / scale) - step * step * (square / 4.0)
 
 
 def of_threshold(threshold: Fraction) -> Loss:
-    """The loss with this threshold d, 0 < d <= 1, which is a float64 number: kernels take it so."""
+    """The loss with this threshold d, 0 < d <= 1, which must be a float64 number."""
 
     def value(residual: Fraction) -> Fraction:
         if residual <= threshold:

@@ -1,6 +1,6 @@
 """Proposals for the minimum of a quadratic, from float64 steps with exact gradients.
 
-How the steps go is the constraint's business, see :mod:`dpsubset.constraints.interior`.
+The constraint defines the steps; see :mod:`dpsubset.constraints.interior`.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from ...constraints import Constraint
 from .quadratic import Quadratic
 
 _ROUNDS = 8
-#: Points are multiples of this part of the radius.
+#: Points are multiples of radius / _ONE.
 _ONE = 1 << 192
 
 
 def points(q: Quadratic, c: Constraint, tolerance: Fraction) -> Iterator[list[Fraction]]:
-    """A few points, in C or nearly so, each nearer to the minimum if all goes well."""
+    """A few points in or near C, each normally closer to the minimum than the one before."""
     radius = Fraction(c.radius)
     try:
         for z in _rounds(q, c, radius, tolerance):
             yield [Fraction(x, _ONE) * radius for x in z]
     except (ArithmeticError, ValueError):
-        return  # float64 has no such number: somebody else's turn
+        return  # float64 failed; the caller falls back to the exact barrier method
 
 
 def _rounds(
@@ -37,7 +37,7 @@ def _rounds(
     if not g.any():  # 0 is a minimum
         yield z
         return
-    with np.errstate(all="ignore"):  # what overflows is of no use, and nobody's business
+    with np.errstate(all="ignore"):  # overflow is handled below, without a warning
         h = np.array(q.g.tolist(), dtype=np.float64) * float(2 * radius**2 / q.scale)
         h[np.diag_indices(len(z))] += float(2 * radius**2 * q.ridge)
         interior = c.interior(h, g)
@@ -50,6 +50,6 @@ def _rounds(
 
 
 def _gradient(q: Quadratic, z: list[int], radius: Fraction) -> Array:
-    """In units of the radius: rounded once, however much cancels in it."""
+    """The gradient in units of the radius, rounded once after exact cancellation."""
     _, slope = q.at([Fraction(x, _ONE) * radius for x in z])
     return np.array([float(x * radius) for x in slope])

@@ -2,9 +2,9 @@
 
     f(S) = min over b in C of |y - X_S b|^2 + ridge |b|^2,   all in scaled units.
 
-`Scorer.scores` returns f~(S), an integer multiple of ``unit``, with |f~(S) - f(S)| <= unit
-certified for every S and every data set, in the end by `objective.losses.certified.minimum`.
-f~ is a fixed function of (moments, S).
+`Scorer.scores` returns f~(S), an integer multiple of ``score_step``. |f~(S) - f(S)| <= score_step
+is certified for every S and every data set, in the last resort by
+`objective.losses.certified.minimum`. f~ is a deterministic function of (moments, S).
 """
 
 from __future__ import annotations
@@ -50,45 +50,40 @@ class Scorer(CertifiedScorer):
     """Scores of supports for fixed moments: deterministic, certified, on an integer grid."""
 
     def __init__(
-        self, data: Moments | GramData, problem: Problem, unit: Fraction, penalty: int = 0
+        self, data: Moments | GramData, problem: Problem, score_step: Fraction, penalty: int = 0
     ) -> None:
-        super().__init__(problem, unit, penalty)
+        super().__init__(problem, score_step, penalty)
         if isinstance(data, Moments):
             data = GramData.from_moments(data, problem.layout.constant)
-        self._digest = data
+        self._gram = data
 
     def _score(
         self, columns: NDArray[np.int64], cutoff: int, scores: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
         from .quadratic_kernels import score_all
 
-        problem, digest = self._problem, self._digest
+        problem, gram = self._problem, self._gram
         certified: NDArray[np.bool_] = score_all(
-            digest.products,
-            digest.c,
-            digest.yy,
-            columns,
-            problem.coefficients,
-            problem.ridge,
-            float(STEPS) ** 2,
-            self.unit_float,
-            scores,
-        )
+            gram.products, gram.c, gram.yy, columns, problem.coefficients, problem.ridge,
+            float(STEPS) ** 2, self.score_step_float, scores,
+        )  # fmt: skip
         return certified
 
     def _minimum(self, columns: NDArray[np.int64]) -> tuple[Fraction, Fraction]:
-        return minimum(self._on(columns), self._problem.coefficients, tolerance=self._unit / 2)
+        return minimum(
+            self._on(columns), self._problem.coefficients, tolerance=self._score_step / 2
+        )
 
     def quadratic(self, support: Sequence[int] | NDArray[np.int64]) -> Quadratic:
         """The exact rational objective b'Hb - 2c'b + yy on a support."""
         return self._on(self._problem.layout.of_support(support))
 
     def _on(self, columns: NDArray[np.int64]) -> Quadratic:
-        digest = self._digest
+        gram = self._gram
         return Quadratic(
-            flint.fmpz_mat(digest.block(columns).tolist()),
-            digest.c[columns].tolist(),
-            digest.yy,
+            flint.fmpz_mat(gram.block(columns).tolist()),
+            gram.c[columns].tolist(),
+            gram.yy,
             STEPS**2,
             Fraction(self._problem.ridge),
         )

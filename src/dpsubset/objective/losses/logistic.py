@@ -15,44 +15,42 @@ from ...base.kernels.arrays import Array, Cells, Ints
 from ...base.kernels.compiled import kernel
 from ...constraints import Constraint
 from .base import ENTROPIES, SLOPES, Loss
-from .row_kernels import newton
+from .row_kernels import newton_minimum
 
 #: log 2, rounded down at the 128th bit.
 _LOG_2 = Fraction(0xB17217F7D1CF79ABC9E3B39803F2F6AF, 2**128)
-#: Beyond this reach there is next to no curvature to count on.
-_CURVED_REACH = 8
+#: Beyond this prediction bound the smallest curvature is negligible.
+_LARGEST_CURVED_BOUND = 8
 #: The largest omega: a little below the largest curvature of the loss, 1/4.
 _STEEPEST = 0.2499
 
 
 class Logistic(NamedTuple):
-    """log(1 + exp(-t)), a function of the margin."""
+    """log(1 + exp(-t)), a function of the margin t."""
 
     labels: bool = True
 
     def at_zero(self, response: Cells) -> Fraction:
-        """log 2 each."""
         return len(response) * _LOG_2
 
     def exact(
         self, o: flint.arb, t: flint.arb, fine: flint.arb
     ) -> tuple[flint.arb, flint.arb, flint.arb]:
-        """In terms of exp(-|t|), or of both where the sign of t is not certain."""
+        """In terms of exp(-|t|), or of exp(t) where the sign of t is uncertain."""
         if t >= 0:
             small = (-t).exp()
             return small.log1p(), -small / (1 + small), small / (1 + small) ** 2
         large = t.exp()
         return large.log1p() - t, -1 / (1 + large), large / (1 + large) ** 2
 
-    def exact_line(
+    def exact_lower_line(
         self, o: flint.arb, t: flint.arb, fine: flint.arb
     ) -> tuple[flint.arb, flint.arb, flint.arb]:
-        """The tangent."""
+        """The tangent, without a gap."""
         loss, slope, _ = self.exact(o, t, fine)
         return loss, slope, flint.arb(0)
 
     def smoothing(self, prediction_bound: Fraction) -> tuple[float, float]:
-        """There is no kink."""
         return 0.0, 0.0
 
     def conjugates(self) -> Ints:
@@ -60,20 +58,19 @@ class Logistic(NamedTuple):
         return entropies()
 
     def largest(self) -> float:
-        """No loss and no conjugate of a row is larger at t = 0."""
+        """At t = 0 no loss and no conjugate of a row exceeds 1."""
         return 1.0
 
     def parabola(self, prediction_bound: Fraction) -> tuple[float, Ints] | None:
-        """Within the reach the loss has curvature."""
+        """For |t| <= B the loss has curvature everywhere."""
         return (
             parabola(math.nextafter(float(prediction_bound), math.inf))
-            if prediction_bound <= _CURVED_REACH
+            if prediction_bound <= _LARGEST_CURVED_BOUND
             else None
         )
 
     @staticmethod
     def is_kinked() -> bool:
-        """It is smooth."""
         return False
 
     # -- kernels ---------------------------------------------------------------------------------
@@ -100,13 +97,13 @@ class Logistic(NamedTuple):
     @staticmethod
     @kernel
     def steepest(logistic: Logistic) -> float:
-        """Far to the left."""
+        """The limit for t to minus infinity."""
         return 1.0
 
     @staticmethod
     @kernel
     def slope_error(logistic: Logistic) -> float:
-        """Of expm1, generously."""
+        """A generous bound on the error of expm1."""
         return 16.0
 
     @staticmethod
@@ -115,19 +112,16 @@ class Logistic(NamedTuple):
         logistic: Logistic, c: Constraint, z: Array, o: Array, counts: Array, ridge: float,
         target: float, cutoff: float,
     ) -> tuple[float, float]:  # fmt: skip
-        """Newton's method."""
-        return newton(logistic, c, z, o, counts, ridge, target, (0.0,))
+        return newton_minimum(logistic, c, z, o, counts, ridge, target, (0.0,))
 
     @staticmethod
     @kernel
-    def conjugate(logistic: Logistic, share: int, y: int, table: Ints) -> tuple[int, int]:
-        """From the table."""
-        return table[share], 0
+    def conjugate(logistic: Logistic, slope: int, y: int, table: Ints) -> tuple[int, int]:
+        return table[slope], 0
 
     @staticmethod
     @kernel
     def conjugate_sum(logistic: Logistic, total: int, square: int, scale: float) -> float:
-        """The table's unit."""
         return total / ENTROPIES
 
 
@@ -137,7 +131,7 @@ LOGISTIC = Loss(
     ranges={"sharp": lambda prediction_bound: prediction_bound},
     rows=lambda prediction_bound: Logistic(),
     best=math.inf,
-    # Up to reach 1 it is nearly a line, and blind to what a joint fit gains.
+    # Up to B = 1 the loss is nearly linear, and a joint fit gains little.
     prediction_bound=2.0,
 )
 
@@ -145,49 +139,49 @@ LOGISTIC = Loss(
 @functools.cache
 def entropies() -> Ints:
     """-l*: the entropy of q / SLOPES in nats, rounded down."""
-    share = np.arange(1, SLOPES) / SLOPES
-    nats = -share * np.log(share) - (1 - share) * np.log1p(-share)
+    fraction = np.arange(1, SLOPES) / SLOPES
+    nats = -fraction * np.log(fraction) - (1 - fraction) * np.log1p(-fraction)
     table = np.zeros(SLOPES + 1, dtype=np.int64)
-    # What float64 leaves uncertain is far below the step that is given away here.
+    # The rounding error of float64 is far below the step subtracted here.
     table[1:-1] = np.maximum(np.floor(nats * ENTROPIES).astype(np.int64) - 1, 0)
     return table
 
 
 @functools.lru_cache(maxsize=8)
 def parabola(prediction_bound: float) -> tuple[float, Ints]:
-    """omega, and -psi* of slopes -q / SLOPES rounded down, in units of 1 / ENTROPIES.
+    """omega, and -psi* at slopes -q / SLOPES rounded down, in multiples of 1 / ENTROPIES.
 
-    psi(t) = l(t) - (omega/2) t^2. omega is a curvature that parabolas at predictions up to half the
-    reach have, if they are to stay below the loss. Any would do: psi* is the largest value over all
-    |t| <= reach, whatever the shape of psi. Where omega is below the curvature of the loss, psi is
-    convex, beyond that point concave, so the largest value is attained at a stationary point or at
-    an end.
+    psi(t) = l(t) - (omega/2) t^2. omega is chosen so that parabolas of this curvature which touch
+    the loss at predictions up to B / 2 stay below it. Any omega would be valid: psi* is the largest
+    value over all |t| <= B, whatever the shape of psi. psi is convex where omega is below the
+    curvature of the loss and concave beyond that point, so the largest value is attained at a
+    stationary point or at an end.
     """
     omega = _STEEPEST
-    if prediction_bound > 0.01:  # below that the differences drown in rounding
+    if prediction_bound > 0.01:  # below that, rounding dominates the differences
         omega = min(
             _secant(0.5 * prediction_bound, prediction_bound),
             _secant(0.5 * prediction_bound, -prediction_bound),
             omega,
         )
-    share = np.arange(SLOPES + 1) / SLOPES
+    fraction = np.arange(SLOPES + 1) / SLOPES
 
     def values(t: Array | float) -> Array:
-        return np.asarray(np.logaddexp(0.0, -t) - 0.5 * omega * t * t + share * t)
+        return np.asarray(np.logaddexp(0.0, -t) - 0.5 * omega * t * t + fraction * t)
 
     def slope(t: Array) -> Array:
-        return np.asarray(-expit(-t) - omega * t + share)
+        return np.asarray(-expit(-t) - omega * t + fraction)
 
     edge = math.sqrt(1.0 - 4.0 * omega)
     edge = min(math.log1p(edge) - math.log1p(-edge), prediction_bound)
-    low, high = np.full(len(share), -edge), np.full(len(share), edge)
+    low, high = np.full(len(fraction), -edge), np.full(len(fraction), edge)
     for _ in range(60):
         middles = 0.5 * (low + high)
         below = slope(middles) < 0.0
         low, high = np.where(below, middles, low), np.where(below, high, middles)
     inside = values(low) - 2.0 * edge * np.abs(slope(low))
     least = np.minimum(inside, np.minimum(values(-prediction_bound), values(prediction_bound)))
-    # What float64 leaves uncertain is far below what is given away here.
+    # The rounding error of float64 is far below the slack subtracted here.
     slack = 2.0**-40 * (1.0 + prediction_bound) ** 2
     table = np.floor((least - slack) * ENTROPIES).astype(np.int64)
     return omega, table

@@ -12,9 +12,9 @@ import flint
 
 @dataclass(frozen=True, repr=False)
 class Quadratic:
-    """q(b) = (b'Gb - 2c'b + yy) / scale + ridge |b|^2, integers but for the ridge.
+    """q(b) = (b'Gb - 2c'b + yy) / scale + ridge |b|^2, with integers except for the ridge.
 
-    G is positive semidefinite. With integers over one denominator the product of a matrix of a
+    G is positive semidefinite. With integers over one denominator, a product with a matrix of a
     thousand columns takes milliseconds. The ridge has a denominator of its own, which may be long.
     """
 

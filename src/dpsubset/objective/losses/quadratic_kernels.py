@@ -2,10 +2,10 @@
 
     minimise q(b) = b'Hb - 2c'b + yy   over b in C,   k unknowns, H positive semidefinite
 
-A solver proposes b; `certify` bounds everything that can be wrong with it: the duality gap of
-`objective.losses.certified` and the rounding of every operation, entries of H included. The
-solvers minimise with a tiny multiple of the identity added to H, so that collinear, constant and
-duplicate columns are ordinary input; the certificate is about H itself.
+A solver proposes b; `certify` bounds all errors: the duality gap of `objective.losses.certified`
+and the rounding of every operation, including the entries of H. The solvers minimise with a tiny
+multiple of the identity added to H, so that collinear, constant and duplicate columns need no
+special case; the certificate is about H itself.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from ...data.products import Products, entry
 @kernel
 def score_all(
     x: Products, xy: Ints, y_square: int, supports: Ints, c: Constraint, ridge: float,
-    scale: float, unit: float, scores: Ints,
+    scale: float, score_step: float, scores: Ints,
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Scores of all supports in multiples of ``unit``; False where not certified within it."""
+    """Scores of all supports in steps of the grid; False where not certified within one step."""
     k = supports.shape[1]
     h, b = np.empty((k, k)), np.empty(k)
     certified = np.empty(supports.shape[0], dtype=np.bool_)
     for s in range(supports.shape[0]):
         certified[s], scores[s] = score_one(
-            x, xy, y_square, supports[s], c, ridge, scale, unit, h, b
+            x, xy, y_square, supports[s], c, ridge, scale, score_step, h, b
         )
     return certified
 
@@ -38,9 +38,9 @@ def score_all(
 @kernel
 def score_one(
     x: Products, xy: Ints, y_square: int, support: Ints, c: Constraint, ridge: float,
-    scale: float, unit: float, h: Array, linear: Array,
+    scale: float, score_step: float, h: Array, linear: Array,
 ) -> tuple[bool, np.int64]:  # fmt: skip
-    """Whether the score of a support is certified within ``unit``, and the score, else 0.
+    """Whether the score of a support is certified within ``score_step``, and the score, else 0.
 
     ``h`` and ``linear`` are working space.
     """
@@ -51,18 +51,18 @@ def score_one(
             h[i, j] = entry(x, row, support[j]) / scale
             h[j, i] = h[i, j]
         h[i, i] += ridge
-    b = solve(c, h, linear, unit / 8)
+    b = solve(c, h, linear, score_step / 8)
     value, width = certify(h, linear, y_square / scale, c, b)
-    # f lies in [value - width, value + width]; rounding to the grid adds half a unit.
-    certified = width <= unit / 2
-    return certified, np.int64(np.rint(value / unit)) if certified else np.int64(0)
+    # f lies in [value - width, value + width]; rounding to the grid adds half a step.
+    certified = width <= score_step / 2
+    return certified, np.int64(np.rint(value / score_step)) if certified else np.int64(0)
 
 
 @kernel
 def certify(h: Array, linear: Array, yy: float, c: Constraint, b: Array) -> tuple[float, float]:
     """q(b) as computed, and a bound on its distance from the minimum of q over C.
 
-    Every sum below has at most 2k + 8 roundings a term (entries of h and ``linear`` come with three
+    Every sum below has at most 2k + 8 roundings a term (entries of h and ``linear`` have three
     each), so its error is below (2k + 16) * 2**-53 times the sum of absolute values, with a margin
     that covers the rounding of the bound itself.
     """
@@ -84,7 +84,7 @@ def certify(h: Array, linear: Array, yy: float, c: Constraint, b: Array) -> tupl
         error = 2.0 * rounding * hb_size
         slope += g * b[i]
         slope_size += (abs(g) * rounding + error) * abs(b[i])
-        # No entry of C is above the radius, so that an error of g counts at most so much.
+        # |v_i| <= radius for v in C, which bounds the effect of an error of g_i.
         norm_error += error
         gradient[i] = g
     norm = dual_norm(c, gradient) * (1.0 + rounding) + norm_error
@@ -97,7 +97,7 @@ def certify(h: Array, linear: Array, yy: float, c: Constraint, b: Array) -> tupl
 
 @kernel
 def newton_point(g: Array, h: Array, b: Array, c: Constraint, target: float) -> Array:
-    """Where the model with gradient g and half Hessian h at b is near its least value over C."""
+    """An approximate minimum over C of the model with gradient g and half Hessian h at b."""
     linear = np.empty(b.shape[0])
     for i in range(b.shape[0]):
         linear[i] = -0.5 * g[i]
@@ -108,7 +108,7 @@ def newton_point(g: Array, h: Array, b: Array, c: Constraint, target: float) -> 
 
 @kernel
 def duality_gap(g: Array, b: Array, c: Constraint) -> float:
-    """Duality gap as computed: tells a solver when to stop, proves nothing."""
+    """The duality gap as computed: a stopping criterion for solvers, without certificate."""
     slope = 0.0
     for j in range(b.shape[0]):
         slope += g[j] * b[j]

@@ -1,15 +1,15 @@
-"""Float64 kernels for losses that are summed over records; they certify their own error.
+"""Float64 kernels for losses summed over records that certify their own error.
 
     minimise F(b) = sum over rows i of l(o_i, z_i'b) + ridge |b|^2   over b in C
 
 For labels z = y x, and l is a function of the margin z'b alone. Otherwise z = x and o = y.
 
-Records that are the same on a support are one row with a count: a few categories and an intercept
-leave few different rows of many records. ``counts`` has a number for every row, mostly 1.
+Records that agree on a support are merged into one row with a count: with few categories and an
+intercept there are few distinct rows.
 
-A proximal Newton method proposes b: the quadratic model of F is minimised over C by the solvers of
-the constraint, and a step is taken towards that point. `certify` then bounds everything that can be
-wrong with b. Take a line below the loss of each row, with slope s_i, that is e_i below it at t_i:
+A proximal Newton method proposes b: the solvers of the constraint minimise the quadratic model of F
+over C, and a step is taken towards that point. `certify` then bounds the error of b. Take a
+supporting line of the loss of each row, with slope s_i and a gap of e_i to the loss at t_i:
 
     l(o_i, t) >= l(o_i, t_i) - e_i + s_i (t - t_i)   for all t.
 
@@ -18,7 +18,8 @@ The lines add up to a bracket of the minimum,
     F(b) - gap <= min F <= F(b),   gap = sum e_i + G'b + max over v in C of -G'v,
 
 with G = sum s_i z_i + 2 ridge b. Smooth losses have tangents, and e_i = 0. Values are F(b) - F(0),
-whose errors vanish with the reach; F(0) does not depend on the support and is known exactly.
+whose errors vanish with the prediction bound; F(0) does not depend on the support and is known
+exactly.
 """
 
 from __future__ import annotations
@@ -33,20 +34,22 @@ from ...constraints.base import Constraint, dual_norm, max_l1_norm, shrink
 from .base import ABOVE, RowLoss, Smoothed, line, minimise, slope_error, smooth, steepest
 from .quadratic_kernels import duality_gap, newton_point
 
-#: The share of a unit by which float64 may be off: less than a half, to leave room for the rest of
-#: F(0), which becomes a float.
-_SHARE = 0.499
+#: Largest error in float64 as a fraction of a step: less than a half, which leaves a margin for the
+#: conversion of the rest of F(0) to a float.
+_TOLERANCE = 0.499
 
-#: An odd number whose multiples have no pattern in their bits.
+#: Multiplier of the hash function.
 _MIX = 0x9E3779B97F4A7C15
 
 
 @kernel
-def gather(
+def scaled_rows(
     records: Cells, response: Cells, support: Ints, which: Ints, labels: bool, scale: float,
     z: Array, o: Array,
 ) -> None:  # fmt: skip
-    """Scaled rows of a support, these records' alone, times the label where there is one."""
+    """Write the scaled rows ``which`` of a support, times the label if there is one, and their
+    responses.
+    """
     for j in range(support.shape[0]):
         column = records[support[j]]
         for i in range(z.shape[0]):
@@ -57,7 +60,7 @@ def gather(
 
 
 @kernel
-def _same(
+def _same_row(
     records: Cells, response: Cells, support: Ints, labels: bool, one: int, other: int
 ) -> bool:
     """Whether two records have the same cells on a support, each times its label."""
@@ -72,15 +75,15 @@ def _same(
 
 
 @kernel
-def merge(
+def merge_rows(
     records: Cells, response: Cells, support: Ints, labels: bool, table: Ints, which: Ints,
     counts: Array,
 ) -> int:  # fmt: skip
-    """The first of all records that are the same on a support, in order, and how many they are.
+    """Find the distinct rows of a support, in order of their first record, and count their records.
 
-    Returned is the number of different ones. All records, one by one, where that is more than half,
-    or likely to be: then there is little to gain. ``table`` is working space, its length a power of
-    2 and more than the number of records.
+    Return the number of distinct rows. If more than half of the records are distinct, or likely to
+    be, every record is a row of its own. ``table`` is a hash table used as working space; its
+    length is a power of 2 greater than the number of records.
     """
     n = response.shape[0]
     table[:] = -1
@@ -93,7 +96,9 @@ def merge(
             mixed = (mixed ^ np.uint64((-x if turned else x) + 2**15)) * np.uint64(_MIX)
             mixed ^= mixed >> np.uint64(29)
         at = mixed & last
-        while table[at] >= 0 and not _same(records, response, support, labels, which[table[at]], i):
+        while table[at] >= 0 and not _same_row(
+            records, response, support, labels, which[table[at]], i
+        ):
             at = (at + np.uint64(1)) & last
         if table[at] >= 0:
             counts[table[at]] += 1.0
@@ -110,12 +115,12 @@ def merge(
 @kernel
 def score_all(
     records: Cells, response: Cells, supports: Ints, loss: RowLoss, c: Constraint, ridge: float,
-    scale: float, unit: float, zero: int, rest: float, cutoff: float, scores: Ints,
+    scale: float, score_step: float, zero: int, rest: float, cutoff: float, scores: Ints,
 ) -> NDArray[np.bool_]:  # fmt: skip
-    """Scores of all supports in multiples of ``unit``; False where not certified within it.
+    """Scores of all supports in steps of the grid; False where not certified within one step.
 
-    In these multiples F(0) is ``zero`` and a ``rest`` of at most a half. Where min F - F(0) is
-    certain to be above the ``cutoff``, the score is `ABOVE`.
+    F(0) is ``zero + rest`` steps, ``rest`` at most a half. Where min F - F(0) is certified above
+    ``cutoff``, the score is `ABOVE`.
     """
     n, k = response.shape[0], supports.shape[1]
     z = np.empty((n, k))
@@ -126,31 +131,32 @@ def score_all(
     table, which = np.empty(size, dtype=np.int64), np.empty(n, dtype=np.int64)
     certified = np.empty(supports.shape[0], dtype=np.bool_)
     for s in range(supports.shape[0]):
-        m = merge(records, response, supports[s], loss.labels, table, which, counts)
-        gather(records, response, supports[s], which, loss.labels, scale, z[:m], o[:m])
-        target = _SHARE * unit
+        m = merge_rows(records, response, supports[s], loss.labels, table, which, counts)
+        scaled_rows(records, response, supports[s], which, loss.labels, scale, z[:m], o[:m])
+        target = _TOLERANCE * score_step
         value, width = minimise(loss, c, z[:m], o[:m], counts[:m], ridge, target, cutoff)
         if value - width > cutoff:
             certified[s], scores[s] = True, ABOVE
             continue
         certified[s] = width <= target
-        scores[s] = zero + np.int64(np.rint(value / unit + rest)) if certified[s] else 0
+        scores[s] = zero + np.int64(np.rint(value / score_step + rest)) if certified[s] else 0
     return certified
 
 
 @kernel
-def newton(
+def newton_minimum(
     loss: RowLoss, c: Constraint, z: Array, o: Array, counts: Array, ridge: float, target: float,
     widths: tuple[float, ...],
 ) -> tuple[float, float]:  # fmt: skip
-    """A value and a width: min F - F(0) lies within ``width`` of ``value``.
+    """A value and a width such that min F - F(0) is within ``width`` of ``value``.
 
-    By Newton steps on the loss as `smooth` has it, at each of the ``widths`` until one will do.
+    Takes Newton steps on the loss smoothed to each of the ``widths`` until the bracket is narrow
+    enough.
     """
     b = np.zeros(z.shape[1])
     value, width = 0.0, np.inf
     for smoothing in widths:
-        descend(loss, c, z, o, counts, smoothing, ridge, target, b)
+        proximal_newton(loss, c, z, o, counts, smoothing, ridge, target, b)
         value, width = certify(loss, c, z, o, counts, ridge, b)
         if width <= target:
             break
@@ -158,17 +164,17 @@ def newton(
 
 
 @kernel
-def descend(
+def proximal_newton(
     loss: Smoothed, c: Constraint, z: Array, o: Array, counts: Array, smoothing: float,
     ridge: float, target: float, b: Array,
 ) -> None:  # fmt: skip
-    """Proximal Newton steps from b, in place."""
+    """Take proximal Newton steps from b, in place."""
     k = z.shape[1]
     g, trial_g = np.empty(k), np.empty(k)
     h, trial_h = np.empty((k, k)), np.empty((k, k))
     trial = np.empty(k)
-    value = _model(loss, z, o, counts, smoothing, ridge, b, g, h)
-    drowned = 1e-14 + 2.0 * ROUNDING * np.sqrt(z.shape[0])
+    value = _value_and_derivatives(loss, z, o, counts, smoothing, ridge, b, g, h)
+    tolerance = 1e-14 + 2.0 * ROUNDING * np.sqrt(z.shape[0])
     for _ in range(60):
         if duality_gap(g, b, c) <= target / 8:
             return
@@ -184,9 +190,11 @@ def descend(
         for _half in range(40):
             for j in range(k):
                 trial[j] = b[j] + step * (v[j] - b[j])
-            reached = _model(loss, z, o, counts, smoothing, ridge, trial, trial_g, trial_h)
-            # Near the minimum the decrease drowns in the rounding of F.
-            if reached <= value + 0.1 * step * slope + drowned * value:
+            reached = _value_and_derivatives(
+                loss, z, o, counts, smoothing, ridge, trial, trial_g, trial_h
+            )
+            # Near the minimum, the rounding of F hides the decrease.
+            if reached <= value + 0.1 * step * slope + tolerance * value:
                 better = True
                 break
             step *= 0.5
@@ -199,11 +207,11 @@ def descend(
 
 
 @kernel
-def _model(
+def _value_and_derivatives(
     loss: Smoothed, z: Array, o: Array, counts: Array, smoothing: float, ridge: float, b: Array,
     g: Array, h: Array,
 ) -> float:  # fmt: skip
-    """F at b as computed; its gradient and half its Hessian in place."""
+    """Return F at b as computed; write its gradient and half its Hessian in place."""
     n, k = z.shape
     total = 0.0
     g[:] = 0.0
@@ -234,7 +242,7 @@ def _model(
 
 @kernel
 def _add(sums: Array, lost: Array, at: int, x: float) -> None:
-    """Add x to a sum and keep what rounding took from it."""
+    """Add x to a sum and accumulate the rounding error."""
     total = sums[at] + x
     part = total - sums[at]
     lost[at] += (sums[at] - (total - part)) + (x - part)
@@ -251,7 +259,7 @@ def _no_excess(loss: RowLoss, sums: Array, lost: Array, x: float) -> None:
     pass
 
 
-#: Tangents are not below the loss: their excess is 0.
+#: The excess of a tangent is 0.
 _add_excess = either("is_kinked", _excess, _no_excess)
 
 
@@ -259,14 +267,14 @@ _add_excess = either("is_kinked", _excess, _no_excess)
 def certify(
     loss: RowLoss, c: Constraint, z: Array, o: Array, counts: Array, ridge: float, b: Array
 ) -> tuple[float, float]:
-    """F(b) - F(0) as computed, and a bound on its distance from min F - F(0), min over C.
+    """F(b) - F(0) as computed, and a bound on its distance from min F - F(0) over C.
 
     See proofs/losses.md.
     """
     k = z.shape[1]
     if not shrink(c, b):
         return 0.0, np.inf
-    # n records: a sum of whole numbers, exact. sums: F, the sum of e, G; steep: the sum of |s|.
+    # n: number of records, exact. sums: F, the sum of e, G. steep: the sum of |s|.
     sums, lost = np.zeros(k + 2), np.zeros(k + 2)
     n, steep = 0.0, 0.0
     for i in range(z.shape[0]):
@@ -293,7 +301,7 @@ def certify(
     value = sums[0] + lost[0] + ridge * square
     excess = sums[1] + lost[1]
     gap = excess + sloped + c.radius * dual_norm(c, gradient)
-    # What may be wrong with these, in terms of the steepest slope and of |b|_1 and |v|_1, v in C.
+    # Rounding error bounds in terms of the steepest slope and of |b|_1 and |v|_1, v in C.
     tail = (2.0 * n * ROUNDING) ** 2
     prediction_bound = size + max_l1_norm(c, k)
     slack = n * steepest(loss) * size * ((k + 25) * ROUNDING + tail)

@@ -2,8 +2,8 @@
 
     f(S) = min over b in C of the sum over records of l(y, x_S'b) + ridge |b|^2,  in scaled units.
 
-`FromRecords.scores` returns f~(S), an integer multiple of ``unit``, with |f~(S) - f(S)| <= unit
-certified for every S and every data set, in the end by
+`FromRecords.scores` returns f~(S), an integer multiple of ``score_step``. |f~(S) - f(S)| <=
+score_step is certified for every S and every data set, in the last resort by
 :func:`dpsubset.objective.losses.certified_rows.minimum`.
 """
 
@@ -23,8 +23,8 @@ from ...data.moments import Moments
 from ...data.quantize import STEPS
 from ..problem import Problem
 from .base import ABOVE, RowLoss
-from .beyond_kernels import beyond
 from .certified_rows import Sum, minimum
+from .cutoff_kernels import certainly_above
 from .row_kernels import score_all
 from .scores import CertifiedScorer
 
@@ -36,7 +36,7 @@ class FromRecords(CertifiedScorer):
         self,
         data: Moments | GramData,
         problem: Problem,
-        unit: Fraction,
+        score_step: Fraction,
         row_loss: RowLoss,
         penalty: int = 0,
     ) -> None:
@@ -44,10 +44,10 @@ class FromRecords(CertifiedScorer):
             raise ArgumentError(
                 f"the {problem.loss} loss needs the records: moments are not enough"
             )
-        super().__init__(problem, unit, penalty)
+        super().__init__(problem, score_step, penalty)
         self.records, self.response = data.records, data.response
         self.row_loss = row_loss
-        #: Coefficients that columns had: where `beyond` starts.
+        #: Last good coefficient of each column: the start of `certainly_above`.
         self._guess = np.zeros(problem.columns)
 
     def _score(
@@ -55,10 +55,10 @@ class FromRecords(CertifiedScorer):
     ) -> NDArray[np.bool_]:
         problem = self._problem
         zero, rest = self._at_zero
-        # f~ is above the cutoff where f is above it by a unit. Another is for rounding.
-        bar = np.inf if cutoff >= ABOVE else (cutoff - zero + 2 - rest) * self.unit_float
+        # f~ is above the cutoff where f exceeds it by a step. A second step covers rounding.
+        bar = np.inf if cutoff >= ABOVE else (cutoff - zero + 2 - rest) * self.score_step_float
         if np.isfinite(bar):
-            # Most are far above, which lines that are good for others often tell at once.
+            # Most scores are far above, which good lines of other supports often prove.
             above = self._above(columns, bar)
             scores[above], left = ABOVE, ~above
         else:
@@ -66,16 +66,16 @@ class FromRecords(CertifiedScorer):
         found, certified = np.empty(np.count_nonzero(left), dtype=np.int64), ~left
         certified[left] = score_all(
             self.records, self.response, columns[left], self.row_loss, problem.coefficients,
-            problem.ridge, float(STEPS), self.unit_float, zero, rest, bar, found,
+            problem.ridge, float(STEPS), self.score_step_float, zero, rest, bar, found,
         )  # fmt: skip
         scores[left] = found
         return certified
 
     def _above(self, columns: NDArray[np.int64], bar: float) -> NDArray[np.bool_]:
-        """Which of the models have f - F(0) above the bar, as far as `beyond` can tell."""
+        """Which models have f - F(0) certified above ``bar`` by `certainly_above`."""
         problem, loss = self._problem, self.row_loss
         widest, _ = loss.smoothing(problem.prediction_bound)
-        above: NDArray[np.bool_] = beyond(
+        above: NDArray[np.bool_] = certainly_above(
             self.records, self.response, columns, loss, problem.coefficients, problem.ridge,
             float(STEPS), loss.conjugates(), (0.1 * widest, 0.5 * widest),
             len(self.response) * loss.largest(), float(loss.at_zero(self.response)), bar,
@@ -85,15 +85,17 @@ class FromRecords(CertifiedScorer):
 
     @cached_property
     def _at_zero(self) -> tuple[int, float]:
-        """F(0) in units: the nearest integer, and what is left as a float."""
-        exact = self.row_loss.at_zero(self.response) / self._unit
+        """F(0) in steps: the nearest integer, and the remainder as a float."""
+        exact = self.row_loss.at_zero(self.response) / self._score_step
         return round(exact), float(exact - round(exact))
 
     def _minimum(self, columns: NDArray[np.int64]) -> tuple[Fraction, Fraction]:
-        return minimum(self._on(columns), self._problem.coefficients, tolerance=self._unit / 2)
+        return minimum(
+            self._on(columns), self._problem.coefficients, tolerance=self._score_step / 2
+        )
 
     def sum(self, support: Sequence[int] | NDArray[np.int64]) -> Sum:
-        """The exact objective on a support: different rows in order, and how often they occur."""
+        """The exact objective on a support: distinct rows in order, with their counts."""
         return self._on(self._problem.layout.of_support(support))
 
     def _on(self, columns: NDArray[np.int64]) -> Sum:

@@ -1,7 +1,7 @@
-"""What scorers share: from supports to the columns of their models, and from floats to proofs.
+"""The common part of scorers: from supports to columns, and from float64 to exact arithmetic.
 
-Float64 kernels that bound their own error come first; where they cannot certify a score, exact
-arithmetic repeats the work in as many bits as it takes.
+Float64 kernels that bound their own error come first. Where they cannot certify a score, exact
+arithmetic computes it in as many bits as necessary.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ Ints = NDArray[np.int64]
 class CertifiedScorer(ABC):
     """Scores of supports on one data set: deterministic, certified, on an integer grid."""
 
-    def __init__(self, problem: Problem, unit: Fraction, penalty: int = 0) -> None:
-        #: Added to the score for every variable of a support, in units.
+    def __init__(self, problem: Problem, score_step: Fraction, penalty: int = 0) -> None:
+        #: Added to the score for every variable of a support, in steps.
         self.penalty = penalty
         self._problem = problem
-        self._unit = unit
-        #: A power of two: the conversion is exact.
-        self.unit_float = float(unit)
+        self._score_step = score_step
+        #: Exact: the step is a power of two.
+        self.score_step_float = float(score_step)
 
     def scores(self, supports: Ints, cutoff: int = ABOVE) -> Ints:
-        """f~(S) / unit for each row of ``supports`` (sorted positions of choices).
+        """f~(S) / score_step for each row of ``supports`` (sorted positions of choices).
 
-        Or `ABOVE` in its place, where it is above the cutoff and that is easier to tell.
+        A score above ``cutoff`` may be replaced by `ABOVE` where that is cheaper to certify.
         """
         scores = np.empty(len(supports), dtype=np.int64)
         penalty = self.penalty * supports.shape[1]
@@ -47,20 +47,20 @@ class CertifiedScorer(ABC):
         return scores
 
     def exact_score(self, support: Sequence[int] | Ints) -> int:
-        """f~(S) / unit without float64 and without penalty: any conditioning, any n."""
+        """f~(S) / score_step by exact arithmetic, without penalty."""
         return self._exactly(self._problem.layout.of_support(support))
 
     def _exactly(self, columns: Ints) -> int:
         low, high = self._minimum(columns)
-        return round((low + high) / (2 * self._unit))
+        return round((low + high) / (2 * self._score_step))
 
     @abstractmethod
     def _score(self, columns: Ints, cutoff: int, scores: Ints) -> NDArray[np.bool_]:
-        """Scores of models with these columns, one a row, in place; which of them are certified.
+        """Write the scores of models with these columns, one a row; return which are certified.
 
-        `ABOVE` is one for those that are above the cutoff.
+        `ABOVE` is a certified score for a model above the cutoff.
         """
 
     @abstractmethod
     def _minimum(self, columns: Ints) -> tuple[Fraction, Fraction]:
-        """Bounds on f, half a unit apart at most, whatever the data are."""
+        """Bounds on f at most half a step apart, whatever the data are."""

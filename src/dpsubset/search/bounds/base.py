@@ -173,7 +173,7 @@ class BoundOracle(ABC):
 
     def penalty(self, region: Region) -> float:
         """What the score adds for the size of a region's supports."""
-        return float(self._scorer.penalty * self._scorer.unit_float * region.size)
+        return float(self._scorer.penalty * self._scorer.score_step_float * region.size)
 
     def gains(self, node: Node) -> Array:
         """g_j of every choice of the region."""
@@ -243,7 +243,7 @@ class BoundOracle(ABC):
         supports[:, :-1] = region.members
         supports[:, -1] = free
         supports.sort(axis=1)
-        scores = self._scorer.scores(supports) * self._scorer.unit_float
+        scores = self._scorer.scores(supports) * self._scorer.score_step_float
         worst = float(scores.max())
         node.exact_gains = np.zeros(self.problem.p)
         node.exact_gains[free] = worst - scores
@@ -278,4 +278,5 @@ class BoundOracle(ABC):
         # Gains of choices are sums: one more rounding for each column.
         summed = k if self.problem.layout.grouped else 0
         rounding = (4 * k + summed + 64) * ROUNDING * size
-        return float(gain_error + point[OFFSET_ERROR] + rounding + 2 * self._scorer.unit_float)
+        score_error = 2 * self._scorer.score_step_float
+        return float(gain_error + point[OFFSET_ERROR] + rounding + score_error)

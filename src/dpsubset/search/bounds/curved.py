@@ -21,7 +21,7 @@ from ...base.kernels.arrays import Array, Ints
 from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...objective.losses.base import SLOPES, steepest
-from ...objective.losses.beyond_kernels import half_slope, slopes
+from ...objective.losses.cutoff_kernels import half_slope, quantised_slopes
 from ...objective.losses.rows import FromRecords
 from ...objective.problem import Problem
 from ..region import Region
@@ -75,7 +75,9 @@ class CurvedOracle(QuadraticOracle):
         """c and yy from the slopes at predictions t, and the value of the lines at t."""
         source, q, c = self._from, np.empty(len(t), dtype=np.int16), np.empty(self.problem.columns)
         loss = source.row_loss
-        yy = slopes(t, source.response, loss, float(STEPS), 0.0, self._omega, self._table, q)
+        yy = quantised_slopes(
+            t, source.response, loss, float(STEPS), 0.0, self._omega, self._table, q
+        )
         half = half_slope(loss, float(STEPS))
         row_kernels.gradient(source.records, self.column_status(region), q, -half, c)
         return c, yy, yy + steepest(loss) * float(q @ t) / SLOPES

@@ -225,7 +225,7 @@ class LeastSquaresOracle(QuadraticOracle):
                 tried.append(bound)
             best = min(tried, key=lambda bound: bound.phi)
             best.certify(self.yy, self.penalty(node.region), 2 * self._largest,
-                         self.problem.most_columns, self._scorer.unit_float)  # fmt: skip
+                         self.problem.most_columns, self._scorer.score_step_float)  # fmt: skip
         node.block_bound = best
 
     def bound_each_support(self, node: Node) -> SupportBounds | None:

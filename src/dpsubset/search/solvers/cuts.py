@@ -47,8 +47,8 @@ from ...constraints.base import shrink, solve
 from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...objective.losses import scorer
-from ...objective.losses.beyond_kernels import half_slope, slopes
-from ...objective.losses.row_kernels import descend, gather
+from ...objective.losses.cutoff_kernels import half_slope, quantised_slopes
+from ...objective.losses.row_kernels import proximal_newton, scaled_rows
 from ...objective.losses.rows import FromRecords
 from ...objective.problem import Problem
 from ..bounds.kernels import FREE
@@ -196,7 +196,7 @@ class RowCuts(Planes):
         """Base and gains from slopes that are integers, so that their sums are exact."""
         source, n, scale = self._from, self._n, float(STEPS)
         q, half = np.empty(n, dtype=np.int16), np.empty(self._problem.columns)
-        const = slopes(self._predictions(z), source.response, source.row_loss, scale,
+        const = quantised_slopes(self._predictions(z), source.response, source.row_loss, scale,
                        _SMOOTHINGS[-1], 0.0, self._table, q)  # fmt: skip
         status = np.full(self._problem.columns, FREE, dtype=np.int8)
         gradient(source.records, status, q, half_slope(source.row_loss, scale), half)
@@ -217,7 +217,9 @@ class RowCuts(Planes):
         features = np.flatnonzero(z > _ZERO)
         x, y = np.empty((self._n, len(features))), np.empty(self._n)
         every = np.arange(self._n)
-        gather(source.records, source.response, features, every, loss.labels, float(STEPS), x, y)
+        scaled_rows(
+            source.records, source.response, features, every, loss.labels, float(STEPS), x, y
+        )
         # b = sqrt(z) u for the ball, as above. For the box b = z v; its ridge, z_j each, is
         # replaced by their mean, which is exact at binary z.
         share = z[features]
@@ -227,7 +229,9 @@ class RowCuts(Planes):
         u, ones = np.zeros(len(features)), np.ones(self._n)
         # Where few rows of the Huber loss have curvature, a little smoothing helps.
         for smoothing in _SMOOTHINGS if loss.is_kinked() else (1e-3,):
-            descend(loss, problem.coefficients, x, y, ones, smoothing, ridge, 1e-9 * self._n, u)
+            proximal_newton(
+                loss, problem.coefficients, x, y, ones, smoothing, ridge, 1e-9 * self._n, u
+            )
         t: Floats = x @ u
         return np.where(source.response < 0, -t, t) if loss.labels else t
 

@@ -40,12 +40,13 @@ from ..release.model import Model
 from ..release.release import Release
 from ..schema.encoding import Design
 from ..schema.schema import Column, Schema
-from .driver import Execution, Price, Request, event_of, make_release, price_of
+from .driver import Execution, Price, event_of, make_release, price_of
 from .problem_spec import build_problem_spec, with_keywords_of
 from .request import (
     ChosenRange,
     DefaultRange,
     PriceCheck,
+    SelectionBased,
     SelectionOptions,
     SelectionRequest,
     build_release,
@@ -97,37 +98,12 @@ class FitStep:
 
 
 @dataclass(frozen=True)
-class FitRequest(Request[SensitiveTable, Release]):
+class FitRequest(SelectionBased[Release]):
     """A selection with a model, ready for a table. Public."""
 
     selection: SelectionRequest
     rule: FitRule
     noise: Noise
-
-    @property
-    def seed(self) -> int | None:  # type: ignore[override]
-        """The seed of all steps."""
-        return self.selection.seed
-
-    @property
-    def neighbours(self) -> Neighbours:
-        """The relation that the caller declared."""
-        return self.selection.neighbours
-
-    @property
-    def n_is_public(self) -> bool:
-        """Whether neighbouring tables have the same number of rows."""
-        return self.selection.n_is_public
-
-    @property
-    def priced_item(self) -> str:
-        """The mechanism of the selection: its cost may depend on the number of rows."""
-        return self.selection.priced_item
-
-    @property
-    def needs_rows(self) -> bool:
-        """Whether the cost depends on the public number of rows, which is not known yet."""
-        return self.selection.needs_rows
 
     @property
     def pass_count(self) -> int:
@@ -151,24 +127,7 @@ class FitRequest(Request[SensitiveTable, Release]):
         whole = Guarantee.compose({**self.selection.parts, FIT: last})
         return whole.group_privacy(self.selection.spec.schema.rows_per_unit)
 
-    def with_selection(self, selection: SelectionRequest) -> FitRequest:
-        """Return the request with a selection that knows more of the table."""
-        return self if selection is self.selection else replace(self, selection=selection)
-
-    def with_rows(self, n: int | None) -> FitRequest:
-        """Return the request for a table of n rows, where their number is public."""
-        return self.with_selection(self.selection.with_rows(n))
-
-    def open(self, data: Any, y: Any = None) -> SensitiveTable:
-        """Open the table: names and types of columns are checked, no value is read."""
-        return self.selection.open(data, y)
-
-    def type_mismatches(self, data: Any, y: Any = None) -> tuple[str, ...]:
-        """List columns whose storage type does not match their declaration."""
-        return self.selection.type_mismatches(data, y)
-
     def describe(self, guarantee: Guarantee) -> Event:
-        """What a ledger notes."""
         return self.selection.describe(guarantee, "fit")
 
     def run(self, execution: Execution[SensitiveTable]) -> Release:

@@ -75,12 +75,10 @@ class FitReleasedRequest(Request[SensitiveTable, Release]):
 
     @property
     def neighbours(self) -> Neighbours:
-        """The relation of the earlier release."""
         return self.earlier.problem.neighbours
 
     @property
     def n_is_public(self) -> bool:
-        """Whether neighbouring tables have the same number of rows."""
         return self.neighbours in PUBLIC_N
 
     @cached_property
@@ -112,19 +110,15 @@ class FitReleasedRequest(Request[SensitiveTable, Release]):
         return Guarantee.compose({**parts, FIT: self.debited_guarantee})
 
     def with_rows(self, n: int | None) -> FitReleasedRequest:
-        """Return the request for a table of n rows, where their number is public."""
         return replace(self, n=n) if self.n_is_public and n != self.n else self
 
     def open(self, data: Any, y: Any = None) -> SensitiveTable:
-        """Open the table: names and types of columns are checked, no value is read."""
         return SensitiveTable(data, self.schema, y)
 
     def type_mismatches(self, data: Any, y: Any = None) -> tuple[str, ...]:
-        """List columns that are fitted whose storage type does not match their declaration."""
         return type_mismatches(data, self.part, y)
 
     def describe(self, guarantee: Guarantee) -> Event:
-        """What a ledger notes."""
         return Event.of(
             "fit-released",
             self.noise.name,

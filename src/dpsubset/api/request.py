@@ -15,7 +15,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import Any, Literal, Self, TypeAlias, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,8 @@ class EarlierRange:
 #: Where the response range comes from; None if the response keeps its declared bounds.
 RangeSource: TypeAlias = DefaultRange | ChosenRange | EarlierRange | None
 
+Output = TypeVar("Output")
+
 #: Returns the guarantee of the whole release that a selection is a part of, or raises if that costs
 #: more than was reserved.
 PriceCheck: TypeAlias = "Callable[[SelectionRequest], Guarantee]"
@@ -150,12 +152,10 @@ class SelectionRequest(Request[SensitiveTable, Release]):
 
     @property
     def neighbours(self) -> Neighbours:
-        """The relation that the caller declared."""
         return self.problem.neighbours
 
     @property
     def n_is_public(self) -> bool:
-        """Whether neighbouring tables have the same number of rows."""
         return self.problem.n_is_public
 
     @property
@@ -188,12 +188,10 @@ class SelectionRequest(Request[SensitiveTable, Release]):
 
     @property
     def needs_rows(self) -> bool:
-        """Whether the cost depends on the public number of rows, which is not known yet."""
         return self.n is None and self.mechanism.priced_by_rows(self.setting)
 
     @property
     def division_needs_rows(self) -> bool:
-        """Whether the division of epsilon between range and selection is not known yet."""
         return self.n is None and self.n_is_public and isinstance(self.source, DefaultRange)
 
     @property
@@ -262,15 +260,12 @@ class SelectionRequest(Request[SensitiveTable, Release]):
     # -- the steps of a release ------------------------------------------------------------------
 
     def open(self, data: Any, y: Any = None) -> SensitiveTable:
-        """Open the table: names and types of columns are checked, no value is read."""
         return self.spec.open(data, y, self.records_for)
 
     def type_mismatches(self, data: Any, y: Any = None) -> tuple[str, ...]:
-        """List columns whose storage type does not match their declaration."""
         return type_mismatches(data, self.spec.schema, y)
 
     def describe(self, guarantee: Guarantee, what: str = "select") -> Event:
-        """What a ledger notes."""
         schema, problem = self.spec.schema, self.problem
         return Event.of(
             what,
@@ -328,6 +323,50 @@ class SelectionRequest(Request[SensitiveTable, Release]):
         gram = table.read(self.problem, passes, images)
         request = self.with_rows(gram.n, range_is_drawn=scale is not None)
         return request, Data(gram, self.spec.limits)
+
+
+class SelectionBased(Request[SensitiveTable, Output]):
+    """A request whose table, schema and relation are those of its selection.
+
+    Subclasses are dataclasses with a field ``selection``.
+    """
+
+    selection: SelectionRequest
+
+    @property
+    def seed(self) -> int | None:  # type: ignore[override]
+        return self.selection.seed
+
+    @property
+    def n_is_public(self) -> bool:
+        return self.selection.n_is_public
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self.selection.neighbours
+
+    @property
+    def priced_item(self) -> str:
+        return self.selection.priced_item
+
+    @property
+    def needs_rows(self) -> bool:
+        return self.selection.needs_rows
+
+    def with_selection(self, selection: SelectionRequest) -> Self:
+        """Return the request with a selection that knows more of the table."""
+        if selection is self.selection:
+            return self
+        return replace(self, selection=selection)  # type: ignore[type-var]
+
+    def with_rows(self, n: int | None) -> Self:
+        return self.with_selection(self.selection.with_rows(n))
+
+    def open(self, data: Any, y: Any = None) -> SensitiveTable:
+        return self.selection.open(data, y)
+
+    def type_mismatches(self, data: Any, y: Any = None) -> tuple[str, ...]:
+        return self.selection.type_mismatches(data, y)
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,6 @@ class BoundsRequest(Request[Table, SuggestedBounds]):
 
     @property
     def n_is_public(self) -> bool:
-        """Whether neighbouring tables have the same number of rows."""
         return self.neighbours in PUBLIC_N
 
     @property
@@ -80,7 +79,6 @@ class BoundsRequest(Request[Table, SuggestedBounds]):
         return self.epsilon / len(self.selection.columns)
 
     def with_rows(self, n: int | None) -> BoundsRequest:
-        """Return the request for a table of n rows, where their number is public."""
         if not self.rule_by_rows or n is None:
             return self
         rule = usual_rule(self.column_epsilon, n)
@@ -97,15 +95,12 @@ class BoundsRequest(Request[Table, SuggestedBounds]):
         return Guarantee.compose(parts).group_privacy(self.selection.rows_per_unit)
 
     def open(self, data: Any, y: Any = None) -> Table:
-        """Open the table: names and types of columns are checked, no value is read."""
         return self.selection.open(data)
 
     def type_mismatches(self, data: Any, y: Any = None) -> tuple[str, ...]:
-        """List columns whose storage type does not match their declaration."""
         return type_mismatches_of(self.selection.columns, self.selection.kinds)
 
     def describe(self, guarantee: Guarantee) -> Event:
-        """What a ledger notes."""
         selection = self.selection
         names = [column.name for column in selection.columns]
         return Event.of(

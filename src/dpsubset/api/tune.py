@@ -135,17 +135,14 @@ class TuneRequest(Request[SearchTables, Release]):
 
     @property
     def seed(self) -> int | None:  # type: ignore[override]
-        """The seed of all steps."""
         return self.first.seed
 
     @property
     def neighbours(self) -> Neighbours:
-        """The relation that the caller declared."""
         return self.first.neighbours
 
     @property
     def n_is_public(self) -> bool:
-        """Whether neighbouring tables have the same number of rows."""
         return self.first.n_is_public
 
     @property
@@ -155,11 +152,9 @@ class TuneRequest(Request[SearchTables, Release]):
 
     @property
     def needs_rows(self) -> bool:
-        """Whether a cost depends on the public number of rows, which is not known yet."""
         return any(each.needs_rows for each in self.candidates)
 
     def with_rows(self, n: int | None) -> TuneRequest:
-        """Return the request for a table of n rows, where their number is public."""
         known = tuple(each.with_rows(n) for each in self.candidates)
         same = all(new is old for new, old in zip(known, self.candidates, strict=True))
         return self if same else replace(self, candidates=known)
@@ -186,16 +181,13 @@ class TuneRequest(Request[SearchTables, Release]):
         return covered(whole)
 
     def open(self, data: Any, y: Any = None) -> SearchTables:
-        """Open the table: names and types of columns are checked, no value is read."""
         needs = {each.selection.records_for is not None: each for each in self.candidates}
         return SearchTables({need: each.open(data, y) for need, each in needs.items()})
 
     def type_mismatches(self, data: Any, y: Any = None) -> tuple[str, ...]:
-        """List columns whose storage type does not match their declaration."""
         return self.first.type_mismatches(data, y)
 
     def describe(self, guarantee: Guarantee) -> Event:
-        """What a ledger notes."""
         schema = self.first.spec.schema
         return Event.of(
             "tune",

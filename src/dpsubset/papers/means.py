@@ -98,9 +98,6 @@ class MeanRequest(Request[OpenColumns, Estimate]):
 
     @property
     def n_is_public(self) -> bool:
-        """Whether neighbouring tables have the same number of rows; otherwise it is released with
-        noise, like a total.
-        """
         return self.neighbours in PUBLIC_N
 
     @property
@@ -162,22 +159,18 @@ class MeanRequest(Request[OpenColumns, Estimate]):
         return replace(Guarantee.compose(dict.fromkeys(names, each)), parts=())
 
     def with_rows(self, n: int | None) -> MeanRequest:
-        """Return the request for a table of n rows, where their number is public."""
         if self.truncation == "declared" or n is None or not self.n_is_public:
             return self
         rule = usual_rule(self.column_epsilon, n)
         return self if rule == self.truncation_rule else replace(self, truncation_rule=rule)
 
     def open(self, data: Any, y: Any = None) -> OpenColumns:
-        """Open the table: names and types of columns are checked, no value is read."""
         return OpenColumns(data, self.columns.open(data))
 
     def type_mismatches(self, data: Any, y: Any = None) -> tuple[str, ...]:
-        """List columns whose storage type does not match their declaration."""
         return type_mismatches_of(self.columns.columns, self.columns.kinds)
 
     def describe(self, guarantee: Guarantee) -> Event:
-        """What a ledger notes."""
         columns, picks = self.columns, self.picks
         return Event.of(
             "private_mean" if picks is None else "sparse_mean",

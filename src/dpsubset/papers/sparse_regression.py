@@ -16,8 +16,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from ..api.driver import Execution, Request, make_release
-from ..api.request import SelectionRequest, build_request
+from ..api.driver import Execution, make_release
+from ..api.request import SelectionBased, SelectionRequest, build_request
 from ..api.sensitive_table import SensitiveTable
 from ..base.errors import ArgumentError
 from ..ledger.event import Event
@@ -103,16 +103,10 @@ class Descent:
 
 
 @dataclass(frozen=True)
-class DescentRequest(Request[SensitiveTable, Estimate]):
+class DescentRequest(SelectionBased[Estimate]):
     """A sparse regression, ready for a table. Public."""
 
     selection: SelectionRequest
-    seed: None = None
-
-    @property
-    def n_is_public(self) -> bool:
-        """Whether neighbouring tables have the same number of rows."""
-        return self.selection.n_is_public
 
     @property
     def mechanism(self) -> HardThresholding:
@@ -131,21 +125,7 @@ class DescentRequest(Request[SensitiveTable, Estimate]):
             guarantee = guarantee.limited_to(PUBLIC_N)
         return guarantee.group_privacy(self.selection.spec.schema.rows_per_unit)
 
-    def with_rows(self, n: int | None) -> DescentRequest:
-        """Return the request for a table of n rows, where their number is public."""
-        selection = self.selection.with_rows(n)
-        return self if selection is self.selection else DescentRequest(selection)
-
-    def open(self, data: Any, y: Any = None) -> SensitiveTable:
-        """Open the table: names and types of columns are checked, no value is read."""
-        return self.selection.open(data, y)
-
-    def type_mismatches(self, data: Any, y: Any = None) -> tuple[str, ...]:
-        """List columns whose storage type does not match their declaration."""
-        return self.selection.type_mismatches(data, y)
-
     def describe(self, guarantee: Guarantee) -> Event:
-        """What a ledger notes."""
         schema, problem = self.selection.spec.schema, self.selection.problem
         return Event.of(
             "sparse_regression",

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from ledgers import made
 
 import dpsubset as dps
 from dpsubset.api import driver, sensitive_table
@@ -37,6 +36,7 @@ from dpsubset.ledger.spending import debited
 from dpsubset.mechanisms.permute_and_flip import PermuteAndFlip
 from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.privacy.random.source import SystemSource
+from support.ledgers import made
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(-1, 1, (200, 4))

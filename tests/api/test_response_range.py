@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import dpsubset as dps
-from dpsubset.api.request import build_request, open_table_of
+from dpsubset.api.request import build_request
 from dpsubset.cli import app
 from dpsubset.data.moments import Moments
 from dpsubset.data.quantize import STEPS
@@ -99,11 +99,12 @@ def test_one_constant_says_what_holds_if_nobody_does(
 ) -> None:
     monkeypatch.setattr(response_range, "DEFAULT", default)
     given = {"k": 1, "epsilon": 1}
-    assert (build_request(FRAME, SCHEMA, **given).scale is not None) == (default == "private")
-    assert build_request(FRAME, SCHEMA, **given, response_range="declared").scale is None
+    built = build_request(FRAME, SCHEMA, **given)
+    assert (built.response_range is not None) == (default == "private")
+    assert build_request(FRAME, SCHEMA, **given, response_range="declared").response_range is None
     # Neither has another scale than the declared one.
-    assert build_request(FRAME, LABELLED, **given).scale is None
-    assert build_request(FRAME, SCHEMA, **given, loss="hinge").scale is None
+    assert build_request(FRAME, LABELLED, **given).response_range is None
+    assert build_request(FRAME, SCHEMA, **given, loss="hinge").response_range is None
     assert build_request(moments(), SCHEMA, **given).scale is None
 
 
@@ -237,7 +238,7 @@ def test_the_response_alone_is_that_of_the_blocks(tmp_path: Path, kind: str) -> 
     beside = np.concatenate([y for _, y in table.blocks()])
     np.testing.assert_array_equal(alone, beside)
     assert np.isnan(alone).sum() == np.isnan(frame.y).sum()
-    sealed = open_table_of(build_request(data, SCHEMA, k=1, epsilon=1, y=y), data, y)
+    sealed = build_request(data, SCHEMA, k=1, epsilon=1, y=y).open(data, y)
     counts, n = sealed.count_response()
     assert (n, counts.sum()) == (400, 400 - np.isnan(frame.y).sum())
 
@@ -291,7 +292,7 @@ def test_a_table_is_read_in_its_scale(rule: Any, loss: Any) -> None:
     y[::11] = np.nan
     scale = Scale(Fraction(-31, 2), Fraction(4001, 3))
     planned = build_request(X, schema, y=y, k=1, epsilon=1, loss=loss, intercept=False)
-    table, problem = open_table_of(planned, X, y), planned.stated.problem
+    table, problem = planned.open(X, y), planned.spec.problem
     before, after = table.read(problem), table.read(problem, None, scale.images(STEPS))
     bad = {"low": -STEPS, "high": STEPS}.get(rule, 0)
     images = scale.images(STEPS).tolist()
@@ -450,10 +451,10 @@ def test_a_rule_that_rows_decide_on_promises_nothing_to_tables_that_differ_in_th
     rules = []
     for n in (rows - 1, rows):
         planned = build_request(None, SCHEMA, k=1, epsilon=1).with_rows(n)
-        rules.append(planned.scale)
-        assert set(planned.price().costs) == {"replace-one"}
+        rules.append(planned.response_range)
+        assert set(planned.guarantee.costs) == {"replace-one"}
     assert rules[0] != rules[1]
     for fixed in ({"neighbours": "add-remove"}, {"response_range": rules[0]}):
         planned = build_request(None, SCHEMA, k=1, epsilon=1, **fixed).with_rows(rows)
-        assert planned.with_rows(rows - 1).scale == planned.scale
-        assert set(planned.price().costs) == {"replace-one", "add-remove"}
+        assert planned.with_rows(rows - 1).response_range == planned.response_range
+        assert set(planned.guarantee.costs) == {"replace-one", "add-remove"}

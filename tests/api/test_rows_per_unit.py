@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
-from dpsubset.api.request import build_request, open_table_of
+from dpsubset.api.request import build_request
 from dpsubset.mechanisms import Data
 from dpsubset.privacy.guarantee import Cost, Guarantee
 from dpsubset.privacy.relations import RELATIONS, Neighbours
@@ -63,9 +63,9 @@ def test_every_step_runs_at_a_part_and_the_unit_pays_all(
     unit = build_request(FRAME, THREE, epsilon=Fraction(6, 5), **given).with_rows(len(FRAME))
     row = build_request(FRAME, PLAIN, epsilon=Fraction(2, 5), **given).with_rows(len(FRAME))
     assert unit.setting == row.setting
-    assert unit.scale_epsilon == row.scale_epsilon
+    assert unit.range_epsilon == row.range_epsilon
     assert unit.epsilon == row.epsilon == Fraction(2, 5)
-    paid, each = unit.price(), row.price()
+    paid, each = unit.guarantee, row.guarantee
     assert set(paid.costs) == set(each.costs)
     for relation in each.costs:
         assert paid.costs[relation].epsilon == 3 * each.costs[relation].epsilon
@@ -144,7 +144,7 @@ def test_tables_that_differ_in_all_rows_of_a_unit_keep_epsilon_and_more_rows_do_
             planned = build_request(x, schema, y=y, k=1, epsilon=1, neighbours=neighbours,
                            mechanism="exponential", intercept=False,
                            response_range="declared")  # fmt: skip
-            data = Data(open_table_of(planned, x, y).read(planned.stated.problem))
+            data = Data(planned.open(x, y).read(planned.spec.problem))
             outcomes = planned.mechanism.outcomes(data, planned.setting)
             assert outcomes is not None
             logs.append(outcomes[1])

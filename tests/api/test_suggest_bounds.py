@@ -69,8 +69,8 @@ def test_one_record_moves_every_column_and_the_guarantee_covers_it(columns: int)
     planned = build_bounds_request(table, (0, 1), epsilon=1, columns=names, neighbours="add-remove",
                           rule=QUARTER_RULE)  # fmt: skip
     pairs = [contrary(QUARTILES, "add-remove")] * columns
-    worst = together(pairs, QUARTER_RULE, planned.share, "add-remove")
-    promised = planned.price().epsilon
+    worst = together(pairs, QUARTER_RULE, planned.column_epsilon, "add-remove")
+    promised = planned.guarantee.epsilon
     assert promised == EPSILON
     assert 0.99 * float(EPSILON) < worst <= float(EPSILON) + 1e-9
 
@@ -118,15 +118,15 @@ def test_the_price_is_known_before_and_is_that_of_the_release() -> None:
     table = frame()
     planned = build_bounds_request(table, WIDE, epsilon=Fraction(1, 3))
     released = dps.suggest_bounds(table, WIDE, epsilon=Fraction(1, 3))
-    assert planned.price().epsilon == released.guarantee.epsilon == Fraction(1, 3)
+    assert planned.guarantee.epsilon == released.guarantee.epsilon == Fraction(1, 3)
     assert [part.epsilon for _, part in released.guarantee.parts] == [Fraction(1, 6)] * 2
     assert released.guarantee.private
     # The number of rows decides on the rule: nothing holds for tables that differ in it ...
-    assert list(planned.price().costs) == list(released.guarantee.costs) == ["replace-one"]
+    assert list(planned.guarantee.costs) == list(released.guarantee.costs) == ["replace-one"]
     # ... unless somebody has said which.
     said: dict[str, Any]
     for said in ({"rule": QUARTER_RULE}, {"neighbours": "add-remove"}):
-        priced = build_bounds_request(table, WIDE, epsilon=1, **said).price()
+        priced = build_bounds_request(table, WIDE, epsilon=1, **said).guarantee
         assert set(priced.costs) == set(RELATIONS)
 
 

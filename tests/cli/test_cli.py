@@ -453,7 +453,7 @@ def test_a_kill_leaves_nothing_behind_while_the_release_is_made(folder: Path, wo
 def test_a_signal_whose_exception_gets_lost_is_raised_again(folder: Path) -> None:
     """As it may while numba compiles: what a finaliser raises is ignored."""
     script = (
-        "import os, signal, time, dpsubset.cli.signals as s, dpsubset.api.select as selection\n"
+        "import os, signal, time, dpsubset.cli.signals as s, dpsubset.api.request as request\n"
         "s._REPEAT_AFTER = 0.3\n"
         "class Careless:\n"
         "    def __del__(self):\n"
@@ -462,7 +462,7 @@ def test_a_signal_whose_exception_gets_lost_is_raised_again(folder: Path) -> Non
         "def lost(*_):\n"
         "    Careless()\n"
         "    time.sleep(30)\n"
-        "selection.seal = lost\n"
+        "request.SelectionRequest.open = lost\n"
         "from dpsubset.cli import main; main()"
     )
     start = time.monotonic()

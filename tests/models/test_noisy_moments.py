@@ -196,17 +196,17 @@ def test_the_composed_release_keeps_the_sum_by_enumeration(neighbours: Neighbour
         neighbours=neighbours, mechanism="exponential", response_range=scale, prediction_bound=1,
     )  # fmt: skip
     planned = planned.with_selection(planned.selection.with_rows(5))
-    promised = planned.price()
+    promised = planned.guarantee
     assert promised.epsilon == 1
     asked, eta = planned.selection, planned.noise.eta
-    schema = asked.stated.schema
+    schema = asked.spec.schema
 
     def largest(some: Any, charge: bool = True) -> float:
         worst = 0.0
         for pair in some:
             logs = np.abs(joint(asked, pair[0]) - joint(asked, pair[1]))
             for j in range(3):
-                part = of_support(schema, asked.stated.design, (j,))
+                part = of_support(schema, asked.spec.design, (j,))
                 entries = Entries.of(Design.of(part), counted=True)
                 sums = []
                 for table in pair:

@@ -92,7 +92,8 @@ def bounds_suggest(
     check_distinct(file, schema, out)
     opened = open_ledger(ledger, no_ledger, purpose)
 
-    from ..api.suggest_bounds import build_bounds_request, event_of_bounds, release_bounds
+    from ..api.driver import make_release
+    from ..api.suggest_bounds import build_bounds_request
     from ..release.bounds import cost_line
 
     if (within is None) == (schema is None):
@@ -105,15 +106,15 @@ def bounds_suggest(
         separator=parse_separator(separator),
     )  # fmt: skip
     if dry_run:
-        typer.echo(escape_for_terminal(cost_line(request.price(), "Would spend")))
-        print_balance(opened, lambda: event_of_bounds(request))
+        typer.echo(escape_for_terminal(cost_line(request.guarantee, "Would spend")))
+        print_balance(opened, request.event)
         typer.echo(NOTHING_SPENT)
         return
     if opened:
-        opened.check([event_of_bounds(request)])  # before the cost is reported as spent
+        opened.check([request.event()])  # before the cost is reported as spent
     with Output(out, replace=force) as output:
-        typer.echo(escape_for_terminal(cost_line(request.price(), "Spending")))
-        released = release_bounds(request, file, ledger=opened)
+        typer.echo(escape_for_terminal(cost_line(request.guarantee, "Spending")))
+        released = make_release(request, file, ledger=opened)
         # The budget is spent: the file is written before anything is printed.
         problems = []
         with signals.deferred():

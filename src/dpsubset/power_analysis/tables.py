@@ -61,7 +61,7 @@ def simulate_table(
         )
     cells = _cells(request, population, rows, rng)
     scale = None
-    if request.scale is not None:
+    if request.response_range is not None:
         response = cells[-1].astype(np.int64)
         counts = histogram(response, STEPS)
         if rows < n:
@@ -69,7 +69,9 @@ def simulate_table(
             cumulated = np.rint(np.cumsum(_rescaled(counts, masses, rows, n)))
             counts = np.diff(cumulated, prepend=0.0).astype(np.int64)
         neighbours = request.setting.problem.neighbours
-        sampler = QuantileSampler(counts, request.scale.rule, request.scale_epsilon, neighbours)
+        sampler = QuantileSampler(
+            counts, request.response_range.rule, request.range_epsilon, neighbours
+        )
         scale = sampler.draw(bits)
         cells[-1] = scale.images(STEPS)[response + STEPS]
     if request.records_for is not None or population.p > _MOST_COLUMNS:

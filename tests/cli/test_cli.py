@@ -113,9 +113,7 @@ def test_options_reach_the_release(folder: Path) -> None:
     }
     assert release["parameters"] | expected == release["parameters"]
     assert select("--reach", "0.5", "--out", "release.json", "--force").exit_code == 0
-    assert (
-        json.loads((folder / "release.json").read_text())["parameters"]["prediction_bound"] == 0.5
-    )
+    assert json.loads((folder / "release.json").read_text())["parameters"]["reach"] == 0.5
 
 
 def test_a_threshold_reaches_the_release(folder: Path) -> None:

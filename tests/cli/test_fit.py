@@ -147,7 +147,7 @@ def test_options_of_a_selection_reach_the_fit(folder: Path) -> None:
     said = json.loads((folder / "r.json").read_text())["parameters"]
     assert (said["loss"], said["threshold"], said["constraint"]) == ("huber", 0.5, "l1")
     assert said["ridge"] == 2
-    assert said["prediction_bound"] == pytest.approx(1.5)
+    assert said["reach"] == pytest.approx(1.5)
 
 
 def test_another_fit(folder: Path) -> None:

@@ -60,7 +60,7 @@ def test_only_the_fit_is_spent_and_the_sum_is_stated(more: Any) -> None:
     assert json.loads(release.to_json())["earlier"] == json.loads(first.to_json())["sha256"]
     text = release.statement()
     assert release.earlier in text
-    assert "the fit adds to its cost is epsilon = 3" in text
+    assert "The fit adds epsilon = 3 to the cost of that release" in text
     assert list(release.model.coefficients)
     assert set(release.guarantee.costs) == (
         {"replace-one", "add-remove"} if more.get("neighbours") else {"replace-one"}

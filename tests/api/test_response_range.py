@@ -372,7 +372,7 @@ def test_a_release_says_what_was_released_first(asked: Any) -> None:
     for text in (release.statement(), str(release), release._repr_html_()):
         assert scale.listed in text
     for value in scale.quantiles:
-        assert re.search(rf"(decile|quartile) {re.escape(f'{value:.6g}')}( and|$)", scale.listed)
+        assert re.search(rf"(median|quartile) {re.escape(f'{value:.6g}')}( and|$)", scale.listed)
     (sentence,) = [s for s in release.statement().splitlines() if s.startswith("The range")]
     first, second = (part["epsilon"] for part in facts["guarantee"]["parts"])
     costs = (

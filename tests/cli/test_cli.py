@@ -454,7 +454,7 @@ def test_a_signal_whose_exception_gets_lost_is_raised_again(folder: Path) -> Non
     """As it may while numba compiles: what a finaliser raises is ignored."""
     script = (
         "import os, signal, time, dpsubset.cli.signals as s, dpsubset.api.request as request\n"
-        "s._AGAIN = 0.3\n"
+        "s._REPEAT_AFTER = 0.3\n"
         "class Careless:\n"
         "    def __del__(self):\n"
         "        os.kill(os.getpid(), signal.SIGTERM)\n"

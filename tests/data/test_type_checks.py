@@ -135,7 +135,7 @@ def test_schema_init_proposes_forms_by_type(tmp_path: Path) -> None:
         out = tmp_path / f"{path.suffix[1:]}.yaml"
         result = run("schema", "init", path, "--out", out)
         assert result.exit_code == 0, result.output
-        assert "9 columns, their forms by their types, no bounds yet" in result.stdout
+        assert "9 columns with the keys of their types, without bounds" in result.stdout
         text = out.read_text()
         assert "Zaphod" not in text
         assert "  cut: {levels: []}\n  kind: {levels: []}\n" in text  # no references among them

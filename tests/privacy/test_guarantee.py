@@ -413,7 +413,7 @@ def test_parts_are_shown() -> None:
     statement = release.statement()
     assert shown_cost(found.costs["replace-one"]) in statement
     assert "- It is the total of scale (epsilon = 0.25) and selection (epsilon = " in statement
-    assert "zero-concentrated differential privacy too, rho = 0.05125 under replace" in statement
+    assert "also zero-concentrated differential privacy, rho = 0.05125 under replace" in statement
     written = json.loads(release.to_json())["guarantee"]
     assert [part["name"] for part in written["parts"]] == ["scale", "selection"]
     scale, selection = written["parts"]
@@ -439,3 +439,40 @@ def test_rho_of_rounds_is_kept(neighbours: str) -> None:
     assert found.costs["replace-one"].rho == 4 * found.costs["add-remove"].rho
     twice = Guarantee.compose({"one": found, "other": found})
     assert twice.epsilon == epsilon_of(2 * rounds.total, setting.delta) < 2 * found.epsilon
+
+
+# --- Plain values -------------------------------------------------------------------------------
+
+
+@given(ANY, st.one_of(ANY, st.none()), st.booleans(), st.sampled_from([None, "pigs have wings"]))
+def test_guarantees_are_read_as_they_were_written(
+    cost: Cost, other: Cost | None, seeded: bool, assumes: str | None
+) -> None:
+    costs = {"replace-one": cost} | ({} if other is None else {"add-remove": other})
+    whole = Guarantee("replace-one", costs, seeded, assumes)  # type: ignore[arg-type]
+    several = Guarantee.compose({"one": whole, "two": whole})
+    for g in (whole, several, Guarantee("replace-one", {}, seeded)):
+        facts = json.loads(json.dumps(g.to_dict(unit="one row")))
+        assert list(facts)[6:8] == ["neighbours", "unit"]
+        again = Guarantee.from_dict(facts)
+        assert again == g or g is several  # whose sums come back from their parts
+        assert again.to_dict(unit="one row") == facts
+
+
+def test_plain_values_of_a_guarantee() -> None:
+    g = Guarantee(
+        "replace-one",
+        {"replace-one": Cost.concentrated(Fraction(1, 50), DELTA),
+         "add-remove": Cost(Fraction(1, 3), bounded_range=True)},
+    )  # fmt: skip
+    facts = g.to_dict()
+    assert list(facts) == [
+        "private", "seeded", "epsilon", "epsilon_exact", "delta", "assumes", "neighbours",
+        "epsilon_if_replace_one", "delta_if_replace_one", "epsilon_if_add_remove",
+        "delta_if_add_remove", "rho", "rho_if_replace_one", "rho_if_add_remove", "costs",
+    ]  # fmt: skip
+    assert facts["rho_if_add_remove"] is None
+    assert Fraction(facts["epsilon_if_add_remove"]) >= Fraction(1, 3)
+    assert facts["costs"]["add-remove"] == {
+        "epsilon": "1/3", "delta": "0", "rho": None, "bounded_range": True
+    }  # fmt: skip

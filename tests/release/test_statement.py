@@ -27,7 +27,7 @@ from dpsubset.cli import app
 from dpsubset.ledger.canonical import sha256_of_facts
 from dpsubset.privacy.guarantee import Cost, Guarantee
 from dpsubset.release.files import facts_from_json
-from dpsubset.release.statement.columns import table
+from dpsubset.release.statement.columns import markdown_table
 from dpsubset.release.statement.escape import code_span, escape, plain_text
 from dpsubset.release.statement.page import html_page, text_lines
 from dpsubset.release.statement.posterior import percent, posterior_bound
@@ -484,7 +484,7 @@ def markdown_with(text: str) -> str:
     return "\n".join([
         f"said {escape(text)}.", "", f"- {escape(text)}", f"- {code_span(text)}, {code_span(text)}",
         f"- a: {escape(text)} (b)", f"- {escape(text)}", "", f"> **{escape(text)}**", "",
-        table(["a", "b"], [[text, text], ["x", text]]), "", "## Record", "",
+        markdown_table(["a", "b"], [[text, text], ["x", text]]), "", "## Record", "",
         f"- Title: {escape(text)} (s)", f"- Title: {code_span(text)} (s)", "",
     ])  # fmt: skip
 

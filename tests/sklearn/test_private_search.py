@@ -315,7 +315,7 @@ def test_estimator(tmp_path: Path) -> None:
         tmp_path / "l.db", epsilon=9, unit="one row", data_set="d", owner="o", purpose="p"
     )
     inner = dps.PrivateSubsetRegressor(bounds=BOUNDS, ledger=ledger)
-    search = dps.PrivateSearch(inner, {"k": [1, 2], "share": [0.5, 0.7]}, epsilon=2)
+    search = dps.PrivateSearch(inner, {"k": [1, 2], "budget_fraction": [0.5, 0.7]}, epsilon=2)
     assert clone(search).get_params()["estimator__bounds"] == BOUNDS
     assert dps.ledger_cost(search, X, Y).cost.pure == 2
     with warnings.catch_warnings():
@@ -323,7 +323,9 @@ def test_estimator(tmp_path: Path) -> None:
         search.fit(X, Y)
     assert ledger.standing().current.pure == 2
     assert search.best_estimator_.k == search.best_params_["k"]
-    assert search.best_estimator_.rule.share == Fraction(str(search.best_params_["share"]))
+    assert search.best_estimator_.rule.budget_fraction == Fraction(
+        str(search.best_params_["budget_fraction"])
+    )
     assert search.predict(X).shape == (400,)
     assert search.release_.guarantee.epsilon == 2
     with pytest.raises(dps.ArgumentError, match="needs a PrivateSubsetRegressor"):

@@ -95,13 +95,13 @@ class Totals:
     def __add__(self, other: Totals) -> Totals:
         pairs = zip(self._all(), other._all(), strict=True)
         together = Counter(dict(self.assumes)) + Counter(dict(other.assumes))
-        return _of_sums((_kept(a + b) if b else a for a, b in pairs), together)
+        return _of_sums((_round_up_if_long(a + b) if b else a for a, b in pairs), together)
 
     def __sub__(self, other: Totals) -> Totals:
         """Subtract a release that was counted; never below the cost of the others."""
         pairs = zip(self._all(), other._all(), strict=True)
         left = Counter(dict(self.assumes)) - Counter(dict(other.assumes))
-        return _of_sums((_kept(a - b) for a, b in pairs), left)
+        return _of_sums((_round_up_if_long(a - b) for a, b in pairs), left)
 
     def __le__(self, other: Totals) -> bool:
         """Compare every sum; the left side may make no further assumption."""
@@ -150,7 +150,7 @@ class Totals:
         if not all(isinstance(n, int) and n > 0 for n in assumed.values()):
             raise wrong
         sums = {name: parse_rational(text) for name, text in facts.items() if name != _ASSUMES}
-        return cls(**sums, assumes=_listed(assumed))
+        return cls(**sums, assumes=_sorted_assumptions(assumed))
 
     def _all(self) -> tuple[Fraction, ...]:
         return tuple(getattr(self, name) for name in _SUMS)
@@ -162,14 +162,14 @@ _SUMS = tuple(field.name for field in fields(Totals) if field.name != _ASSUMES)
 
 def _of_sums(sums: Iterable[Fraction], assumed: Mapping[str, int]) -> Totals:
     named: dict[str, Any] = dict(zip(_SUMS, sums, strict=True))
-    return Totals(**named, assumes=_listed(assumed))
+    return Totals(**named, assumes=_sorted_assumptions(assumed))
 
 
-def _listed(assumed: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
+def _sorted_assumptions(assumed: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(assumed.items()))
 
 
-def _kept(number: Fraction) -> Fraction:
+def _round_up_if_long(number: Fraction) -> Fraction:
     """Round up a number whose denominator is too long to be written."""
     if number.denominator.bit_length() <= _MOST_BITS:
         return number

@@ -109,7 +109,7 @@ class Event:
             **self.__dict__,
             "options": dict(self.options),
             "costs": {
-                relation: [_term(term) for term in terms_of(cost)]
+                relation: [_term_to_dict(term) for term in terms_of(cost)]
                 for relation, cost in self.costs.items()
             },
         }
@@ -143,7 +143,7 @@ def terms_of(cost: Cost) -> tuple[Cost, ...]:
     return cost.terms or (cost,)
 
 
-def _term(term: Cost) -> dict[str, str]:
+def _term_to_dict(term: Cost) -> dict[str, str]:
     if term.kind == "pure":
         measure = "bounded-range" if term.bounded_range else "pure"
         return {"measure": measure, "epsilon": str(term.epsilon)}
@@ -161,7 +161,7 @@ _FIELDS = {
 }
 
 
-def _read_term(facts: Any) -> Cost:
+def _term_from_dict(facts: Any) -> Cost:
     measure = facts.get("measure") if isinstance(facts, Mapping) else None
     if measure not in _FIELDS or set(facts) != {"measure", *_FIELDS[measure]}:
         raise LedgerError("the ledger holds a cost of a measure that is not known here")
@@ -175,5 +175,5 @@ def _read_term(facts: Any) -> Cost:
 def _sum_of_terms(terms: Any) -> Cost:
     if not isinstance(terms, list) or not terms:
         raise LedgerError("the ledger holds an event without a cost")
-    first, *more = map(_read_term, terms)
+    first, *more = map(_term_from_dict, terms)
     return sum(more, start=first)

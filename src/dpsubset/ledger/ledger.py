@@ -103,7 +103,7 @@ class Ledger(LedgerReader):
         actor : str, optional
             Who opens the ledger.
         """
-        limit = _limit(epsilon, delta, rho, accounting)
+        limit = _limit_from_numbers(epsilon, delta, rho, accounting)
         declared = Declaration(data_set, unit, rows_per_unit, neighbours, owner, purpose)
         ledger = cls(address, actor=actor)
         now, key = minute(), uuid.uuid4().hex
@@ -258,7 +258,7 @@ class Ledger(LedgerReader):
         """
         check_text(reason, "the reason for another limit")
         same = self.standing().limit.accounting if accounting is None else accounting
-        limit = _limit(epsilon, delta, rho, same)
+        limit = _limit_from_numbers(epsilon, delta, rho, same)
 
         def settle(standing: Standing) -> Standing:
             before = standing.limit
@@ -406,16 +406,16 @@ def _account() -> str:
     return name if name.strip() and name.isprintable() else "unknown"
 
 
-def _limit(epsilon: Any, delta: Any, rho: Any, accounting: Accounting) -> Limit:
+def _limit_from_numbers(epsilon: Any, delta: Any, rho: Any, accounting: Accounting) -> Limit:
     return Limit(
-        None if epsilon is None else _exact(epsilon, "epsilon"),
-        _exact(delta, "delta"),
-        None if rho is None else _exact(rho, "rho"),
+        None if epsilon is None else _budget_fraction(epsilon, "epsilon"),
+        _budget_fraction(delta, "delta"),
+        None if rho is None else _budget_fraction(rho, "rho"),
         accounting,
     )
 
 
-def _exact(value: Any, what: str) -> Fraction:
+def _budget_fraction(value: Any, what: str) -> Fraction:
     found = as_decimal_fraction(value)
     if found is None:
         raise ArgumentError(f"{what} must be a finite number")

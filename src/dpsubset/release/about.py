@@ -1,6 +1,6 @@
-"""About: what no program knows of a release and whoever signs wants to read. Nobody checks it.
+"""About: facts about a release that only the caller knows. They are not checked.
 
-Everything may be left out. A statement shows what is missing as a line to fill in by hand.
+Everything is optional. A statement shows what is missing as a line to fill in by hand.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ class About:
     Attributes
     ----------
     data_set, version : str, optional
-        The data set, and which state of it: a date, a number, a digest.
+        The data set and its version: a date, a number, a SHA-256.
     curator : str, optional
-        Who answers for the data set.
+        Who is responsible for the data set.
     operator : str, optional
         Who made the release.
     approver : str, optional
-        Who approves of it.
+        Who approves the release.
     purpose, recipient : str, optional
-        What it is for, and who gets it.
+        The purpose of the release, and who receives it.
     bounds_from : str, optional
         Where the declared bounds come from: a codebook, a law, an instrument.
     curator_type, region, sector : str, optional
-        For the deployments registry: what kind of body the curator is, which region the data or its
-        laws are of, and one of the registry's sectors.
+        For the deployments registry: the kind of curator, the region of the data or of the laws
+        that apply, and one of the registry's sectors.
     """
 
     data_set: str | None = None

@@ -1,4 +1,4 @@
-"""ReleasedFit: what was released of the selected columns, and the model that is made of it."""
+"""ReleasedFit: noisy sums or coefficients of the selected columns, and the model from them."""
 
 from __future__ import annotations
 
@@ -23,46 +23,46 @@ from .response_range import clip_of
 
 Floats = NDArray[np.float64]
 
-#: Deviations of its noise that the number of rows must have for there to be any.
+#: Deviations of its noise that a noisy number of rows must exceed to be distinguished from 0.
 _CLEAR = 4
 
 _TRY = "'dpsubset schema try', on public rows"
 
-#: Of coefficients in the user's units: what noise makes of it still is a float64.
+#: Largest coefficient in the user's units that stays within float64 with noise.
 LARGEST_UNIT = 1e250
 
 
 @dataclass(frozen=True)
 class ReleasedFit:
-    """What was released for a model. Public.
+    """The noisy numbers that a model is computed from. Public.
 
     Attributes
     ----------
     schema : Schema
-        Of the selected features and the response.
+        Schema of the selected features and the response.
     entries : Entries
-        Which columns the model has; by noisy-moments, which sums were released.
+        The columns of the model and, for noisy-moments, the released sums.
     released : tuple of int
-        These sums, or coefficients in multiples of ``step``; noise included.
+        These sums, or coefficients in multiples of ``step``, with noise.
     n : int, optional
         The number of rows, where it is public; `counted_rows` is how many of them count.
     clip : Scale, optional
-        How the response was centred and clipped; without one, by its declared bounds.
+        Centre and width by which the response was clipped; by default its declared bounds.
     deviation : float
-        Of the noise, in scaled units: of each sum, of the slope that the objective was given, or of
-        each coefficient.
+        Standard deviation of the noise, in scaled units: of each sum, of the slope that was added
+        to the objective, or of each coefficient.
     summary : str
-        Of the mechanism, for the privacy statement.
+        Description of the mechanism, for the privacy statement.
     share : Fraction
-        Of epsilon, that it took.
+        The fraction of epsilon that the fit took.
     mechanism : str
-        How the model was fitted.
+        The mechanism of the fit.
     step : Fraction, optional
-        What released coefficients are multiples of, in scaled units.
+        The unit of released coefficients, in scaled units.
     loss : str
-        What was fitted.
+        The loss that was minimised.
     ridge : float
-        Of objective perturbation, in scaled units.
+        The ridge of objective perturbation, in scaled units.
     by_opendp : bool
         Whether the noise was drawn by OpenDP, from OpenSSL's generator.
     """
@@ -96,9 +96,9 @@ class ReleasedFit:
 
     @property
     def counted_rows(self) -> int | None:
-        """How many rows count, as released with noise, from 1 to ``n``; None if not released.
+        """The noisy number of rows that count, from 1 to ``n``; None if it was not released.
 
-        Those whose response can be read, where the schema leaves out the others.
+        If the schema drops rows without a readable response, these do not count.
         """
         if self.step is not None or not self.entries.counted:
             return None

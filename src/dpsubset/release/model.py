@@ -1,13 +1,12 @@
-"""Model: what was fitted on a released support, in the user's own units.
+"""Model: a linear model on a released support, in the user's units.
 
     prediction = intercept + sum of coefficient * column
 
-over the columns of the model: a number (its logarithm or square root, where that was declared), or
-1 where a category has a level and else 0; the first level is what the others are compared with. Of
-a response that was declared with a transform it is the predicted mean of its logarithm or square
-root; of a logistic model it is the logarithm of the odds of the second label. `Model.target` says
-what the model is of.
-Everything here was made of what was released, and may be published.
+over the columns of the model. A column is a number (its logarithm or square root, if declared), or
+an indicator of a level of a category; the other levels are compared with the first one. For a
+response with a transform the prediction is the mean of its logarithm or square root; for a logistic
+model it is the logarithm of the odds of the second label. `Model.target` says what the model is of.
+Everything here is computed from released numbers and may be published.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from .target import Of, kind_of, predicted, target_of
 
 FORMAT = "dpsubset model 1"
 
-#: How a file with infinite ends says so: JSON has no such number.
+#: Stands for an infinite end in a file: JSON has no infinity.
 _OPEN = None
 
 
@@ -48,16 +47,17 @@ class Term:
     Attributes
     ----------
     name : str
-        The feature, with its level where it has some: ``ward = medicine``.
+        The feature, with its level if it has levels: ``ward = medicine``.
     coefficient : float
-        In units of the model's target a unit of the column, shrunk towards 0 where noise is large.
+        In units of the model's target per unit of the column, shrunk towards 0 where noise is
+        large.
     interval : pair of floats
         95 % confidence interval of the coefficient in the population that the rows were drawn from:
         sampling and the noise for privacy.
     table_interval : pair of floats
-        95 % interval of the least squares coefficient of this very table: the noise alone.
+        95 % interval of the least squares coefficient of this table: the noise alone.
     standardised : float, optional
-        Deviations of the response a deviation of the column, as far as these can be told.
+        Deviations of the response per deviation of the column, if these were released.
     """
 
     name: str
@@ -76,10 +76,23 @@ class Term:
         return {
             "name": self.name,
             "coefficient": self.coefficient,
-            "interval": _ends(self.interval),
-            "table_interval": _ends(self.table_interval),
+            "interval": _finite_ends(self.interval),
+            "table_interval": _finite_ends(self.table_interval),
             "standardised": self.standardised,
         }
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Term:
+        """Read what :meth:`to_dict` wrote."""
+
+        def interval(ends: Any) -> tuple[float, float]:
+            low, high = (None if end is None else float(end) for end in ends)
+            return -math.inf if low is None else low, math.inf if high is None else high
+
+        return cls(
+            str(facts["name"]), float(facts["coefficient"]), interval(facts["interval"]),
+            interval(facts["table_interval"]), _optional_float(facts["standardised"]),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -93,26 +106,24 @@ class Model:
     constant : Term
         The intercept.
     r2 : float, optional
-        Share of the response's variance that the model explains on the table, from the same noisy
-        sums: an estimate, between 0 and 1. Of the clipped response, and of its logarithm or square
-        root where that was declared.
+        Estimated fraction of the response's variance that the model explains on the table, between
+        0 and 1, from the same noisy sums. It refers to the clipped and transformed response.
     schema : Schema
-        Of the model's features and the response.
+        Schema of the model's features and the response.
     positions, width : tuple of int, int
-        Where these features are in an array of all, and how many columns that has.
+        Positions of these features in an array of all features, and its number of columns.
     clipped : pair of floats, optional
-        Between which values the response was clipped for the fit, in its units.
+        The range to which the response was clipped for the fit, in its units.
     guarantee : str
-        What the release costs, in words.
+        The privacy cost of the release, in words.
     link : {"identity", "logistic"}
-        What the chance of the second label is made by, where the response has labels.
+        The link function.
     loss : str, optional
-        What was minimised: "least-squares", "logistic" or "hinge"; None in files of versions that
-        did not say so.
+        The loss that was minimised: "least-squares", "logistic" or "hinge"; None in files of
+        versions that did not state it.
     residual_variance : float, optional
-        Of the response as it was fitted, transformed and clipped, about the model on the table:
-        from the same noisy sums, between 0 and the variance of the response. None where the fit
-        released nothing that tells it.
+        Estimated variance of the transformed and clipped response about the model on the table,
+        between 0 and the variance of the response. None if the fit released nothing to estimate it.
     """
 
     terms: tuple[Term, ...]
@@ -129,9 +140,9 @@ class Model:
 
     @property
     def target(self) -> str:
-        """What coefficients, intervals and R2 are of: the response as the fit saw it.
+        """The quantity that coefficients, intervals and R2 refer to: the response in the fit.
 
-        Its transform, and between which values it was clipped; of labels, what they count as.
+        Names its transform and the range to which it was clipped, or how labels count.
         """
         return target_of(self.schema.response, self.clipped, self.link, self.loss)
 
@@ -185,8 +196,8 @@ class Model:
             off by a factor of several: docs/model.md has an example. Without a transform both are
             the linear prediction, which is of the mean.
 
-        Of two labels it is the mean of the label counted as -1 and 1: twice the chance of the
-        second one, less 1. `probabilities` has the chance itself.
+        For a response with labels, the prediction is the mean of the label counted as -1 and 1:
+        twice the probability of the second label, minus 1. `probabilities` returns the probability.
         """
         of = self._settled(of)
         scores = self.scores(data)
@@ -227,15 +238,17 @@ class Model:
 
     def scores(self, data: Any) -> NDArray[np.float64]:
         """Return the linear predictions: not clipped, and before a transform is undone."""
-        design, door = Design.of(self.schema), Quantizer(self.schema)
+        design, quantizer = Design.of(self.schema), Quantizer(self.schema)
         kept = [(i, c) for i, c in enumerate(design.columns) if c.level != 0 and self.terms]
-        spans = [_span(column, design.features[column.feature]) for _, column in kept]
+        spans = [
+            _middle_and_half_width(column, design.features[column.feature]) for _, column in kept
+        ]
         coefficients = np.array([term.coefficient for term in self.terms])
         parts, empty = [np.empty(0)], np.ones(len(design.features), dtype=bool)
         for x in feature_blocks(data, self.schema, self.positions, self.width):
             empty &= np.isnan(np.asarray(x, dtype=np.float64)).all(axis=0)
-            cells = np.empty((len(x), door.width))
-            door.records(x, np.zeros(len(x)), cells)  # any response that can be read
+            cells = np.empty((len(x), quantizer.width))
+            quantizer.records(x, np.zeros(len(x)), cells)  # any response that can be read
             cells = cells[:, [i for i, _ in kept]] / STEPS
             for j, (middle, half) in enumerate(spans):
                 cells[:, j] = middle + half * cells[:, j]
@@ -246,9 +259,10 @@ class Model:
         return found
 
     def probabilities(self, data: Any) -> NDArray[np.float64]:
-        """Of the second label, where the response has labels: of a logistic model, or of a linear
-        one within 0 and 1. Scores of a hinge model are no chances: what is made of them here orders
-        rows, and is not calibrated.
+        """Return probabilities of the second label, where the response has labels.
+
+        Those of a linear model are clipped to [0, 1]. Those of a hinge model order rows, but are
+        not calibrated.
         """
         if self.schema.response.labels is None:
             raise ArgumentError("probabilities are for a response with labels")
@@ -301,7 +315,7 @@ class Model:
         schema = Schema.from_dict({**facts["schema"], "patterns": False})
         by_name = {column.name: column for column in schema.columns}
         schema = replace(schema, columns=tuple(by_name[name] for name in facts["order"]))
-        terms = tuple(_term(entry) for entry in facts["terms"])
+        terms = tuple(Term.from_dict(entry) for entry in facts["terms"])
         names = tuple(name for name, _ in names_of(schema)) if terms else ()
         positions = tuple(int(i) for i in facts["positions"])
         if names != tuple(term.name for term in terms) or len(positions) != len(schema.features):
@@ -314,26 +328,24 @@ class Model:
         if loss not in (None, "least-squares", "logistic", "hinge"):
             raise ValueError("there is no such loss")
         return cls(
-            terms, _term(facts["intercept"]), _number(facts["r2"]), schema, positions,
+            terms, Term.from_dict(facts["intercept"]), _optional_float(facts["r2"]), schema,
+            positions,
             int(facts["width"]), None if clipped is None else (float(clipped[0]),
                                                                float(clipped[1])),
-            str(facts["guarantee"]), link, loss, _number(facts.get("residual_variance")),
+            str(facts["guarantee"]), link, loss, _optional_float(facts.get("residual_variance")),
         )  # fmt: skip
 
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Return name, coefficient, interval and standardised size as text, the intercept last."""
-        found = [
-            (
-                t.name,
-                _shown(t.coefficient),
-                _between(t.interval),
-                "not known" if t.standardised is None else f"{t.standardised:.2f}",
-            )
-            for t in self.terms
+        sizes = (
+            "not known" if t.standardised is None else f"{t.standardised:.2f}" for t in self.terms
+        )
+        named = [*zip((t.name for t in self.terms), sizes, self.terms, strict=True),
+                 ("(intercept)", "", self.constant)]  # fmt: skip
+        return [
+            (name, f"{t.coefficient:.4g}", _interval_as_text(t.interval), size)
+            for name, size, t in named
         ]
-        constant = self.constant
-        found.append(("(intercept)", _shown(constant.coefficient), _between(constant.interval), ""))
-        return found
 
     def __str__(self) -> str:
         """The model's heading and a table of its coefficients."""
@@ -387,7 +399,7 @@ def _warn_of_empty(columns: Iterable[Column]) -> None:
             )
 
 
-def _span(column: ModelColumn, feature: Column) -> tuple[float, float]:
+def _middle_and_half_width(column: ModelColumn, feature: Column) -> tuple[float, float]:
     """Return middle and half-width of the values that a column of the quantizer stands for."""
     if column.kind != "value":
         return 0.0, 1.0
@@ -395,30 +407,15 @@ def _span(column: ModelColumn, feature: Column) -> tuple[float, float]:
     return low / 2 + high / 2, high / 2 - low / 2
 
 
-def _ends(interval: tuple[float, float]) -> list[float | None]:
+def _finite_ends(interval: tuple[float, float]) -> list[float | None]:
     return [end if math.isfinite(end) else _OPEN for end in interval]
 
 
-def _term(entry: Mapping[str, Any]) -> Term:
-    def interval(ends: Any) -> tuple[float, float]:
-        low, high = ends
-        return (-math.inf if low is None else float(low), math.inf if high is None else float(high))
-
-    return Term(
-        str(entry["name"]), float(entry["coefficient"]), interval(entry["interval"]),
-        interval(entry["table_interval"]), _number(entry["standardised"]),
-    )  # fmt: skip
-
-
-def _number(value: Any) -> float | None:
+def _optional_float(value: Any) -> float | None:
     return None if value is None else float(value)
 
 
-def _shown(value: float) -> str:
-    return f"{value:.4g}"
-
-
-def _between(interval: tuple[float, float]) -> str:
+def _interval_as_text(interval: tuple[float, float]) -> str:
     low, high = interval
     if not (math.isfinite(low) and math.isfinite(high)):
         return "not known"

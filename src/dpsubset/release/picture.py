@@ -1,4 +1,4 @@
-"""A picture of a model: coefficients and their intervals, on one scale."""
+"""Plot a model: coefficients and their intervals, on one scale."""
 
 from __future__ import annotations
 
@@ -38,25 +38,31 @@ def coefficients(model: Model, ax: Any = None) -> Any:
             (term.interval, {"color": _WIDE, "linewidth": 1.2, "zorder": 3}),
             (term.table_interval, {"color": _NARROW, "linewidth": 6.0, "zorder": 2}),
         ):
-            ends = _standardised(term, interval)
+            ends = _standardised_interval(term, interval)
             if ends is not None:
                 ax.plot(ends, [place, place], solid_capstyle="butt", **style)
-        if _standardised(term, term.interval) is None:
+        if _standardised_interval(term, term.interval) is None:
             ax.axhline(place, color=_WIDE, linewidth=1.0, linestyle=":", zorder=1)
         ax.plot([term.standardised], [place], "o", zorder=4, color=_POINT,
                 markerfacecolor=_POINT if term.clear else "white")  # fmt: skip
     ax.axvline(0.0, color="grey", linewidth=0.8, zorder=0)
-    ax.set_yticks(range(len(model.terms)), [_plain(term.name) for term in reversed(model.terms)])
+    ax.set_yticks(
+        range(len(model.terms)), [_without_formula(term.name) for term in reversed(model.terms)]
+    )
     ax.set_ylim(-0.6, len(model.terms) - 0.4)
     response = model.schema.response
-    scale = _plain(scale_of(response, model.link, model.loss))
+    scale = _without_formula(scale_of(response, model.link, model.loss))
     ax.set_xlabel(f"change of {scale} with the column,\nboth in standard deviations")
-    heading = _plain(f"{model.heading[0].upper()}{model.heading[1:]}")
+    heading = _without_formula(f"{model.heading[0].upper()}{model.heading[1:]}")
     r2 = "R2 not known" if model.r2 is None else f"R2 about {model.r2:.2f}"
     ax.set_title(f"{heading}\n{r2}", loc="left", fontsize="small", wrap=True)
     # A long interval says little, and must not leave the others without room: it runs out.
-    sizes = [abs(_size(term)) for term in model.terms]
-    far = [abs(end) for term in model.terms for end in _standardised(term, term.interval) or ()]
+    sizes = [abs(_standardised_size(term)) for term in model.terms]
+    far = [
+        abs(end)
+        for term in model.terms
+        for end in _standardised_interval(term, term.interval) or ()
+    ]
     most = min(max([*far, *sizes, 0.1]), max(1.25, 1.5 * max(sizes, default=0.0)))
     ax.set_xlim(-1.05 * most, 1.05 * most)
     shown = _legend()
@@ -83,18 +89,18 @@ def _legend() -> dict[str, Any]:
     }
 
 
-def _standardised(term: Term, interval: tuple[float, float]) -> tuple[float, float] | None:
+def _standardised_interval(term: Term, interval: tuple[float, float]) -> tuple[float, float] | None:
     """Convert an interval to deviations; None if an end is infinite."""
-    per = _size(term) / term.coefficient if term.coefficient else math.nan
+    per = _standardised_size(term) / term.coefficient if term.coefficient else math.nan
     low, high = (per * end for end in interval)
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 
-def _size(term: Term) -> float:
+def _standardised_size(term: Term) -> float:
     assert term.standardised is not None  # asked before
     return term.standardised
 
 
-def _plain(name: str) -> str:
+def _without_formula(name: str) -> str:
     """Keep matplotlib from reading a name as a formula."""
     return name.replace("$", r"\$")

@@ -1,8 +1,7 @@
-"""Release: what may leave, for machines and for people.
+"""Release: a privately selected support, for machines and for people.
 
-Holds what was released, a support and perhaps a scale of the response, and public facts; nothing
-else: no objective value, no row count unless it is public, no time but the day on which it was
-asked for. Everything here may be published.
+A release holds what was released and public facts, and nothing else: no objective value, no number
+of rows unless it is public, no time but the day of the call. Everything here may be published.
 """
 
 from __future__ import annotations
@@ -49,11 +48,14 @@ _PACKAGES = ("dpsubset", "numpy", "scipy", "numba", "python-flint", "scikit-lear
 
 def package_versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that a release is made with."""
-    return {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}}
+    return {
+        "python": platform.python_version(),
+        **{name: _package_version(name) for name in _PACKAGES},
+    }
 
 
 @cache
-def _version(package: str) -> str:
+def _package_version(package: str) -> str:
     """Look a version up once: it takes longer than a small selection."""
     try:
         return version(package)
@@ -68,41 +70,42 @@ class Release:
     Attributes
     ----------
     support : tuple of int, or None
-        Positions of the selected variables among the schema's features, of which a group counts as
-        one; None if the mechanism released nothing, as some may.
+        Positions of the selected variables among the schema's features, where a group counts as
+        one; None if the mechanism released no support, as some may.
     features : list of str
-        Their names; of a group, that of the group.
+        The names of these variables; for a group, the name of the group.
     guarantee : Guarantee
-        What the release costs, and under which neighbours.
+        The privacy cost of the release under its relation of neighbours.
     earlier : str, optional
-        The digest of the release that named the support, where a model was fitted on an earlier
-        one; the guarantee is that of both.
+        The SHA-256 of the earlier release that named the support, if the model was fitted on one;
+        the guarantee is that of both.
     scale : ReleasedRange, optional
-        The scale of the response, where one was released before the selection.
+        The range of the response, if one was released before the selection.
     model : Model, optional
-        What was fitted on the support, where that was asked for.
+        The model that was fitted on the support.
     fit : ReleasedFit, optional
-        The noisy sums that the model was made of.
+        The noisy sums or coefficients that the model was computed from.
     tuned : Tuned, optional
-        The private search that chose the setting of the release, where there was one; the guarantee
-        is that of the whole search.
+        The private search that chose the setting of the release; the guarantee is that of the whole
+        search.
     made_in_search : bool
-        Whether scikit-learn's model selection was among the callers. Then the release is private by
+        Whether the call was part of scikit-learn's model selection. Then the release is private by
         itself, but scores and choices of that search are not.
     rows : int, optional
         The number of rows, where it is public and no cost under add-remove is stated.
     date : str, optional
-        The day on which it was asked for, in UTC: taken before a value was read.
+        The day of the call in UTC, taken before a value was read.
     versions : dict
-        What it was made with.
+        Versions of Python and of packages.
     readable : ReleasedReadable, optional
-        Noisy counts of the cells that hold no value, where these were asked for.
+        Noisy counts of cells without a value, if requested.
     column_warnings : tuple of str
-        Columns whose types go ill with the schema: much of them may have counted as missing.
+        Columns whose type does not match the schema; many of their cells may have counted as
+        missing.
     receipt : Receipt, optional
-        Its entry in a ledger, whose id is the release's, and what was spent before.
+        The entry in a ledger, whose id is that of the release, and what was spent before.
     diagnostics : dict, optional
-        NOT PRIVATE counts of the search, if they were asked for by that name; no export has them.
+        NOT PRIVATE counts of the search, if requested; no file has them.
     """
 
     support: tuple[int, ...] | None
@@ -132,7 +135,7 @@ class Release:
 
     @property
     def stated(self) -> Guarantee:
-        """The guarantee as statements have it: no cost under add-remove beside the number of rows.
+        """The guarantee without a cost under add-remove if the number of rows is stated.
 
         Release files of earlier versions may have both.
         """
@@ -200,10 +203,10 @@ class Release:
 
     @classmethod
     def from_json(cls, text: str | bytes, schema: Schema) -> Release:
-        """Read what :meth:`to_json` wrote of a release from a table of this schema.
+        """Read what :meth:`to_json` wrote, for a release from a table of this schema.
 
-        An error for anything else: a file that was changed, or a release from another schema. A
-        release that has a model is not read back; its model has a file of its own.
+        Refuses a file that was changed, a release from another schema, and a release with a model:
+        the model has a file of its own.
         """
         return _release_from_json(text, schema)
 
@@ -218,7 +221,7 @@ class Release:
         Parameters
         ----------
         about : About, optional
-            What only the caller knows: data set, persons, purpose. The rest is left to fill in.
+            What only the caller knows: data set, persons, purpose. The rest is to be filled in.
         form : {"markdown", "html", "json", "yaml"}
             "html" is one page to read or print, "yaml" a draft for OpenDP's deployments registry.
         """
@@ -226,28 +229,33 @@ class Release:
 
     def __str__(self) -> str:
         """Summarise the release and its cost in a few lines."""
-        heading, names, facts = _summary(self)
-        lines = [*_flags(self.guarantee), heading, *(f"  {name}" for name in names), *facts]
+        heading, names, facts = _heading_names_facts(self)
+        lines = [
+            *_not_private_flags(self.guarantee),
+            heading,
+            *(f"  {name}" for name in names),
+            *facts,
+        ]
         return "\n".join(map(escape_for_terminal, lines))
 
     def _repr_html_(self) -> str:
         """Summarise the release for notebooks."""
-        heading, names, facts = _summary(self)
+        heading, names, facts = _heading_names_facts(self)
         flags = "".join(f"<p><strong>{escape(flag)}</strong></p>" for flag in
-                        _flags(self.guarantee))  # fmt: skip
+                        _not_private_flags(self.guarantee))  # fmt: skip
         items = "".join(f"<li>{escape(name)}</li>" for name in names)
         lines = "<br>".join(map(escape, facts))
         return f"{flags}<p>{escape(heading)}</p><ul>{items}</ul><p>{lines}</p>"
 
 
-def _flags(g: Guarantee) -> list[str]:
+def _not_private_flags(g: Guarantee) -> list[str]:
     return [
         *(["*** NOT PRIVATE: seeded draw, for tests only ***"] if g.seeded else []),
         *([] if g.proven else ["*** NOT PRIVATE: no guarantee ***"]),
     ]
 
 
-def _summary(release: Release) -> tuple[str, list[str], list[str]]:
+def _heading_names_facts(release: Release) -> tuple[str, list[str], list[str]]:
     g, schema = release.stated, release.schema
     selected = f"Selected {len(release.features)} of {release.problem.p} variables"
     if release.support is None:
@@ -260,7 +268,7 @@ def _summary(release: Release) -> tuple[str, list[str], list[str]]:
         [
             f"Guarantee: {g}; unit of privacy: {schema.protected}",
             *([f"Cost: {', '.join(costs)}"] if costs and g.private else []),
-            *([_chosen(release.tuned)] if release.tuned else []),
+            *([_tuned_line(release.tuned)] if release.tuned else []),
             *([MADE_IN_SEARCH] if release.made_in_search else []),
             *([f"Released first: {release.scale}"] if release.scale else []),
             *(f"Warning: {text}" for text in release.column_warnings),
@@ -273,7 +281,7 @@ def _summary(release: Release) -> tuple[str, list[str], list[str]]:
     )
 
 
-def _chosen(tuned: Tuned) -> str:
+def _tuned_line(tuned: Tuned) -> str:
     return f"Chosen privately among {len(tuned.grid)} settings: {setting_as_text(tuned.setting)}"
 
 

@@ -1,8 +1,8 @@
-"""What a model is of, in words: the response as the fit saw it. One place for every output.
+"""Describe the target of a model, the response as it was fitted, for all outputs.
 
-A coefficient, an interval or an R2 is of the response after its transform, clipped for the fit; of
-two labels it is of their numbers -1 and 1, of log-odds, or of a score. `Model.target` says which,
-and every table, picture, statement and file repeats it.
+Coefficients, intervals and R2 refer to the response after its transform, clipped for the fit; for
+two labels they refer to their numbers -1 and 1, to log-odds, or to a score. `Model.target` says
+which, and every table, picture, statement and file repeats it.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def target_of(
     scale = scale_of(response, link, loss)
     if response.labels is not None:
         return scale
-    where = _where(response, clipped)
+    where = _clip_as_text(response, clipped)
     if response.transform is None:
         return f"{scale} clipped to {where}"
     return f"{scale}, with {response.name} clipped to {where}"
 
 
-def _where(response: Column, clipped: tuple[float, float] | None) -> str:
+def _clip_as_text(response: Column, clipped: tuple[float, float] | None) -> str:
     low, high = response.span
     assert low is not None
     assert high is not None

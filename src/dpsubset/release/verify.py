@@ -1,7 +1,7 @@
-"""Whether a release file is what it says: its schema, its version, its entry in a ledger.
+"""Verify a release file: its SHA-256, its schema, its version, its entry in a ledger.
 
-The ledger has a digest of the release, taken before anybody had it. A file whose digest is another
-one was changed, or was never paid for.
+The ledger has the SHA-256 of the release, recorded before the release was returned. A file with
+another SHA-256 was changed, or was never debited.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ class Check:
 def checks(release: str | Path, fingerprint: str, ledger: Ledger | None = None) -> list[Check]:
     """Compare a release file with a schema's fingerprint and with a ledger.
 
-    Raises an error if the file is no release; everything else is told by the checks.
+    Raises an error if the file is no release; the checks report everything else.
     """
-    facts = _read(release)
+    facts = _release_facts(release)
     whole = facts.pop(SHA256, None) == sha256_of_facts(facts)
-    found = [Check(whole, "its digest, of all that it says"), _schema(facts, fingerprint)]
-    found += [_version(facts), *_private(facts), *_rows(facts)]
+    found = [Check(whole, "its digest, of all that it says"), _check_schema(facts, fingerprint)]
+    found += [_check_version(facts), *_check_private(facts), *_check_rows(facts)]
     receipt = facts.get("ledger")
     if ledger is None:
-        told = "no ledger was given: whether it was paid for was not looked at"
+        text = "no ledger was given: whether it was paid for was not looked at"
         if isinstance(receipt, dict):
-            told = f"it names entry {receipt.get('release_id')}; {told}"
-        return [*found, Check(True, told)]
+            text = f"it names entry {receipt.get('release_id')}; {text}"
+        return [*found, Check(True, text)]
     try:
         history = ledger.verify()
     except LedgerError as error:
@@ -54,10 +54,10 @@ def checks(release: str | Path, fingerprint: str, ledger: Ledger | None = None) 
     found.append(Check(True, f"the ledger's {history.sequence} lines are as they were written"))
     if proviso := history.standing.lifetime.proviso:
         found.append(Check(True, f"of all that the ledger has counted: {proviso}"))
-    return [*found, *_entry(facts, receipt, history, fingerprint)]
+    return [*found, *_check_entry(facts, receipt, history, fingerprint)]
 
 
-def _read(path: str | Path) -> dict[str, Any]:
+def _release_facts(path: str | Path) -> dict[str, Any]:
     try:
         facts = json.loads(Path(path).read_text(encoding="utf-8"))
     except OSError:
@@ -69,13 +69,13 @@ def _read(path: str | Path) -> dict[str, Any]:
     return facts
 
 
-def _schema(facts: dict[str, Any], fingerprint: str) -> Check:
+def _check_schema(facts: dict[str, Any], fingerprint: str) -> Check:
     if facts.get("schema_sha256") == fingerprint:
         return Check(True, f"made with this schema, {fingerprint}")
     return Check(False, f"made with another schema than this one, {fingerprint}")
 
 
-def _version(facts: dict[str, Any]) -> Check:
+def _check_version(facts: dict[str, Any]) -> Check:
     versions = facts.get("versions")
     version = versions.get("dpsubset") if isinstance(versions, dict) else None
     if not isinstance(version, str):
@@ -84,24 +84,25 @@ def _version(facts: dict[str, Any]) -> Check:
     return Check(True, f"made by dpsubset {version}{same}")
 
 
-def _private(facts: dict[str, Any]) -> list[Check]:
+def _check_private(facts: dict[str, Any]) -> list[Check]:
     guarantee = facts.get("guarantee")
     private = isinstance(guarantee, dict) and guarantee.get("private") is True
     return [] if private else [Check(False, "it is not private, or has no guarantee: it says so")]
 
 
-def _rows(facts: dict[str, Any]) -> list[Check]:
+def _check_rows(facts: dict[str, Any]) -> list[Check]:
     """Files of earlier versions may state the number of rows and a cost under add-remove."""
-    guarantee, said = facts.get("guarantee"), facts.get("parameters")
+    guarantee, stated = facts.get("guarantee"), facts.get("parameters")
     costs = guarantee.get("costs") if isinstance(guarantee, dict) else None
-    counted = isinstance(said, dict) and "rows" in said
+    counted = isinstance(stated, dict) and "rows" in stated
     if not counted or not isinstance(costs, dict) or "add-remove" not in costs:
         return []
-    told = "it tells the number of rows: its cost under add-remove does not hold"
-    return [Check(False, told)]
+    return [Check(False, "it tells the number of rows: its cost under add-remove does not hold")]
 
 
-def _entry(facts: dict[str, Any], receipt: Any, history: History, fingerprint: str) -> list[Check]:
+def _check_entry(
+    facts: dict[str, Any], receipt: Any, history: History, fingerprint: str
+) -> list[Check]:
     if not isinstance(receipt, dict):
         return [Check(False, "it names no entry in a ledger: nobody has counted what it cost")]
     if receipt.get("ledger") != history.key:
@@ -112,7 +113,7 @@ def _entry(facts: dict[str, Any], receipt: Any, history: History, fingerprint: s
     if entry.state != "released":
         return [Check(False, f"the ledger's entry {entry.id} is {entry.state}, not released")]
     relation = history.declaration.relation
-    stated = _stated(facts, relation)
+    stated = _stated_epsilon(facts, relation)
     return [
         Check(True, f"the ledger has its entry, {entry.id}, of {entry.time} by {entry.actor}"),
         Check(
@@ -127,7 +128,7 @@ def _entry(facts: dict[str, Any], receipt: Any, history: History, fingerprint: s
     ]
 
 
-def _stated(facts: dict[str, Any], relation: str) -> float | None:
+def _stated_epsilon(facts: dict[str, Any], relation: str) -> float | None:
     guarantee = facts.get("guarantee")
     if "earlier" in facts and isinstance(guarantee, dict):
         # A model on an earlier release states the cost of both; its own is the last part's.

@@ -36,7 +36,7 @@ class DeclaredColumn:
         }
 
 
-def declared_columns(schema: Schema) -> tuple[DeclaredColumn, ...]:
+def columns_with_sources(schema: Schema) -> tuple[DeclaredColumn, ...]:
     """List all columns of a schema, the response last."""
     paid = {column: each for each in schema.paid for column in each.columns}
 
@@ -56,15 +56,15 @@ def declared_columns(schema: Schema) -> tuple[DeclaredColumn, ...]:
 
 def columns_table(schema: Schema) -> str:
     """Write a table of what was declared, with a last column only where it has entries."""
-    columns = _listed(schema)
+    columns = _shown_columns(schema)
     rows = [[column.name, *bounds_of(column), other_facts_of(column)] for column in columns]
     head = ["variable", "low", "high", "also declared"]
     if not declares_more(schema):
         head, rows = head[:-1], [row[:-1] for row in rows]
-    return table(head, rows)
+    return markdown_table(head, rows)
 
 
-def table(head: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+def markdown_table(head: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
     """Write a Markdown table; its cells are untrusted text."""
     lines = [f"| {' | '.join(row)} |" for row in (head, *(map(escape, row) for row in rows))]
     return "\n".join([lines[0], f"|{'---|' * len(head)}", *lines[1:]])
@@ -72,10 +72,10 @@ def table(head: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
 
 def declares_more(schema: Schema) -> bool:
     """Whether anything but bounds was declared of a listed column."""
-    return any(map(other_facts_of, _listed(schema)))
+    return any(map(other_facts_of, _shown_columns(schema)))
 
 
-def _listed(schema: Schema) -> list[Column]:
+def _shown_columns(schema: Schema) -> list[Column]:
     return [*schema.features[:MAX_COLUMNS], schema.response]
 
 

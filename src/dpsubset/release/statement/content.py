@@ -17,7 +17,7 @@ from ...ledger.composition import Limit, Totals
 from ...privacy.guarantee import Guarantee
 from ...privacy.relations import RELATIONS, Neighbours
 from ..about import About
-from .columns import DeclaredColumn, declared_columns
+from .columns import DeclaredColumn, columns_with_sources
 from .posterior import Posterior
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def content_of(release: Release, about: About | None) -> Content:
         release.rows,
         release.receipt is not None,
         _ledger_sums(release),
-        declared_columns(release.schema),
+        columns_with_sources(release.schema),
         tuple(f"dpsubset/proofs/{proof}.md" for proof, _ in names if proof),
         tuple(f"dpsubset audit {audit}" for _, audit in names if audit),
         about,
@@ -140,17 +140,17 @@ def _record(release: Release, about: About) -> tuple[RecordEntry, ...]:
             "release_id", "Release", str(entry) if entry else sha256_of_facts(release.to_dict()),
             LEDGER if entry else "SHA-256 of the release file",
         ),
-        _entry("data_set", "Data set", about.data_set, kept.get("data_set")),
-        _entry("version", "Version of the data set", about.version),
-        _entry("curator", "Curator of the data set", about.curator, kept.get("owner")),
-        _entry("operator", "Released by", about.operator, kept.get("actor")),
-        _entry("purpose", "Purpose", about.purpose, kept.get("purpose")),
-        _entry("recipient", "Recipient", about.recipient),
-        _entry("approver", "Approved by", about.approver),
+        _record_entry("data_set", "Data set", about.data_set, kept.get("data_set")),
+        _record_entry("version", "Version of the data set", about.version),
+        _record_entry("curator", "Curator of the data set", about.curator, kept.get("owner")),
+        _record_entry("operator", "Released by", about.operator, kept.get("actor")),
+        _record_entry("purpose", "Purpose", about.purpose, kept.get("purpose")),
+        _record_entry("recipient", "Recipient", about.recipient),
+        _record_entry("approver", "Approved by", about.approver),
     )  # fmt: skip
 
 
-def _entry(key: str, title: str, caller: str | None, ledger: Any = None) -> RecordEntry:
+def _record_entry(key: str, title: str, caller: str | None, ledger: Any = None) -> RecordEntry:
     if ledger:
         disputed = caller if caller != ledger else None
         return RecordEntry(key, title, str(ledger), LEDGER, disputed)

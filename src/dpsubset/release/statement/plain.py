@@ -81,6 +81,7 @@ def plain_lines(release: Release, content: Content) -> list[str]:
             "private release.",
         ]
     condition = f"If {escape(g.assumes)}: " if g.assumes else ""
+    figures = "This figure is" if len(content.posteriors) == 1 else "These figures are"
     adds = "Every other release from the same data adds to this."
     if not content.debited:
         adds += " No ledger counted them here."
@@ -91,8 +92,8 @@ def plain_lines(release: Release, content: Content) -> list[str]:
         adds += f" {_posterior_of_ledger(spent.posterior)}{only}."
     return [
         *(condition + _posterior_line(each, release) for each in content.posteriors),
-        "These figures are about what a person's own data add to the release. What the table as a "
-        "whole shows about people in general may be learnt from it: that is its purpose.",
+        f"{figures} about what one's own data add to the release. What the table as a whole "
+        "shows about people in general may be learnt from it: that is its purpose.",
         adds,
     ]
 
@@ -140,10 +141,10 @@ def record_lines(content: Content) -> list[tuple[str, str | None]]:
         write = code_span if entry.key == "release_id" else escape
         also = "" if entry.disputed is None else f"; the caller says {escape(entry.disputed)}"
         found.append((entry.title, f"{write(entry.value)} ({entry.source}{also})"))
-    return [*found, ("Number of rows", _rows(content))]
+    return [*found, ("Number of rows", _rows_as_text(content))]
 
 
-def _rows(content: Content) -> str:
+def _rows_as_text(content: Content) -> str:
     g = content.guarantee
     if content.rows is not None:
         return f"{content.rows} (public)"

@@ -66,16 +66,16 @@ def registry_record(release: Release, content: Content) -> dict[str, Any]:
         "implementation": _implementation(release, content, promised),
         "administrative": {
             "status": "Draft",
-            "registry_authors": [_value(content, "operator")],
+            "registry_authors": [_declared_value(content, "operator")],
             "tier": 3 if promised else 1,
         },
     }
-    words = f"{title}-{date}-{_value(content, 'release_id')[:8]}"
+    words = f"{title}-{date}-{_declared_value(content, 'release_id')[:8]}"
     slug = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
     return {"url_slug": slug, "deployment": found}
 
 
-def _value(content: Content, key: str) -> str:
+def _declared_value(content: Content, key: str) -> str:
     return content.value(key) or _TO_FILL
 
 
@@ -88,12 +88,12 @@ def _basic(release: Release, content: Content, title: str, date: str) -> dict[st
         "name": title,
         "data_curators": [
             {
-                "data_curator_name": _value(content, "curator"),
+                "data_curator_name": _declared_value(content, "curator"),
                 "data_curator_type": about.curator_type or _KIND,
             }
         ],
         "description": described,
-        "intended_use": _value(content, "purpose"),
+        "intended_use": _declared_value(content, "purpose"),
         "data_product_type": "Summary statistics"
         if release.model is None
         else "Machine learning model",
@@ -112,15 +112,17 @@ def _promised(release: Release, content: Content) -> dict[str, Any]:
                 f"Tables of {len(schema.features)} declared variables and a response, each within "
                 "bounds that were declared beforehand."
             ),
-            "unprotected_quantities": _text(unprotected_lines(release)),
+            "unprotected_quantities": _plain_sentences(unprotected_lines(release)),
         },
         "privacy_loss": {
             "privacy_unit": escape_for_terminal(schema.protected),
             "privacy_unit_details": f"Neighbours: {g.neighbours}, in up to {schema.rows_per_unit} "
             f"row{'s' * (schema.rows_per_unit > 1)} of one unit.",
             **({} if content.rows is None else _units(content.rows, schema.rows_per_unit)),
-            "privacy_parameters": _parameters(g),
-            "privacy_parameters_details": _text([escape(str(g)), *plain_lines(release, content)]),
+            "privacy_parameters": _privacy_parameters(g),
+            "privacy_parameters_details": _plain_sentences(
+                [escape(str(g)), *plain_lines(release, content)]
+            ),
         },
     }
 
@@ -130,7 +132,7 @@ def _units(rows: int, most: int) -> dict[str, int]:
     return {"number_of_privacy_units": rows} if most == 1 else {}
 
 
-def _parameters(g: Guarantee) -> dict[str, float]:
+def _privacy_parameters(g: Guarantee) -> dict[str, float]:
     assert g.epsilon is not None
     return {
         "epsilon": float_up(g.epsilon),
@@ -150,7 +152,7 @@ def _deployment_model(content: Content) -> dict[str, Any]:
     return {
         "model_name": "Central",
         "actors": " ".join(
-            f"{key.capitalize()}: {_value(content, key)}."
+            f"{key.capitalize()}: {_declared_value(content, key)}."
             for key in ("curator", "operator", "approver", "recipient")
         ),
         "release_type": "One release",
@@ -166,10 +168,10 @@ def _implementation(release: Release, content: Content, promised: bool) -> dict[
     searched = [] if release.tuned is None else map(escape, release.tuned.lines())
     known = "Proofs" if promised else "What is known of the mechanism"
     return {
-        "preprocessing_and_hyperparameter_tuning": _text(
+        "preprocessing_and_hyperparameter_tuning": _plain_sentences(
             [*preparation_lines(release, content.about.bounds_from, table_follows=False), *searched]
         ),
-        "mechanisms": _text(
+        "mechanisms": _plain_sentences(
             [*mechanism_lines(release), f"Versions: {escape(versions_as_text(release))}."]
         ),
         "composition": composed,
@@ -179,13 +181,13 @@ def _implementation(release: Release, content: Content, promised: bool) -> dict[
         f"{'coefficients' if release.fit and release.fit.step is not None else 'sums'} alone.",
         "justification": f"{known}: {', '.join(content.proofs)}. "
         f"Audits: {', '.join(content.audits)}.",
-        "utility": _text(utility_lines(release)),
+        "utility": _plain_sentences(utility_lines(release)),
         "additional_information": (
-            f"Release: {_value(content, 'release_id')}. Version of the data set: "
-            f"{_value(content, 'version')}."
+            f"Release: {_declared_value(content, 'release_id')}. Version of the data set: "
+            f"{_declared_value(content, 'version')}."
         ),
     }
 
 
-def _text(lines: list[str]) -> str:
+def _plain_sentences(lines: list[str]) -> str:
     return " ".join(map(plain_text, lines))

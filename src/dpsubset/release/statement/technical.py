@@ -18,7 +18,7 @@ from ...schema.labels import shown as labels_as_text
 from ...schema.schema import Schema
 from ..response_range import clip_of
 from ..target import unit_of
-from .columns import MAX_LEVELS, declares_more, table
+from .columns import MAX_LEVELS, declares_more, markdown_table
 from .content import Content
 from .escape import code_span, escape
 
@@ -50,7 +50,7 @@ def model_blocks(release: Release) -> list[str]:
     rows = fit.rows_in_words(fit.schema.response.name)
     return [
         f"{fit_line(fit, model)}{r2}",
-        table(["column", "coefficient", "95 % interval", "standardised"], model.rows()),
+        markdown_table(["column", "coefficient", "95 % interval", "standardised"], model.rows()),
         *([] if rows is None else [f"The model is of {escape(rows)}: a released number."]),
         _meaning_of_coefficients(fit, model),
     ]
@@ -96,7 +96,7 @@ def guarantee_lines(g: Guarantee, schema: Schema) -> list[str]:
     formula = "P(release in S) <= exp(epsilon) P'(release in S)" + " + delta" * bool(cost.delta)
     lines = [
         f"{kind} differential privacy, {shown_cost(cost)}{rest}.",
-        *([f"It is the total of {escape(_parts(g))}."] if g.parts else []),
+        *([f"It is the total of {escape(_parts_as_text(g))}."] if g.parts else []),
         *_rho_lines(g),
         _unit_line(g, schema),
         f"Neighbours: {g.neighbours}: two tables are neighbours if {relation}.",
@@ -158,7 +158,7 @@ def mechanism_lines(release: Release) -> list[str]:
         "Noise was drawn from a seeded, reproducible stream."
         if seeded
         else escape(release.randomness),
-        *([f"In every candidate set by declaration: {_names(always)}."] if always else []),
+        *([f"In every candidate set by declaration: {_code_spans(always)}."] if always else []),
     ]
     # Noise of these steps may come from elsewhere than the mechanism's.
     if release.readable is not None:
@@ -242,7 +242,7 @@ def preparation_lines(
 def _paid_lines(schema: Schema) -> list[str]:
     """State which bounds were derived from data, and at what cost."""
     return [
-        f"According to the schema, the bounds of {_names(paid.columns[:MAX_LEVELS])}"
+        f"According to the schema, the bounds of {_code_spans(paid.columns[:MAX_LEVELS])}"
         f"{', ...' * bool(paid.columns[MAX_LEVELS:])} are an exception: they were released "
         "before, "
         + (
@@ -279,8 +279,9 @@ def provenance_lines(release: Release, content: Content) -> list[str]:
     return [
         f"Schema SHA-256: {code_span(release.schema.fingerprint())}",
         f"Versions: {escape(versions_as_text(release))}",
-        f"{files}, files of the package: {_names(content.proofs)}",
-        "Audits, which try to refute the guarantee on simulated data: " + _names(content.audits),
+        f"{files}, files of the package: {_code_spans(content.proofs)}",
+        "Audits, which try to refute the guarantee on simulated data: "
+        + _code_spans(content.audits),
     ]
 
 
@@ -289,11 +290,11 @@ def versions_as_text(release: Release) -> str:
     return ", ".join(f"{package} {number}" for package, number in release.versions.items())
 
 
-def _names(names: Iterable[str]) -> str:
+def _code_spans(names: Iterable[str]) -> str:
     return ", ".join(map(code_span, names))
 
 
-def _parts(g: Guarantee) -> str:
+def _parts_as_text(g: Guarantee) -> str:
     steps = tuple((step_name(name), part) for name, part in g.parts)
     return shown_parts(replace(g, parts=steps))
 

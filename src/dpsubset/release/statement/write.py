@@ -76,7 +76,7 @@ def write_statement(release: Release, about: About | None, form: Form) -> str:
         return registry_yaml(release, content)
     sections = _sections(release, content)
     if form == "json":
-        return facts_to_json(_values(release, content, sections)) + "\n"
+        return facts_to_json(_json_values(release, content, sections)) + "\n"
     title = "Privacy statement" + ": NOT PRIVATE" * (not content.promised)
     warnings = [f"> **{escape(warning)}**" for warning in content.warnings]
     body = (each.markdown for each in sections)
@@ -126,7 +126,9 @@ def _signature(content: Content) -> list[str]:
     ]  # fmt: skip
 
 
-def _values(release: Release, content: Content, sections: tuple[Section, ...]) -> dict[str, Any]:
+def _json_values(
+    release: Release, content: Content, sections: tuple[Section, ...]
+) -> dict[str, Any]:
     """Collect the content as plain values, with all sentences."""
     g, schema, spent = content.guarantee, release.schema, content.ledger
     promised: dict[str, Any] = {

@@ -182,10 +182,10 @@ def make_release(
     mismatches = request.type_mismatches(data, y)
     warn_of(mismatches, _user_level() + 1)
     passes = Passes(progress, request.n_is_public, request.pass_count)
-    rng = open_randomness(request.seed)
     with debited(ledger, request.event) as debit:
-        release = request.run(Execution(table, rng, passes, mismatches, debit.checked))
-        release = debit.signed(release)
+        rng = open_randomness(request.seed)
+        execution = Execution(table, rng, passes, mismatches, debit.checked)
+        release = debit.signed(request.run(execution))
     _warn_of_released_numbers(release)
     return release
 

@@ -28,6 +28,7 @@ from ..mechanisms.shared.base import Setting
 from ..mechanisms.shared.gradient import Gradient
 from ..mechanisms.shared.rounds import Rounds
 from ..privacy.guarantee import Guarantee
+from ..privacy.noise import Measure
 from ..privacy.relations import PUBLIC_N
 from ..release.estimate import Estimate
 from ..schema.schema import Bounds, Column, Schema
@@ -42,14 +43,12 @@ class ReleasedRounds(Rounds):
     """Rounds of picks, each of which is followed by values."""
 
     @classmethod
-    def _shared(
-        cls,
-        measure: Literal["pure", "zcdp"],
-        total: Fraction,
-        rounds: int,
-        share: Fraction,
+    def _split(
+        cls, measure: Measure, total: Fraction, rounds: int, pick_fraction: Fraction
     ) -> ReleasedRounds:
-        return cls(measure, rounds, share * total / rounds, (1 - share) * total / rounds)
+        # Unlike in the mechanism, values follow the last round too.
+        each = total / rounds
+        return cls(measure, rounds, pick_fraction * each, (1 - pick_fraction) * each)
 
     @property
     def total(self) -> Fraction:

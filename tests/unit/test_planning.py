@@ -305,7 +305,7 @@ def test_the_smallest_epsilon_by_simulation() -> None:
         ({"loss": "cubic"}, "loss must be one of"),
         ({"prediction_bound": 1, "radius": 1}, "reach or radius"),
         ({"rows_per_unit": 0}, "rows_per_unit must be"),
-        ({"labels": True, "response_range": "private"}, "two labels has no scale"),
+        ({"labels": True, "response_range": "private"}, "two labels has no range"),
     ],
     ids=str,
 )

@@ -20,7 +20,7 @@ from ..data.moments import Moments
 from ..data.quantize import STEPS
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
-from ..data.type_checks import type_mismatches, warn_of
+from ..data.type_checks import type_mismatches, warn_of_types
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited
 from ..mechanisms import mechanism as find_mechanism
@@ -33,8 +33,8 @@ from ..models.smooth import smooth
 from ..models.solve import Solution, of_coefficients, solve
 from ..objective.problem import Problem
 from ..privacy.guarantee import Guarantee
-from ..privacy.missing_counts import share_of
-from ..privacy.quantiles import QuantileRule, Scale
+from ..privacy.missing_counts import readable_fraction
+from ..privacy.quantiles import QuantileRule, RangeInSteps
 from ..privacy.random import Randomness
 from ..privacy.relations import PUBLIC_N, Neighbours
 from ..release.fitted import ReleasedFit, check_units, model_of, units_of
@@ -163,7 +163,7 @@ def build_fit_request(
         of_fit = Fraction(0)
     asked = {**asked, "delta": chance - of_fit}
     # The check has its share of everything; scale, selection and fit divide what is left.
-    counted = budget * share_of(asked.get("check_readable"))
+    counted = budget * readable_fraction(asked.get("check_readable"))
     budget -= counted
     asked["check_readable"] = None
     planned = build_request(data, schema, k=k, epsilon=budget * (1 - rule.budget_fraction), **asked)
@@ -279,7 +279,7 @@ def fit(
     if planned.selection.priced:
         planned.price()  # whatever it refuses is refused before a value is read
     told = type_mismatches(data, planned.selection.stated.schema, asked.get("y"))
-    warn_of(told)
+    warn_of_types(told)
     rng = planned.selection.randomness
     with debited(ledger, lambda: event_of("fit", planned.selection, planned.price_of)) as debit:
 
@@ -302,7 +302,7 @@ def make_fit(
     rng: Randomness,
     passes: Passes,
     price: Callable[[FitRequest], Guarantee],
-    scale: Scale | None = None,
+    scale: RangeInSteps | None = None,
 ) -> Release:
     """Draw a scale, a support and a fit, and make the release of them.
 
@@ -346,7 +346,7 @@ def fit_support(
     table: SensitiveTable,
     rng: Randomness,
     support: tuple[int, ...],
-    scale: Scale | None,
+    scale: RangeInSteps | None,
     passes: Passes,
 ) -> ReleasedFit:
     """Read the selected columns in the scale of the fit, and release their sums."""

@@ -17,7 +17,7 @@ from ..base.validation import check_progress, check_seed
 from ..data.moments import Moments
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
-from ..data.type_checks import type_mismatches, warn_of
+from ..data.type_checks import type_mismatches, warn_of_types
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited
 from ..models.entries import Entries, of_support
@@ -84,7 +84,7 @@ class FitReleasedRequest:
             "fit-released",
             self.noise.name,
             self.own_price(),
-            unit=self.schema.unit,
+            unit=self.schema.privacy_unit,
             rows_per_unit=self.schema.rows_per_unit,
             schema=self.schema.fingerprint(),
             options={
@@ -205,7 +205,7 @@ def fit_released(
     guarantee, earlier = planned.price(), planned.release
     table = SensitiveTable(data, planned.schema, asked.get("y"))
     told = type_mismatches(data, planned.part, asked.get("y"))
-    warn_of(told)
+    warn_of_types(told)
     # Moments have no response that could be scaled anew.
     scale = None if earlier.scale is None or isinstance(data, Moments) else earlier.scale.exact
     n_is_public = earlier.problem.neighbours in PUBLIC_N

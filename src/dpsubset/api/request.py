@@ -21,11 +21,11 @@ from ..mechanisms import mechanism as find_mechanism
 from ..objective.losses import loss_of
 from ..objective.sensitivity import Sensitivity
 from ..privacy.guarantee import Guarantee
-from ..privacy.missing_counts import ReadableCheck, share_of
+from ..privacy.missing_counts import ReadableCheck, readable_fraction
 from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..privacy.relations import PUBLIC_N
 from ..privacy.response_range import (
-    Asked,
+    RangeOption,
     ResponseRange,
     check_response_range,
     default_response_range,
@@ -88,7 +88,7 @@ class SelectionRequest:
     setting: Setting
     seed: int | None
     epsilon: Fraction
-    asked: Asked = None
+    asked: RangeOption = None
     by_rows: bool = False
     check: ReadableCheck | None = None
     given: bool = False
@@ -221,7 +221,7 @@ def build_request(
     problem = settled.problem
     chosen = chosen.named(settled.design.position)
     budget = _of_one_row(budget, chance, settled.schema.rows_per_unit)
-    share = share_of(check_readable)
+    share = readable_fraction(check_readable)
     counted, budget = budget * share, budget * (1 - share)
     asked = check_response_range(
         response_range,

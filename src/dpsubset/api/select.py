@@ -30,12 +30,12 @@ from ..base.validation import check_int, check_progress
 from ..data.quantize import STEPS
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
-from ..data.type_checks import type_mismatches, warn_of
+from ..data.type_checks import type_mismatches, warn_of_types
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited, whole_cost
 from ..mechanisms import Data, Outcome, Sampler
 from ..privacy.guarantee import Guarantee, shown_cost
-from ..privacy.quantiles import QuantileSampler, Scale
+from ..privacy.quantiles import QuantileSampler, RangeInSteps
 from ..privacy.random import Randomness
 from ..release.readable import ReleasedReadable
 from ..release.release import Release
@@ -151,7 +151,7 @@ def select(
     if planned.priced:
         planned.price()  # whatever it refuses is refused before a value is read
     told = type_mismatches(data, planned.stated.schema, asked.get("y"))
-    warn_of(told)
+    warn_of_types(told)
     with debited(ledger, lambda: event_of("select", planned, SelectionRequest.price)) as debit:
 
         def price(planned: SelectionRequest) -> Guarantee:
@@ -212,7 +212,7 @@ def event_of(
         what,
         planned.mechanism.name,
         guarantee,
-        unit=schema.unit,
+        unit=schema.privacy_unit,
         rows_per_unit=schema.rows_per_unit,
         schema=schema.fingerprint(),
         options={**facts, **planned.mechanism.options()},
@@ -225,7 +225,7 @@ class Drawn:
 
     planned: SelectionRequest
     outcome: Outcome
-    scale: Scale | None
+    scale: RangeInSteps | None
     sampler: Sampler = field(repr=False)
 
 
@@ -255,7 +255,7 @@ def draw_support(
     rng: Randomness,
     passes: Passes,
     price: Callable[[SelectionRequest], Guarantee],
-    scale: Scale | None = None,
+    scale: RangeInSteps | None = None,
 ) -> Drawn:
     """Draw a scale of the response, if there is one, and a support.
 
@@ -300,7 +300,7 @@ def simulate(
     check_progress(progress)
     planned = build_request(data, schema, k=k, epsilon=epsilon, **asked)
     table, rng = open_table_of(planned, data, asked.get("y")), planned.randomness
-    alike: dict[bytes, list[Scale | None]] = {b"": [None] * draws}
+    alike: dict[bytes, list[RangeInSteps | None]] = {b"": [None] * draws}
     # One pass, and draws: how many more passes these take depends on what is drawn.
     passes, behind = Passes(progress, planned.setting.problem.n_is_public, 2), None
     if planned.scale is None:
@@ -416,7 +416,10 @@ def _scales(
 
 
 def _read(
-    planned: SelectionRequest, table: SensitiveTable, passes: Passes | None, scale: Scale | None
+    planned: SelectionRequest,
+    table: SensitiveTable,
+    passes: Passes | None,
+    scale: RangeInSteps | None,
 ) -> tuple[SelectionRequest, Data]:
     """Send all values through the door; the plan then knows the number of rows, if it is public."""
     images = None if scale is None else scale.images(STEPS)
@@ -446,7 +449,7 @@ def make_release(
     planned: SelectionRequest,
     guarantee: Guarantee,
     outcome: Outcome,
-    scale: Scale | None,
+    scale: RangeInSteps | None,
     diagnostics: dict[str, int],
 ) -> Release:
     """What may leave: what was drawn, and public facts."""

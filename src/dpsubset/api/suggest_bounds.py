@@ -22,18 +22,18 @@ from ..data.column_selection import ColumnSelection, select_columns
 from ..data.histograms import count_columns
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
-from ..data.type_checks import type_mismatches_of, warn_of
+from ..data.type_checks import type_mismatches_of, warn_of_types
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited
-from ..privacy.bound_quantiles import narrowed, readable, usual_rule
+from ..privacy.bound_quantiles import default_bounds_rule, round_outward, with_bounds
 from ..privacy.guarantee import Guarantee
 from ..privacy.quantiles import QuantileRule, QuantileSampler
 from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..privacy.relations import PUBLIC_N, RELATIONS, Neighbours
 from ..release.bounds import SuggestedBounds
 from ..release.scale import ReleasedRange
-from ..schema.bounds_file import blank
-from ..schema.entries import entry as entry_of
+from ..schema.bounds_file import template_facts
+from ..schema.entries import entry_of_column
 from ..schema.provenance import KEY, PaidBounds
 from ..schema.schema import Column
 from .request import exact_epsilon
@@ -77,11 +77,11 @@ class BoundsRequest:
         """The same for a table of n rows, where their number is public."""
         if self.rule is not None or n is None:
             return self
-        return replace(self, rule=usual_rule(self.share, n))
+        return replace(self, rule=default_bounds_rule(self.share, n))
 
     def price(self) -> Guarantee:
         """What it costs a unit; no rule costs more or less than another under these neighbours."""
-        rule = self.rule or usual_rule(self.share, None)
+        rule = self.rule or default_bounds_rule(self.share, None)
         of_column = rule.guarantee(self.share, self.neighbours, seeded=self.seed is not None)
         if self.by_rows:
             of_column = of_column.limited_to(PUBLIC_N)
@@ -112,7 +112,7 @@ def build_bounds_request(
     of_row = budget / listing.rows_per_unit
     by_rows = rule is None and neighbours in PUBLIC_N
     if rule is None and not by_rows:
-        rule = usual_rule(of_row / len(listing.columns), None)
+        rule = default_bounds_rule(of_row / len(listing.columns), None)
     return BoundsRequest(listing, of_row, neighbours, rule, by_rows, seed)
 
 
@@ -179,7 +179,7 @@ def release_bounds(
     listing = planned.listing
     table = listing.open(data)
     told = type_mismatches_of(listing.columns, listing.kinds)
-    warn_of(told)
+    warn_of_types(told)
     with debited(ledger, lambda: event_of_bounds(planned)) as debit:
         passes = Passes(progress, planned.neighbours in PUBLIC_N)
         counts, n = count_columns(table, planned.listing.columns, passes)
@@ -195,7 +195,7 @@ def event_of_bounds(planned: BoundsRequest) -> Event:
         "suggest_bounds",
         "quantiles",
         planned.price(),
-        unit=listing.bare_unit,
+        unit=listing.privacy_unit,
         rows_per_unit=listing.rows_per_unit,
         schema=listing.fingerprint,
         options={"columns": names, "declared": planned.neighbours},
@@ -213,11 +213,11 @@ def _drawn(
     for column, of_column in zip(wide, counts, strict=True):
         sampler = QuantileSampler(of_column, planned.rule, planned.share, planned.neighbours)
         scale = ReleasedRange(planned.rule, sampler.draw(rng), column)
-        low, high = readable(*scale.clipped, column)
+        low, high = round_outward(*scale.clipped, column)
         scales.append(scale)
-        found.append(narrowed(column, low, high))
+        found.append(with_bounds(column, low, high))
     facts = _facts(planned, found, guarantee)
-    return SuggestedBounds(tuple(found), tuple(scales), guarantee, planned.listing.unit, facts)
+    return SuggestedBounds(tuple(found), tuple(scales), guarantee, planned.listing.protected, facts)
 
 
 def _facts(planned: BoundsRequest, found: list[Column], guarantee: Guarantee) -> dict[str, Any]:
@@ -226,9 +226,9 @@ def _facts(planned: BoundsRequest, found: list[Column], guarantee: Guarantee) ->
     paid = PaidBounds(names, guarantee.epsilon, planned.neighbours, guarantee.seeded)
     listing, schema = planned.listing, planned.listing.schema
     if schema is None:
-        facts = blank(listing.names, listing.kinds, listing.separator)
+        facts = template_facts(listing.names, listing.kinds, listing.separator)
         response, columns = facts.pop("response"), facts.pop("columns")
-        columns |= {column.name: entry_of(column) for column in found}
+        columns |= {column.name: entry_of_column(column) for column in found}
         return {**facts, KEY: [paid.entry()], "response": response, "columns": columns}
     by_name = {column.name: column for column in found}
     narrow = tuple(by_name.get(column.name, column) for column in schema.columns)

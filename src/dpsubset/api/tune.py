@@ -23,13 +23,13 @@ from ..base.errors import ArgumentError, LedgerError
 from ..base.renamed import SELECTION, current_names
 from ..base.validation import as_decimal_fraction
 from ..data.moments import Moments
-from ..data.type_checks import type_mismatches, warn_of
+from ..data.type_checks import type_mismatches, warn_of_types
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited
 from ..models.rule import SCALE_SHARE, FitRule
 from ..models.run_score import RunScore, Window, total_loss
 from ..privacy.guarantee import Guarantee
-from ..privacy.missing_counts import share_of
+from ..privacy.missing_counts import readable_fraction
 from ..privacy.quantiles import QuantileSampler
 from ..privacy.random import Randomness
 from ..privacy.random_stopping import NAME, Stopping, covered
@@ -155,7 +155,7 @@ class TuneRequest:
             "tune",
             NAME,
             self.price(),
-            unit=schema.unit,
+            unit=schema.privacy_unit,
             rows_per_unit=schema.rows_per_unit,
             schema=schema.fingerprint(),
             options={
@@ -232,7 +232,7 @@ def build_tune_request(
         raise ArgumentError("rule must be a dpsubset.FitRule")
     if isinstance(data, Moments):
         raise ArgumentError("a private search needs the records: moments are not enough")
-    if share_of(asked.get("check_readable")):
+    if readable_fraction(asked.get("check_readable")):
         raise ArgumentError(
             "check_readable is for select and fit: each run of a private search would pay for it. "
             "Check the table before, with a release of its own"
@@ -335,7 +335,7 @@ def tune(
     )
     tables = _sealed(planned, data, asked.get("y"))
     told = type_mismatches(data, planned.first.stated.schema, asked.get("y"))
-    warn_of(told)
+    warn_of_types(told)
     some = next(iter(tables.values()))
     planned, rng = planned.with_rows(some.rows), planned.first.randomness
     price = cache(lambda n: planned.with_rows(n).price())

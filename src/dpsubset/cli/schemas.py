@@ -35,12 +35,12 @@ def schema_init(
         check_apart(file, out)
 
         from ..data.readers.files import header
-        from ..data.type_checks import sorts
+        from ..data.type_checks import column_kinds
         from ..schema.bounds_file import template
         from .outputs import Output
 
         with Output(out, replace=force) as output:
-            known, sign = sorts(file), separator_sign(separator)
+            known, sign = column_kinds(file), separator_sign(separator)
             names = list(known) or header(file, sign)
             template(names, output.draft, known, sign)
             output.publish()
@@ -71,14 +71,14 @@ def schema_check(
         )
         if file is not None:
             from ..data.readers.files import first_line, open_file
-            from ..data.type_checks import sorts, type_mismatches
+            from ..data.type_checks import column_kinds, type_mismatches
 
             # First, since a source refuses some types without a word on what to declare.
             for doubt in type_mismatches(file, declared):
                 say(f"{file}: {doubt}")
             open_file(file, declared)
             say(f"{file}: has every declared column")
-            if not sorts(file):
+            if not column_kinds(file):
                 say(
                     f"{file}: has no types: whether its cells are written as declared was not "
                     "checked ('schema try', --check-readable)"
@@ -154,7 +154,7 @@ def _model(schema: Schema) -> str:
 
 
 def _labels(schema: Schema) -> str:
-    from ..schema.labels import shown
+    from ..schema.labels import labels_in_words
 
     labels = schema.response.labels
-    return "" if labels is None else f" ({shown(labels)})"
+    return "" if labels is None else f" ({labels_in_words(labels)})"

@@ -25,11 +25,11 @@ from ..data.histograms import count_columns
 from ..data.quantize import STEPS
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
-from ..data.sums import Sums, check_plain, deviation_of, mean_of
-from ..data.type_checks import type_mismatches_of, warn_of
+from ..data.sums import Sums, check_no_transform, deviation_of, mean_of
+from ..data.type_checks import type_mismatches_of, warn_of_types
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited
-from ..privacy.bound_quantiles import narrowed, readable, usual_rule
+from ..privacy.bound_quantiles import default_bounds_rule, round_outward, with_bounds
 from ..privacy.budget import RECORDS, Budget
 from ..privacy.guarantee import Guarantee
 from ..privacy.quantiles import QuantileRule, QuantileSampler
@@ -147,7 +147,7 @@ def private_mean(
             tuple(mean_of(c, total, n) for c, total in zip(listing.columns, totals, strict=True)),
             tuple(deviation_of(column, deviation, n) for column in listing.columns),
             guarantee,
-            listing.unit,
+            listing.protected,
         )
         return debit.signed(estimate)
 
@@ -198,7 +198,7 @@ def sparse_mean(
             middles[j] = mean_of(listing.columns[j], total, n)
             noise[j] = deviation_of(listing.columns[j], deviation, n)
         names = tuple(column.name for column in listing.columns)
-        told = (guarantee, listing.unit, tuple(picked))
+        told = (guarantee, listing.protected, tuple(picked))
         return debit.signed(Estimate("Sparse means", names, tuple(middles), tuple(noise), *told))
 
 
@@ -215,8 +215,8 @@ def _plan(
     check_choice(neighbours, RELATIONS, "neighbours")
     check_choice(truncation, ("declared", "private"), "truncation")
     listing = select_columns(data, within, columns)
-    check_plain(listing.columns)
-    warn_of(type_mismatches_of(listing.columns, listing.kinds), stacklevel=5)
+    check_no_transform(listing.columns)
+    warn_of_types(type_mismatches_of(listing.columns, listing.kinds), stacklevel=5)
     if truncation == "private" and len(listing.columns) > _MOST_LEVELS:
         raise ArgumentError(
             f"private truncation is for at most {_MOST_LEVELS} columns: with more, each would have "
@@ -237,8 +237,8 @@ def _event(what: str, planned: _Plan, budget: Budget, s: int | None = None) -> E
     return Event.of(
         what,
         "noisy-sums" if s is None else "peeling",
-        _price(planned, budget, usual_rule(planned.level_epsilon, None)),
-        unit=listing.bare_unit,
+        _price(planned, budget, default_bounds_rule(planned.level_epsilon, None)),
+        unit=listing.privacy_unit,
         rows_per_unit=listing.rows_per_unit,
         schema=listing.fingerprint,
         options={
@@ -266,15 +266,15 @@ def _truncated(
     """The columns with the bounds to clip to, and what all of it costs."""
     listing, each = planned.listing, planned.level_epsilon
     if planned.truncation == "declared":
-        return listing, _price(planned, budget, usual_rule(each, None))
+        return listing, _price(planned, budget, default_bounds_rule(each, None))
     counts, n = count_columns(listing.open(data), listing.columns, passes)
-    rule = usual_rule(each, n if planned.neighbours in PUBLIC_N else None)
+    rule = default_bounds_rule(each, n if planned.neighbours in PUBLIC_N else None)
     found = []
     rng = Randomness(SystemSource())
     for column, of_column in zip(listing.columns, counts, strict=True):
         scale = QuantileSampler(of_column, rule, each, planned.neighbours).draw(rng)
-        low, high = readable(*ReleasedRange(rule, scale, column).clipped, column)
-        found.append(narrowed(column, low, high))
+        low, high = round_outward(*ReleasedRange(rule, scale, column).clipped, column)
+        found.append(with_bounds(column, low, high))
     return replace(listing, columns=tuple(found)), _price(planned, budget, rule)
 
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from ..api.request import SelectionRequest, build_request, open_table_of
 from ..base.errors import ArgumentError
 from ..data.gram import GramData
-from ..data.type_checks import type_mismatches, warn_of
+from ..data.type_checks import type_mismatches, warn_of_types
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited
 from ..mechanisms import Data
@@ -147,7 +147,7 @@ def sparse_regression(
     )  # fmt: skip
     _check_numbers(planned.stated.schema)
     table = open_table_of(planned, data, y)
-    warn_of(type_mismatches(data, planned.stated.schema, y))
+    warn_of_types(type_mismatches(data, planned.stated.schema, y))
     with debited(ledger, lambda: event_of(planned, _price(planned))) as debit:
         digest = table.read(planned.setting.problem)
         counted = planned.with_rows(digest.n)
@@ -174,7 +174,7 @@ def event_of(planned: SelectionRequest, guarantee: Guarantee) -> Event:
         "sparse_regression",
         planned.mechanism.name,
         guarantee,
-        unit=schema.unit,
+        unit=schema.privacy_unit,
         rows_per_unit=schema.rows_per_unit,
         schema=schema.fingerprint(),
         options={"k": problem.k, "declared": problem.neighbours, **planned.mechanism.options()},

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from ..api.request import SelectionRequest
-from ..privacy.quantiles import QuantileSampler, Scale, histogram, log_probabilities
+from ..privacy.quantiles import QuantileSampler, RangeInSteps, histogram, log_probabilities
 from ..schema.layout import STEPS
 from .population import Population
 
@@ -36,7 +36,7 @@ def sampler(planned: SelectionRequest, cells: NDArray[np.int64]) -> QuantileSamp
 
 def drawn_scales(
     planned: SelectionRequest, population: Population, n: int, count: int, rng: np.random.Generator
-) -> list[Scale | None]:
+) -> list[RangeInSteps | None]:
     """Scales of made-up responses; one None for the declared one.
 
     From the closed form of their mechanism, in floats: nobody's values are in them.
@@ -46,7 +46,7 @@ def drawn_scales(
     rule = planned.scale.rule
     weight = rule.weight(planned.scale_epsilon, planned.setting.problem.neighbours)
     each = -(-count // _RESPONSES)
-    found: list[Scale | None] = []
+    found: list[RangeInSteps | None] = []
     for _ in range(_RESPONSES):
         counts = rng.multinomial(n, _masses(population.y_bound)).astype(np.int64)
         quantiles = []
@@ -54,11 +54,11 @@ def drawn_scales(
             chances = np.exp(log_probabilities(counts, share, weight)).cumsum()
             places = np.searchsorted(chances, rng.random(each) * chances[-1])
             quantiles.append(np.minimum(places, 2 * STEPS) - STEPS)
-        found += [rule.scale(row) for row in np.stack(quantiles, axis=1).tolist()]
+        found += [rule.range_of(row) for row in np.stack(quantiles, axis=1).tolist()]
     return found[:count]
 
 
-def counted(scale: Scale | None, population: Population, y: Floats) -> Floats:
+def counted(scale: RangeInSteps | None, population: Population, y: Floats) -> Floats:
     """What responses count as."""
     if population.labels:
         return np.asarray(np.where(y < 0, -1.0, 1.0))

@@ -12,7 +12,7 @@ from ..base.text import escape_for_terminal
 from ..ledger.receipt import Receipt
 from ..privacy.guarantee import Guarantee, shown_cost, shown_up
 from ..schema.bounds_file import dump
-from ..schema.dates import day
+from ..schema.dates import day_text
 from ..schema.schema import Column
 from .scale import ReleasedRange
 
@@ -98,4 +98,4 @@ def told(guarantee: Guarantee, verb: str) -> str:
 
 def _shown(column: Column, value: float | None) -> str:
     assert value is not None
-    return day(value) if column.kind == "date" else f"{value:.6g}"
+    return day_text(value) if column.kind == "date" else f"{value:.6g}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..schema.dates import written
+from ..schema.dates import iso_text
 from ..schema.schema import Column
 
 #: Levels of a column that a statement lists; the schema's fingerprint stands for all.
@@ -50,5 +50,5 @@ def also(column: Column) -> str:
 def _written(column: Column, values: Iterable[Any]) -> list[str]:
     """Values of a column as somebody wrote them: dates as dates."""
     if column.kind == "date":
-        values = [written(v) if isinstance(v, (int, float)) else v for v in values]
+        values = [iso_text(v) if isinstance(v, (int, float)) else v for v in values]
     return [f"{v:g}" if isinstance(v, float) else str(v) for v in values]

@@ -31,7 +31,7 @@ from ..data.quantize import Quantizer
 from ..data.readers.features import feature_blocks
 from ..schema.encoding import Design, ModelColumn
 from ..schema.layout import STEPS
-from ..schema.schema import Column, Schema
+from ..schema.schema import Column, FeatureSchema, Schema
 from .files import loaded, opened, written
 from .target import Of, kind_of, predicted, target_of
 
@@ -227,15 +227,16 @@ class Model:
 
     def scores(self, data: Any) -> NDArray[np.float64]:
         """The same before a transform is undone, and not clipped; for labels from -1 to 1 or so."""
-        design, door = Design.of(self.schema), Quantizer(self.schema)
+        own = FeatureSchema(self.schema.features, self.schema.bad_cells)
+        design, quantizer = Design.of(own), Quantizer(own)
         kept = [(i, c) for i, c in enumerate(design.columns) if c.level != 0 and self.terms]
         spans = [_span(column, design.features[column.feature]) for _, column in kept]
         coefficients = np.array([term.coefficient for term in self.terms])
         parts, empty = [np.empty(0)], np.ones(len(design.features), dtype=bool)
         for x in feature_blocks(data, self.schema, self.positions, self.width):
             empty &= np.isnan(np.asarray(x, dtype=np.float64)).all(axis=0)
-            cells = np.empty((len(x), door.width))
-            door.records(x, np.zeros(len(x)), cells)  # any response that can be read
+            cells = np.empty((len(x), quantizer.width))
+            quantizer.features(x, cells)
             cells = cells[:, [i for i, _ in kept]] / STEPS
             for j, (middle, half) in enumerate(spans):
                 cells[:, j] = middle + half * cells[:, j]

@@ -105,7 +105,7 @@ def _scale(said: Mapping[str, Any], schema: Schema) -> ReleasedRange:
     shares = tuple(Fraction(each["share"]) for each in listed)
     rule = QuantileRule(shares, Fraction(said["widening"]), Fraction(said["least_in_steps"]))
     steps = tuple(int(each["step"]) for each in listed)
-    return ReleasedRange(rule, rule.scale(steps), schema.response)
+    return ReleasedRange(rule, rule.range_of(steps), schema.response)
 
 
 def _guarantee(said: Mapping[str, Any], whole: Mapping[str, Any]) -> Guarantee:

@@ -146,7 +146,7 @@ class Release:
                 "delta": float_up(g.delta),
                 "assumes": g.assumes,
                 "neighbours": g.neighbours,
-                "unit": self.schema.unit,
+                "unit": self.schema.privacy_unit,
                 "rows_per_unit": self.schema.rows_per_unit,
                 **_either_way(g),
                 "costs": _costs(g),

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from ..data.quantize import STEPS
-from ..privacy.quantiles import QuantileRule, Scale
-from ..schema.dates import day
+from ..privacy.quantiles import QuantileRule, RangeInSteps
+from ..schema.dates import day_text
 from ..schema.schema import Column
 
 
@@ -22,14 +22,14 @@ class ReleasedRange:
     ----------
     rule : QuantileRule
         Which quantiles were released, and what was made of them.
-    exact : Scale
+    exact : RangeInSteps
         What was released, in steps of 1/32767 of half the declared range.
     response : Column
         The response as it was declared.
     """
 
     rule: QuantileRule
-    exact: Scale
+    exact: RangeInSteps
     response: Column
 
     @property
@@ -105,10 +105,10 @@ class ReleasedRange:
 
 def shown(response: Column, value: float) -> str:
     """A value of a response, for people."""
-    return day(value) if response.kind == "date" else f"{value:.6g}"
+    return day_text(value) if response.kind == "date" else f"{value:.6g}"
 
 
-def clip_of(response: Column, scale: Scale) -> tuple[float, float]:
+def clip_of(response: Column, scale: RangeInSteps) -> tuple[float, float]:
     """Between which values a scale clips a response, in its units."""
     centre, half = scale.centre, scale.half_width
     return value_of(response, centre - half), value_of(response, centre + half)

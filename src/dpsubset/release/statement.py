@@ -86,7 +86,7 @@ def _plain_values(release: Release, facts: Facts, sections: tuple[Section, ...])
     g, schema = facts.guarantee, release.schema
     promised: dict[str, Any] = {
         "neighbours": g.neighbours,
-        "unit": schema.unit,
+        "unit": schema.privacy_unit,
         "rows_per_unit": schema.rows_per_unit,
         "assumes": g.assumes,
         "costs": {relation: _cost(cost) for relation, cost in g.costs.items()},

@@ -10,7 +10,7 @@ from ..objective.losses import loss_of
 from ..objective.problem import Problem
 from ..privacy.guarantee import Guarantee, shown_cost, shown_parts, shown_up
 from ..schema.encoding import Design
-from ..schema.labels import shown
+from ..schema.labels import labels_in_words
 from ..schema.schema import Schema
 from .declared import MOST_LEVELS, also, ends
 from .marked import name, said
@@ -223,7 +223,7 @@ def _label_lines(schema: Schema, problem: Problem) -> list[str]:
     }[(response.missing and response.missing.rule) or "drop"]
     return [
         f"The labels of {name(response.name)} were given by the caller: "
-        f"{said(shown(response.labels))}; a cell with neither {said(rest)}."
+        f"{said(labels_in_words(response.labels))}; a cell with neither {said(rest)}."
     ]
 
 

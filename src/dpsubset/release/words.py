@@ -146,7 +146,7 @@ def plain_lines(release: Release, facts: Facts) -> list[str]:
         )
         return [
             f"This release protects NOBODY: {why}. Someone who was 50 % sure of a fact about "
-            f"{said(release.schema.unit)} may become entirely sure of it.",
+            f"{said(release.schema.privacy_unit)} may become entirely sure of it.",
             "It is for tests, and for data that are not sensitive. Nobody should sign it as a "
             "private release.",
         ]
@@ -180,7 +180,7 @@ def _counted_belief(belief: Belief) -> str:
 
 
 def _believed(belief: Belief, release: Release) -> str:
-    unit, most = said(release.schema.unit), release.schema.rows_per_unit
+    unit, most = said(release.schema.privacy_unit), release.schema.rows_per_unit
     rows = f", with all of its up to {most} rows," * (most > 1)
     fact = {
         "replace-one": f"of a fact about {unit}{rows}",

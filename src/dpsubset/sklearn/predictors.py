@@ -26,7 +26,7 @@ from ..base.renamed import SELECTION, renamed_arguments
 from ..data.readers.arrays import is_array, is_list, of_library
 from ..data.readers.features import is_named, rectangle
 from ..data.readers.frames import as_table, is_frame
-from ..data.type_checks import sort_of
+from ..data.type_checks import response_kind
 from ..ledger.spending import LedgerLike, in_force
 from ..mechanisms import Mechanism
 from ..models.rule import FitRule
@@ -34,7 +34,7 @@ from ..privacy.response_range import ResponseRange
 from ..release.model import Model
 from ..release.release import Release
 from ..release.target import Of
-from ..schema.labels import reading, settle, typed, with_booleans
+from ..schema.labels import canonical, check_labels, labels_of_kind, with_booleans
 from ..schema.schema import Bounds, Schema
 from .selector import as_declared, by_name, checked, mask, table
 
@@ -155,7 +155,7 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
                 "PrivateSubsetClassifier"
             )
         if labels is not None and encodes_labels():
-            if set(map(reading, settle(labels, "the response"))) != {0.0, 1.0}:
+            if set(map(canonical, check_labels(labels, "the response"))) != {0.0, 1.0}:
                 raise ArgumentError(
                     "the part of scikit-learn that fits this estimator encodes the labels as 0 and "
                     "1: declare labels (0, 1), and pass y with these"
@@ -288,7 +288,7 @@ class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
         assert settled is not None
         given = self.bounds.labels if isinstance(self.bounds, Bounds) else None
         declared = with_booleans(settled) if given is None else given
-        labels = typed(settled, tuple(declared), sort_of(y))
+        labels = labels_of_kind(settled, tuple(declared), response_kind(y))
         order = sorted(range(2), key=lambda i: labels[i]) if _comparable(labels) else [0, 1]
         #: What the model's scores are multiplied by, so that they are above 0 for classes_[1].
         self._sign = 1.0 if order == [0, 1] else -1.0

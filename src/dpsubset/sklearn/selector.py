@@ -30,7 +30,7 @@ from ..data.readers import read_schema
 from ..data.readers.arrays import array_of, by_rows, is_list
 from ..data.readers.cells import quietly
 from ..data.readers.features import rectangle
-from ..data.readers.frames import as_table, column_names, is_frame
+from ..data.readers.frames import as_table, is_frame, names_of_frame
 from ..ledger.spending import LedgerLike, in_force
 from ..mechanisms import Mechanism
 from ..privacy.response_range import ResponseRange
@@ -262,7 +262,7 @@ def mask(estimator: Any, release: Release, named: Any) -> NDArray[np.bool_]:
     positions = Design.of(release.schema).features_of(release.support or ())
     if is_frame(named):
         # By name: the schema may order the columns in another way, or leave some out.
-        names, declared = column_names(named), release.schema.feature_names
+        names, declared = names_of_frame(named), release.schema.feature_names
         positions = [names.index(declared[j]) for j in positions]
     mask = np.zeros(estimator.n_features_in_, dtype=bool)
     mask[positions] = True
@@ -273,7 +273,7 @@ def table(X: Any) -> Any:
     """A frame as it is, anything else as a two-dimensional array or sparse matrix."""
     if not is_frame(X):
         return array_of(X)
-    column_names(X)  # refuses a lazy frame
+    names_of_frame(X)  # refuses a lazy frame
     return X
 
 
@@ -285,7 +285,7 @@ def as_declared(X: Any, schema: Schema | None) -> Any:
     """
     if schema is None or not is_frame(X):
         return X
-    names = column_names(X)
+    names = names_of_frame(X)
     declared = schema.feature_names
     found: dict[str, str] = {}
     for name in (name for name in declared if name not in names):
@@ -306,12 +306,12 @@ def by_name(estimator: Any, X: Any) -> Any:
         return None
     schema = estimator.release_.schema
     named = as_declared(X, schema)
-    return named if set(column_names(named)) & set(schema.feature_names) else None
+    return named if set(names_of_frame(named)) & set(schema.feature_names) else None
 
 
 def in_declared_order(frame: Any, schema: Schema) -> Any:
     """The columns of a schema's features, in its order."""
-    names = column_names(frame)
+    names = names_of_frame(frame)
     lacking = [name for name in schema.feature_names if name not in names]
     if lacking:
         shown = ", ".join(map(repr, lacking[:10])) + (", ..." if lacking[10:] else "")

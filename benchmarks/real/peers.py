@@ -17,7 +17,7 @@ from scipy.stats import norm
 
 import dpsubset as dps
 from dpsubset.data.quantize import STEPS
-from dpsubset.privacy.quantiles import histogram, draw_range
+from dpsubset.privacy.quantiles import draw_range, histogram
 from dpsubset.privacy.random import Randomness, SeededSource
 
 from .tables import Coded, Floats, Loaded

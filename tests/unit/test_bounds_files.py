@@ -68,7 +68,7 @@ def test_labels_left_among_the_columns() -> None:
     same = {"age": [0, 1], "state": {"labels": ["n", "y"], "lo": None}}
     assert Schema.from_dict({"response": response, "columns": same}).response.labels == ("n", "y")
     for other in ({"labels": ["y", "n"]}, [0, 1]):
-        with pytest.raises(SchemaError, match="entry under .columns. differs"):
+        with pytest.raises(SchemaError, match=r"entry under .columns. differs"):
             Schema.from_dict({"response": response, "columns": {"age": [0, 1], "state": other}})
 
 

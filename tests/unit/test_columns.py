@@ -259,7 +259,7 @@ Y = {"name": "y", "lo": 0, "hi": 1}
         ({"kind": "date"}, "bounds are missing"),
         ({"kind": "date", "lo": "1990", "hi": "2000-01-01"}, "lo must be a date such as"),
         ({"kind": "date", "lo": "1990-02-31", "hi": "2000-01-01"}, "lo must be a date such as"),
-        ({"lo": "1990-01-01", "hi": 3}, "lo is a date: then the other bound"),
+        ({"lo": "1990-01-01", "hi": 3}, "lo is a date: the other bound"),
         ({"lo": "1990-01-01", "hi": "1980-01-01"}, "smaller than hi"),
         ({"lo": "1990-01-01", "hi": "2000-01-01", "transform": "sqrt"}, "a date has no transform"),
         ({"lo": 0, "hi": 1, "group": ["g", "h"]}, "in one group only"),

@@ -21,7 +21,7 @@ from dpsubset.api.fit import FitRequest, build_fit_request
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data
 from dpsubset.models.entries import Entries, of_support
-from dpsubset.privacy.quantiles import Scale, log_probabilities, rank_errors
+from dpsubset.privacy.quantiles import RangeInSteps, log_probabilities, rank_errors
 from dpsubset.privacy.relations import RELATIONS, Neighbours
 from dpsubset.schema.encoding import Design
 
@@ -30,7 +30,7 @@ SOME = (-STEPS, -9, 0, 9, STEPS - 1, STEPS)
 each_relation = pytest.mark.parametrize("neighbours", RELATIONS)
 
 #: Which scale a fit has, from the table's own histogram and the released one.
-Clip = Callable[[FitRequest, np.ndarray, Scale], Scale]
+Clip = Callable[[FitRequest, np.ndarray, RangeInSteps], RangeInSteps]
 
 
 def planned(neighbours: Neighbours, n: int = 5) -> FitRequest:
@@ -42,17 +42,17 @@ def planned(neighbours: Neighbours, n: int = 5) -> FitRequest:
     return found.with_selection(found.selection.with_rows(n))
 
 
-def released(asked: FitRequest, counts: np.ndarray, scale: Scale) -> Scale:
+def released(asked: FitRequest, counts: np.ndarray, scale: RangeInSteps) -> RangeInSteps:
     """As it is: of the released scale alone."""
     return scale
 
 
-def own(asked: FitRequest, counts: np.ndarray, scale: Scale) -> Scale:
+def own(asked: FitRequest, counts: np.ndarray, scale: RangeInSteps) -> RangeInSteps:
     """A twin: of the table's own deciles, which nobody has paid for."""
     rule = asked.fit_step.range_rule
     assert rule is not None
     found = [int(np.argmin(rank_errors(counts, share))) - STEPS for share in rule.probs]
-    return rule.scale(found)
+    return rule.range_of(found)
 
 
 Laws = list[tuple[np.ndarray, list[list[int]]]]
@@ -69,7 +69,7 @@ def laws(asked: FitRequest, table: Table, clip: Clip) -> Laws:
     logs = [log_probabilities(counts, share, weight) for share in rule.probs]
     found = []
     for pair in itertools.product(SOME, repeat=2):
-        scale = rule.scale(pair)
+        scale = rule.range_of(pair)
         data = Data(sealed.read(problem, None, images(scale)))
         outcomes = selection.mechanism.outcomes(data, selection.setting)
         assert outcomes is not None

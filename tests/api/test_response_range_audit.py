@@ -22,7 +22,7 @@ import dpsubset as dps
 from dpsubset.api.request import SelectionRequest, build_request
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data
-from dpsubset.privacy.quantiles import QuantileRule, Scale, log_probabilities, rank_errors
+from dpsubset.privacy.quantiles import QuantileRule, RangeInSteps, log_probabilities, rank_errors
 from dpsubset.privacy.relations import RELATIONS, Neighbours
 from dpsubset.privacy.response_range import ResponseRange
 
@@ -56,7 +56,7 @@ def planned(
 
 
 @functools.lru_cache(maxsize=256)
-def images(scale: Scale) -> np.ndarray:
+def images(scale: RangeInSteps) -> np.ndarray:
     return scale.images(STEPS)
 
 
@@ -215,7 +215,7 @@ def quartile_law(asked: SelectionRequest, table: Table, noisy: bool = True) -> n
         logs = [np.where(np.arange(len(counts)) == t, 0.0, -np.inf) for t in true]
     found = []
     for pair in itertools.product(some, repeat=2):
-        scale = rule.scale(pair)
+        scale = rule.range_of(pair)
         data = Data(sealed.read(asked.setting.problem, None, images(scale)))
         outcomes = asked.mechanism.outcomes(data, asked.setting)
         assert outcomes is not None

@@ -18,8 +18,8 @@ from dpsubset.privacy.guarantee import Cost, Guarantee
 from dpsubset.privacy.relations import RELATIONS, Neighbours
 
 BOUNDS = dict.fromkeys("abc", (-1, 1))
-PLAIN = dps.Schema.from_bounds(BOUNDS, ("y", -1, 1), unit="one person")
-THREE = dps.Schema.from_bounds(BOUNDS, ("y", -1, 1), unit="one person", rows_per_unit=3)
+PLAIN = dps.Schema.from_bounds(BOUNDS, ("y", -1, 1), privacy_unit="one person")
+THREE = dps.Schema.from_bounds(BOUNDS, ("y", -1, 1), privacy_unit="one person", rows_per_unit=3)
 FRAME = pd.DataFrame(np.random.default_rng(1).uniform(-1, 1, (60, 4)), columns=[*"abcy"])
 each_relation = pytest.mark.parametrize("neighbours", RELATIONS)
 
@@ -46,7 +46,7 @@ def test_files_have_it(tmp_path: Path, ending: str) -> None:
 def test_schemas_without_it_are_what_they_were() -> None:
     assert "rows_per_unit" not in PLAIN.to_dict()
     assert PLAIN.fingerprint() != THREE.fingerprint()
-    one = dps.Schema.from_bounds(BOUNDS, ("y", -1, 1), unit="one person", rows_per_unit=1)
+    one = dps.Schema.from_bounds(BOUNDS, ("y", -1, 1), privacy_unit="one person", rows_per_unit=1)
     assert one.fingerprint() == PLAIN.fingerprint()
     # Recorded before there was such an entry.
     assert PLAIN.fingerprint()[:16] == "d9cb1e103a85185f"
@@ -97,7 +97,7 @@ def test_costs_of_several_rows_are_pure() -> None:
     for cost in (Cost(Fraction(1), Fraction(1, 9)),
                  Cost.concentrated(Fraction(1, 9), Fraction(1, 10**6))):  # fmt: skip
         assert cost.group_privacy(1) is cost
-        with pytest.raises(ValueError, match="only pure costs"):
+        with pytest.raises(ValueError, match="for pure costs only"):
             cost.group_privacy(2)
     nothing = Guarantee("replace-one", {})
     assert not nothing.group_privacy(4).proven

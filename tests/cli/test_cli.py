@@ -34,7 +34,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         f"{i % 7 / 7:.4f},{i % 11 / 11:.4f},{i % 5 / 5:.4f},{i % 11 / 11:.4f}" for i in range(800)
     ]
     (tmp_path / "table.csv").write_text("\n".join(["a,b,c,cost", *rows]) + "\n")
-    schema = dps.Schema.from_bounds(dict.fromkeys("abc", (0, 1)), ("cost", 0, 1), unit="one person")
+    schema = dps.Schema.from_bounds(
+        dict.fromkeys("abc", (0, 1)), ("cost", 0, 1), privacy_unit="one person"
+    )
     schema.write(tmp_path / "schema.yaml")
     monkeypatch.chdir(tmp_path)
     return tmp_path

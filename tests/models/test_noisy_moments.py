@@ -18,7 +18,7 @@ from dpsubset.data.quantize import STEPS
 from dpsubset.models.entries import LARGEST, Entries, most_entries, of_support
 from dpsubset.models.noisy_moments import NoisyMoments, distance
 from dpsubset.models.rule import FitRule
-from dpsubset.privacy.quantiles import QuantileRule, Scale
+from dpsubset.privacy.quantiles import QuantileRule, RangeInSteps
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.relations import RELATIONS, Neighbours
 from dpsubset.schema.encoding import Design
@@ -227,7 +227,7 @@ def test_the_composed_release_keeps_the_sum_by_enumeration(neighbours: Neighbour
 
 
 def test_the_clip_of_a_fit_is_wider_and_within_the_bounds() -> None:
-    rule, released = FitRule(), Scale(Fraction(100), Fraction(50), (0, 200))
+    rule, released = FitRule(), RangeInSteps(Fraction(100), Fraction(50), (0, 200))
     outer = QuantileRule((Fraction(1, 10), Fraction(9, 10)), Fraction(1, 2))
     wide = [
         rule.scale(released, outer, n, 14, Fraction(1), "replace-one").half_width
@@ -236,7 +236,7 @@ def test_the_clip_of_a_fit_is_wider_and_within_the_bounds() -> None:
     assert wide == sorted(wide)
     assert wide[0] == 100
     assert wide[-1] > 10 * 1000  # and from there on to the declared bounds
-    edge = Scale(Fraction(STEPS - 50), Fraction(50), (STEPS - 100, STEPS))
+    edge = RangeInSteps(Fraction(STEPS - 50), Fraction(50), (STEPS - 100, STEPS))
     found = rule.scale(edge, outer, 10**8, 14, Fraction(1), "replace-one")
     assert found.centre + found.half_width == STEPS
     assert rule.scale(None, None, 10, 14, Fraction(1), "replace-one") is None

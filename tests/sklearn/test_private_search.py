@@ -34,7 +34,7 @@ from dpsubset.audit.steps import audit_step
 from dpsubset.cli import app
 from dpsubset.models.run_score import RunScore, Window, total_loss
 from dpsubset.privacy.guarantee import Cost, Guarantee
-from dpsubset.privacy.quantiles import Scale
+from dpsubset.privacy.quantiles import RangeInSteps
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.random_stopping import Stopping, covered
 from dpsubset.privacy.relations import Neighbours
@@ -226,7 +226,7 @@ def test_a_row_moves_the_loss_by_no_more_than_the_cap() -> None:
     assert release.fit is not None
     entries, m = release.fit.entries, release.fit.entries.m
     rng = np.random.default_rng(2)
-    window = Window.of(Scale(Fraction(0), Fraction(1), (-9000, 11000)), Fraction(1))
+    window = Window.of(RangeInSteps(Fraction(0), Fraction(1), (-9000, 11000)), Fraction(1))
     cells = rng.integers(-32767, 32768, (m + 2, 70_000)).astype(np.int16)
     cells[-2] = 32767
     for theta in (rng.normal(0, 1, m + 1), np.full(m + 1, 1e300), np.full(m + 1, np.nan)):

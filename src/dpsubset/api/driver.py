@@ -23,7 +23,7 @@ from ..base.text import escape_for_terminal
 from ..base.validation import check_progress
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
-from ..data.type_checks import warn_of
+from ..data.type_checks import warn_of_types
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited, whole_cost
 from ..privacy.guarantee import Guarantee, shown_cost
@@ -180,7 +180,7 @@ def make_release(
     if not request.needs_rows:
         _ = request.guarantee  # what pricing refuses is refused before a value is read
     mismatches = request.type_mismatches(data, y)
-    warn_of(mismatches, _user_level() + 1)
+    warn_of_types(mismatches, _user_level() + 1)
     passes = Passes(progress, request.n_is_public, request.pass_count)
     with debited(ledger, request.event) as debit:
         rng = open_randomness(request.seed)

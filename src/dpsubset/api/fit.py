@@ -31,8 +31,8 @@ from ..models.smooth import smooth
 from ..models.solve import Solution, of_coefficients, solve
 from ..objective.problem import Problem
 from ..privacy.guarantee import Guarantee
-from ..privacy.missing_counts import share_of
-from ..privacy.quantiles import QuantileRule, Scale
+from ..privacy.missing_counts import readable_fraction
+from ..privacy.quantiles import QuantileRule, RangeInSteps
 from ..privacy.random import Randomness
 from ..privacy.relations import PUBLIC_N, Neighbours
 from ..release.fitted import ReleasedFit, check_units, model_of, units_of
@@ -151,7 +151,7 @@ def draw_fit(
     rng: Randomness,
     passes: Passes,
     check: PriceCheck,
-    scale: Scale | None = None,
+    scale: RangeInSteps | None = None,
 ) -> Release:
     """Draw a response range, a support and a fit, and return the release of them.
 
@@ -198,7 +198,7 @@ def build_fit_request(
         fit_delta = Fraction(0)
     # The counts of unreadable cells have their share of everything; range, selection and fit divide
     # what is left.
-    check_epsilon = budget * share_of(options.get("check_readable"))
+    check_epsilon = budget * readable_fraction(options.get("check_readable"))
     budget -= check_epsilon
     options = {**options, "delta": chance - fit_delta, "check_readable": None}
     selection_epsilon = budget * (1 - rule.budget_fraction)
@@ -355,7 +355,7 @@ def fit_support(
     table: SensitiveTable,
     rng: Randomness,
     support: tuple[int, ...],
-    scale: Scale | None,
+    scale: RangeInSteps | None,
     passes: Passes,
 ) -> ReleasedFit:
     """Read the selected columns, the response in the range of the fit, and draw the fit."""

@@ -24,7 +24,7 @@ from ..ledger.spending import LedgerLike
 from ..models.entries import Entries, of_support
 from ..models.rule import FitRule
 from ..privacy.guarantee import Guarantee
-from ..privacy.quantiles import Scale
+from ..privacy.quantiles import RangeInSteps
 from ..privacy.relations import PUBLIC_N, Neighbours
 from ..release.fitted import check_units
 from ..release.release import OTHER_SCHEMA, Release, package_versions
@@ -53,7 +53,7 @@ class FitReleasedRequest(Request[SensitiveTable, Release]):
         The variables that the earlier release names.
     rule : FitRule
     noise : NoisyMoments, ObjectivePerturbation or GaussianOls
-    scale : Scale, optional
+    scale : RangeInSteps, optional
         The released response range. None if the earlier release has none, or if the table comes as
         moments, which hold the response in its declared range.
     seed : int, optional
@@ -68,7 +68,7 @@ class FitReleasedRequest(Request[SensitiveTable, Release]):
     support: tuple[int, ...]
     rule: FitRule
     noise: Noise
-    scale: Scale | None
+    scale: RangeInSteps | None
     seed: int | None
     n: int | None = None
     date: str = field(default_factory=today, compare=False)
@@ -123,7 +123,7 @@ class FitReleasedRequest(Request[SensitiveTable, Release]):
             "fit-released",
             self.noise.name,
             guarantee,
-            unit=self.schema.unit,
+            unit=self.schema.privacy_unit,
             rows_per_unit=self.schema.rows_per_unit,
             schema=self.schema.fingerprint(),
             options={

@@ -222,13 +222,13 @@ def resolve_schema(
 
 def _schema_of_bounds(data: Any, y: Any, bounds: Bounds) -> Schema:
     from ..data.readers.arrays import array_of, is_list
-    from ..data.readers.frames import column_names, is_frame
+    from ..data.readers.frames import is_frame, names_of_frame
 
     if is_frame(data):
         if y is None:
             raise ArgumentError("bounds go with X and y=; a frame that holds its response as a "
                                 "column needs a schema")  # fmt: skip
-        names, response = column_names(data), "y"
+        names, response = names_of_frame(data), "y"
         while response in names:
             response += "_"
         return bounds.schema(names, response)

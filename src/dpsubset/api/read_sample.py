@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
 from ..base.text import escape_for_terminal
-from ..data.quantize import Quantizer
+from ..data.quantize import ColumnQuantizer
 from ..data.readers import open_table, read_schema, sample_cells
 from ..release.response_range import value_of
-from ..schema.dates import written
+from ..schema.dates import iso_text
 from ..schema.schema import Column, Schema
 
 __all__ = ["Sample", "SampleCell", "read_sample"]
@@ -162,14 +162,10 @@ def _values(data: Any, schema: Schema, rows: int) -> NDArray[np.float64]:
 def _images(schema: Schema, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Quantised values, column by column; NaN for levels."""
     found = np.full(values.shape, np.nan)
-    for j, column in enumerate((*schema.features, schema.response)):
+    for j, column in enumerate(schema.columns_read):
         if column.levels is None:
-            alone = replace(column, role="feature", group=None, missing=None)
-            out = np.empty(len(values), dtype=np.int16)
-            # A schema needs a feature; it is not read here.
-            beside = Column("\n", 0, 1)
-            Quantizer(Schema((beside,), alone)).response(np.ascontiguousarray(values[:, j]), out)
-            found[:, j] = out
+            by_itself = replace(column, role="feature", group=None, missing=None)
+            ColumnQuantizer(by_itself).quantize(values[:, j], found[:, j])
     return found
 
 
@@ -193,8 +189,8 @@ def _cell(
     instead = None
     if not low <= value <= high:
         kept = value_of(column, Fraction(int(image)))
-        instead = written(round(kept, 6)) if date else kept
-    shown = written(value) if date and math.isfinite(value) else value
+        instead = iso_text(round(kept, 6)) if date else kept
+    shown = iso_text(value) if date and math.isfinite(value) else value
     kind = "date" if date else "number"
     return SampleCell(row, column.name, told, kind, shown, instead)
 

@@ -33,8 +33,8 @@ from ..mechanisms import mechanism as find_mechanism
 from ..objective.losses import loss_of
 from ..objective.problem import Problem
 from ..privacy.guarantee import Guarantee, shown_cost
-from ..privacy.missing_counts import ReadableCheck, share_of
-from ..privacy.quantiles import QuantileSampler, Scale
+from ..privacy.missing_counts import ReadableCheck, readable_fraction
+from ..privacy.quantiles import QuantileSampler, RangeInSteps
 from ..privacy.random import Randomness
 from ..privacy.relations import PUBLIC_N, Neighbours
 from ..privacy.response_range import ResponseRange, check_response_range, default_response_range
@@ -271,7 +271,7 @@ class SelectionRequest(Request[SensitiveTable, Release]):
             what,
             self.mechanism.name,
             guarantee,
-            unit=schema.unit,
+            unit=schema.privacy_unit,
             rows_per_unit=schema.rows_per_unit,
             schema=schema.fingerprint(),
             options={
@@ -313,7 +313,7 @@ class SelectionRequest(Request[SensitiveTable, Release]):
         return request, sampler, counts > 0, n
 
     def read(
-        self, table: SensitiveTable, passes: Passes | None, scale: Scale | None
+        self, table: SensitiveTable, passes: Passes | None, scale: RangeInSteps | None
     ) -> tuple[SelectionRequest, Data]:
         """Quantise all values, the response in its released range.
 
@@ -375,7 +375,7 @@ class DrawnSelection:
 
     request: SelectionRequest
     outcome: Outcome
-    scale: Scale | None
+    scale: RangeInSteps | None
     sampler: Sampler = field(repr=False)
 
 
@@ -400,7 +400,7 @@ def draw_support(
     rng: Randomness,
     passes: Passes,
     check: PriceCheck,
-    scale: Scale | None = None,
+    scale: RangeInSteps | None = None,
 ) -> DrawnSelection:
     """Draw a response range, if the request has one, and a support.
 
@@ -411,7 +411,7 @@ def draw_support(
     check : callable
         The price of the whole release, checked against what was reserved: before each draw, with
         the number of rows that was read.
-    scale : Scale, optional
+    scale : RangeInSteps, optional
         The response range that an earlier step has released.
     """
     if request.source is not None and not isinstance(request.source, EarlierRange):
@@ -499,7 +499,7 @@ def build_request(
     spec = replace(spec, rule=sensitivity)
     chosen = chosen.named(spec.design.position)
     budget = _of_one_row(budget, chance, spec.schema.rows_per_unit)
-    check_fraction = share_of(check_readable)
+    check_fraction = readable_fraction(check_readable)
     left = budget * (1 - check_fraction)
     wanted = check_response_range(
         response_range,

@@ -18,7 +18,7 @@ from ..data.readers.passes import Passes
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike
 from ..mechanisms import Data, Outcome
-from ..privacy.quantiles import Scale
+from ..privacy.quantiles import RangeInSteps
 from ..privacy.random import Randomness
 from ..release.release import Release
 from ..schema.schema import Schema
@@ -215,7 +215,7 @@ def simulate(
     table, rng = request.open(data, y), open_randomness(request.seed)
     # One pass, and draws: how many more passes these take depends on what is drawn.
     passes, private = Passes(progress, request.n_is_public, 2), None
-    scales_by_effect: dict[bytes, list[Scale | None]] = {b"": [None] * draws}
+    scales_by_effect: dict[bytes, list[RangeInSteps | None]] = {b"": [None] * draws}
     if request.source is None:
         request, private = request.read(table, passes, None)
     else:
@@ -238,7 +238,7 @@ def _drawn(
     request: SelectionRequest,
     table: SensitiveTable,
     private: Data | None,
-    scales: list[Scale | None],
+    scales: list[RangeInSteps | None],
     rng: Randomness,
 ) -> list[Outcome]:
     """One support for each of some response ranges that make the same table."""

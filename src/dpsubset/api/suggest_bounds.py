@@ -23,15 +23,15 @@ from ..data.readers import Progress, Table
 from ..data.type_checks import type_mismatches_of
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike
-from ..privacy.bound_quantiles import narrowed, readable, usual_rule
+from ..privacy.bound_quantiles import default_bounds_rule, round_outward, with_bounds
 from ..privacy.guarantee import Guarantee
 from ..privacy.quantiles import QuantileRule, QuantileSampler
 from ..privacy.random import Randomness
 from ..privacy.relations import PUBLIC_N, RELATIONS, Neighbours
 from ..release.bounds import SuggestedBounds
 from ..release.response_range import ReleasedRange
-from ..schema.bounds_file import blank
-from ..schema.entries import entry as entry_of
+from ..schema.bounds_file import template_facts
+from ..schema.entries import entry_of_column
 from ..schema.provenance import KEY, PaidBounds
 from ..schema.schema import Column
 from .driver import Execution, Request, make_release
@@ -81,7 +81,7 @@ class BoundsRequest(Request[Table, SuggestedBounds]):
     def with_rows(self, n: int | None) -> BoundsRequest:
         if not self.rule_by_rows or n is None:
             return self
-        rule = usual_rule(self.column_epsilon, n)
+        rule = default_bounds_rule(self.column_epsilon, n)
         return self if rule == self.rule else replace(self, rule=rule)
 
     @cached_property
@@ -107,7 +107,7 @@ class BoundsRequest(Request[Table, SuggestedBounds]):
             "suggest_bounds",
             "quantiles",
             guarantee,
-            unit=selection.bare_unit,
+            unit=selection.privacy_unit,
             rows_per_unit=selection.rows_per_unit,
             schema=selection.fingerprint,
             options={"columns": names, "declared": self.neighbours},
@@ -124,7 +124,7 @@ class BoundsRequest(Request[Table, SuggestedBounds]):
         )  # fmt: skip
         facts = _facts(request, narrow, guarantee)
         return SuggestedBounds(
-            narrow, ranges, guarantee, self.selection.unit, facts,
+            narrow, ranges, guarantee, self.selection.protected, facts,
             column_warnings=execution.column_warnings,
         )  # fmt: skip
 
@@ -145,7 +145,7 @@ def draw_bounds(
     for column, of_column in zip(columns, counts, strict=True):
         drawn = QuantileSampler(of_column, rule, epsilon, neighbours).draw(rng)
         released = ReleasedRange(rule, drawn, column)
-        narrow.append(narrowed(column, *readable(*released.clipped, column)))
+        narrow.append(with_bounds(column, *round_outward(*released.clipped, column)))
         ranges.append(released)
     return tuple(narrow), tuple(ranges)
 
@@ -173,7 +173,7 @@ def build_bounds_request(
     row_epsilon = budget / selection.rows_per_unit
     by_rows = rule is None and neighbours in PUBLIC_N
     if rule is None:
-        rule = usual_rule(row_epsilon / len(selection.columns), None)
+        rule = default_bounds_rule(row_epsilon / len(selection.columns), None)
     return BoundsRequest(selection, row_epsilon, neighbours, seed, rule, by_rows)
 
 
@@ -257,9 +257,9 @@ def _facts(
     paid = PaidBounds(tuple(by_name), guarantee.epsilon, request.neighbours, guarantee.seeded)
     selection, schema = request.selection, request.selection.schema
     if schema is None:
-        facts = blank(selection.names, selection.kinds, selection.separator)
+        facts = template_facts(selection.names, selection.kinds, selection.separator)
         response, columns = facts.pop("response"), facts.pop("columns")
-        columns |= {name: entry_of(column) for name, column in by_name.items()}
+        columns |= {name: entry_of_column(column) for name, column in by_name.items()}
         return {**facts, KEY: [paid.entry()], "response": response, "columns": columns}
     columns = tuple(by_name.get(column.name, column) for column in schema.columns)
     response = by_name.get(schema.response.name, schema.response)

@@ -28,7 +28,7 @@ from ..ledger.spending import LedgerLike
 from ..models.rule import RANGE_FRACTION, FitRule
 from ..models.run_score import RunScore, Window, total_loss
 from ..privacy.guarantee import Guarantee
-from ..privacy.missing_counts import share_of
+from ..privacy.missing_counts import readable_fraction
 from ..privacy.quantiles import QuantileSampler
 from ..privacy.random import Randomness
 from ..privacy.random_stopping import NAME, Stopping, covered
@@ -193,7 +193,7 @@ class TuneRequest(Request[SearchTables, Release]):
             "tune",
             NAME,
             guarantee,
-            unit=schema.unit,
+            unit=schema.privacy_unit,
             rows_per_unit=schema.rows_per_unit,
             schema=schema.fingerprint(),
             options={
@@ -302,7 +302,7 @@ def build_tune_request(
         raise ArgumentError("rule must be a dpsubset.FitRule")
     if isinstance(data, Moments):
         raise ArgumentError("a private search needs the records: moments are not enough")
-    if share_of(options.get("check_readable")):
+    if readable_fraction(options.get("check_readable")):
         raise ArgumentError(
             "check_readable is for select and fit: each run of a private search would pay for it. "
             "Check the table before, with a release of its own"

@@ -40,11 +40,11 @@ def schema_init(
     check_distinct(file, out)
 
     from ..data.readers.files import header
-    from ..data.type_checks import sorts
+    from ..data.type_checks import column_kinds
     from ..schema.bounds_file import template
 
     with Output(out, replace=force) as output:
-        known, sign = sorts(file), parse_separator(separator)
+        known, sign = column_kinds(file), parse_separator(separator)
         names = list(known) or header(file, sign)
         template(names, output.draft, known, sign)
         output.publish()
@@ -77,14 +77,14 @@ def schema_check(
     )
     if file is not None:
         from ..data.readers.files import first_line, open_file
-        from ..data.type_checks import sorts, type_mismatches
+        from ..data.type_checks import column_kinds, type_mismatches
 
         # First, since a source refuses some types without saying what to declare.
         for mismatch in type_mismatches(file, declared):
             print_line(f"{file}: {mismatch}")
         open_file(file, declared)
         print_line(f"{file}: has every declared column")
-        if not sorts(file):
+        if not column_kinds(file):
             print_line(
                 f"{file}: has no types, so the form of its cells was not checked ('schema try' "
                 "and --check-readable do that)"
@@ -169,7 +169,7 @@ def _model(schema: Schema) -> str:
 
 
 def _labels(schema: Schema) -> str:
-    from ..schema.labels import shown
+    from ..schema.labels import labels_in_words
 
     labels = schema.response.labels
-    return "" if labels is None else f" ({shown(labels)})"
+    return "" if labels is None else f" ({labels_in_words(labels)})"

@@ -28,11 +28,11 @@ from ..data.column_selection import ColumnSelection, select_columns
 from ..data.histograms import count_columns
 from ..data.quantize import STEPS
 from ..data.readers import Progress, Table
-from ..data.sums import Sums, check_plain, deviation_of, mean_of
+from ..data.sums import Sums, check_no_transform, deviation_of, mean_of
 from ..data.type_checks import type_mismatches_of
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike
-from ..privacy.bound_quantiles import usual_rule
+from ..privacy.bound_quantiles import default_bounds_rule
 from ..privacy.budget import RECORDS, Budget
 from ..privacy.guarantee import Guarantee
 from ..privacy.quantiles import QuantileRule
@@ -161,7 +161,7 @@ class MeanRequest(Request[OpenColumns, Estimate]):
     def with_rows(self, n: int | None) -> MeanRequest:
         if self.truncation == "declared" or n is None or not self.n_is_public:
             return self
-        rule = usual_rule(self.column_epsilon, n)
+        rule = default_bounds_rule(self.column_epsilon, n)
         return self if rule == self.truncation_rule else replace(self, truncation_rule=rule)
 
     def open(self, data: Any, y: Any = None) -> OpenColumns:
@@ -176,7 +176,7 @@ class MeanRequest(Request[OpenColumns, Estimate]):
             "private_mean" if picks is None else "sparse_mean",
             "noisy-sums" if picks is None else "peeling",
             guarantee,
-            unit=columns.bare_unit,
+            unit=columns.privacy_unit,
             rows_per_unit=columns.rows_per_unit,
             schema=columns.fingerprint,
             options={
@@ -211,7 +211,7 @@ class MeanRequest(Request[OpenColumns, Estimate]):
             tuple(means),
             tuple(deviations),
             guarantee,
-            clipped.unit,
+            clipped.protected,
             None if self.picks is None else tuple(picked),
         )
 
@@ -244,7 +244,7 @@ def _build_mean_request(
     check_choice(neighbours, RELATIONS, "neighbours")
     check_choice(truncation, ("declared", "private"), "truncation")
     selection = select_columns(data, within, columns)
-    check_plain(selection.columns)
+    check_no_transform(selection.columns)
     if truncation == "private" and len(selection.columns) > _MOST_LEVELS:
         raise ArgumentError(
             f"private truncation is for at most {_MOST_LEVELS} columns: with more, each would have "
@@ -259,7 +259,7 @@ def _build_mean_request(
     request = MeanRequest(selection, budget / rows, chance, neighbours, truncation)
     if truncation == "declared":
         return request
-    return replace(request, truncation_rule=usual_rule(request.column_epsilon, None))
+    return replace(request, truncation_rule=default_bounds_rule(request.column_epsilon, None))
 
 
 def private_mean(

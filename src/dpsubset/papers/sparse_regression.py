@@ -130,7 +130,7 @@ class DescentRequest(SelectionBased[Estimate]):
             "sparse_regression",
             self.mechanism.name,
             guarantee,
-            unit=schema.unit,
+            unit=schema.privacy_unit,
             rows_per_unit=schema.rows_per_unit,
             schema=schema.fingerprint(),
             options={"k": problem.k, "declared": problem.neighbours, **self.mechanism.options()},

@@ -25,7 +25,7 @@ from ..base.errors import ArgumentError, TableError
 from ..base.renamed import SELECTION, current_names
 from ..data.readers import read_schema
 from ..data.readers.arrays import array_of, is_list
-from ..data.readers.frames import as_table, column_names, is_frame
+from ..data.readers.frames import as_table, is_frame, names_of_frame
 from ..ledger.spending import LedgerLike, in_force
 from ..models.rule import FitRule
 from ..release.release import Release
@@ -148,7 +148,7 @@ def support_mask(estimator: Any, release: Release, table: Any) -> NDArray[np.boo
     positions = Design.of(release.schema).features_of(release.support or ())
     if is_frame(table):
         # By name: the schema may have another order, and fewer columns.
-        names, declared = column_names(table), release.schema.feature_names
+        names, declared = names_of_frame(table), release.schema.feature_names
         positions = [names.index(declared[j]) for j in positions]
     mask = np.zeros(estimator.n_features_in_, dtype=bool)
     mask[positions] = True
@@ -159,7 +159,7 @@ def frame_or_array(X: Any) -> Any:
     """Return a frame as it is, anything else as a two-dimensional array or sparse matrix."""
     if not is_frame(X):
         return array_of(X)
-    column_names(X)  # refuses a lazy frame
+    names_of_frame(X)  # refuses a lazy frame
     return X
 
 
@@ -171,7 +171,7 @@ def with_declared_names(X: Any, schema: Schema | None) -> Any:
     """
     if schema is None or not is_frame(X):
         return X
-    names = column_names(X)
+    names = names_of_frame(X)
     declared = schema.feature_names
     found: dict[str, str] = {}
     for name in (name for name in declared if name not in names):
@@ -192,12 +192,12 @@ def frame_by_name(estimator: Any, X: Any) -> Any:
         return None
     schema = estimator.release_.schema
     named = with_declared_names(X, schema)
-    return named if set(column_names(named)) & set(schema.feature_names) else None
+    return named if set(names_of_frame(named)) & set(schema.feature_names) else None
 
 
 def in_declared_order(frame: Any, schema: Schema) -> Any:
     """Return the columns of the features of a schema, in its order."""
-    names = column_names(frame)
+    names = names_of_frame(frame)
     missing = [name for name in schema.feature_names if name not in names]
     if missing:
         shown = ", ".join(map(repr, missing[:10])) + (", ..." if missing[10:] else "")

@@ -19,11 +19,11 @@ from ..base.errors import ArgumentError
 from ..data.readers.arrays import is_array, is_list, of_library
 from ..data.readers.features import is_named, rectangle
 from ..data.readers.frames import as_table, is_frame
-from ..data.type_checks import sort_of
+from ..data.type_checks import response_kind
 from ..release.model import Model
 from ..release.release import Release
 from ..release.target import Of
-from ..schema.labels import reading, settle, typed, with_booleans
+from ..schema.labels import canonical, check_labels, labels_of_kind, with_booleans
 from ..schema.schema import Bounds, Schema
 from .caller_checks import check_callers, encodes_labels, warn_of_encoded_labels, warn_of_score
 from .estimator import (
@@ -91,7 +91,7 @@ class Predictor(PrivateEstimator):
                 "PrivateSubsetClassifier"
             )
         if labels is not None and encodes_labels():
-            if set(map(reading, settle(labels, "the response"))) != {0.0, 1.0}:
+            if set(map(canonical, check_labels(labels, "the response"))) != {0.0, 1.0}:
                 raise ArgumentError(
                     "the meta-estimator of scikit-learn that fits this classifier encodes labels "
                     "as 0 and 1: declare labels (0, 1), and pass y with these"
@@ -247,7 +247,7 @@ class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
         assert of_schema is not None
         given = self.bounds.labels if isinstance(self.bounds, Bounds) else None
         declared = with_booleans(of_schema) if given is None else given
-        labels = typed(of_schema, tuple(declared), sort_of(y))
+        labels = labels_of_kind(of_schema, tuple(declared), response_kind(y))
         order = sorted(range(2), key=lambda i: labels[i]) if _comparable(labels) else [0, 1]
         # Multiplied by this sign, the model's scores are positive for classes_[1].
         self._sign = 1.0 if order == [0, 1] else -1.0

@@ -54,7 +54,8 @@ def test_any_lines_at_any_point_are_below_the_minimum(loss: str) -> None:
                 t = one.records[columns].T @ b / STEPS
             q = np.empty(n, dtype=np.int16)
             const = quantised_slopes(t, one.response, row, float(STEPS),
-                                     float(rng.choice([1e-9, 0.1])), 0.0, row.conjugates(), q)  # fmt: skip
+                                     float(rng.choice([1e-9, 0.1])), 0.0,
+                                     row.conjugates(), q)  # fmt: skip
             assert np.abs(q.astype(int)).max() <= SLOPES
             low = lower_bound(one.records, columns, row, c, problem.ridge, float(STEPS), const, q,
                         n * row.largest(), float(zero), b, np.empty(len(columns)))  # fmt: skip

@@ -2,22 +2,23 @@
 # .venv and install what they need. The demo needs the package alone, the rest solvers and tools too.
 PYTHON ?= python3
 BIN := .venv/bin
+# Modules are compiled to bytecode when they are imported: most that are installed never are.
+PIP_INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check
 
 .PHONY: demo test statistical faults faults-sample browser lint bench experiments real peers clean
 
 .venv/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpsubset needs Python 3.11 or newer: make PYTHON=python3.x ...")'
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --upgrade pip
 	touch $@
 
 .venv/.demo: pyproject.toml | .venv/.made
-	$(BIN)/python -m pip install --quiet -e .
+	$(PIP_INSTALL) -e .
 	touch $@
 
 # What the demo needs is part of it.
 .venv/.dev: pyproject.toml | .venv/.made
-	$(BIN)/python -m pip install --quiet -e '.[dev,plot]'
+	$(PIP_INSTALL) -e '.[dev,plot]'
 	touch .venv/.demo $@
 
 demo: .venv/.demo
@@ -28,14 +29,18 @@ lint: .venv/.dev
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-# Two workers would each compile what the other one does, so it is done before, by halves.
-test: lint
+# The kernels are compiled before the tests start, by halves: two test workers would each compile
+# what the other one compiles. mypy runs at the same time.
+test: .venv/.dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
 	$(BIN)/dpsubset warmup --loss least-squares --loss hinge >/dev/null & \
-	$(BIN)/dpsubset warmup --loss logistic --loss huber >/dev/null; wait
-	$(BIN)/pytest -m "not statistical and not faults and not browser" -n 2
+	$(BIN)/dpsubset warmup --loss logistic --loss huber >/dev/null & \
+	$(BIN)/mypy; typed=$$?; wait; exit $$typed
+	$(BIN)/pytest -m "not statistical and not faults and not browser" -n 2 --dist worksteal
 
 statistical: .venv/.dev
-	$(BIN)/pytest -m statistical -n 2
+	$(BIN)/pytest -m statistical -n 2 --dist worksteal
 
 # Ledgers whose processes are killed, whose disks are full and whose servers are lost, on SQLite and
 # on a PostgreSQL server that runs as long as the tests do. All 2,000 kills take some minutes.

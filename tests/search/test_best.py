@@ -1,6 +1,7 @@
 """The optimum, the R best and the best of every bucket against enumeration: equal, ties included.
 
-6 designs x 3 coefficient sets x tight or wide x 2 ridges x 8 seeds: 576 problems. Small problems
+6 designs x 3 coefficient sets x tight or wide x 2 ridges x 8 seeds: 576 problems, a third of them
+outside of the statistical suite. Small problems
 end before they search, so what lists short regions or closes the last pick is turned down or off.
 A failing test prints its `Recipe` and its settings; both together reproduce it.
 """
@@ -18,6 +19,7 @@ from dpsubset.search.engine import Engine, Limits, SearchLimitError
 from dpsubset.search.region import Region
 from dpsubset.search.tuning import Tuning
 from support.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
+from support.samples import one_in
 
 SEEDS = range(8)
 
@@ -72,16 +74,17 @@ def check(recipe: Recipe, settings: Settings) -> int:
     return splits + searcher.nodes
 
 
+@one_in(3)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("kind", DESIGNS)
-def test_every_search_equals_enumeration(kind: str, constraint: str) -> None:
+def test_every_search_equals_enumeration(kind: str, constraint: str, every: int) -> None:
     """With what spares a search most of its work, and without."""
     splits = 0
-    for recipe in recipes((kind,), (constraint,), SEEDS):
+    for recipe in list(recipes((kind,), (constraint,), SEEDS))[::every]:
         settings = Settings.draw(recipe)
         check(recipe, settings)
         splits += check(recipe, settings.plain())
-    assert splits > 500  # 32 problems: the searches did search
+    assert splits > 500 / every  # the searches did search
 
 
 def test_there_are_enough_problems_of_every_kind() -> None:

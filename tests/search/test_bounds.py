@@ -1,4 +1,4 @@
-"""Bounds of 20,000 random regions against every support in them: never above, compared exactly.
+"""Bounds of 20,000 random regions (a third of them in `make test`) against every support in them: never above, compared exactly.
 
     base - sum of the gains of S's picks <= f~(S) * unit   and   flat <= min f~ * unit
 
@@ -21,6 +21,7 @@ from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.tuning import Tuning
 from support.recipes import CONSTRAINTS, DESIGNS, Recipe, recipes
 from support.regions import Walk, worst
+from support.samples import one_in
 
 #: Regions a problem; there are 4 * 8 problems a test, 18 tests.
 REGIONS = 45
@@ -43,18 +44,19 @@ def walk(recipe: Recipe) -> tuple[Walk, str]:
     return steps, f"{recipe} {tuning} eta={eta!r} lazy={lazy}"
 
 
+@one_in(3)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize("kind", DESIGNS)
-def test_no_bound_lies_above_a_score(kind: str, constraint: str) -> None:
+def test_no_bound_lies_above_a_score(kind: str, constraint: str, every: int) -> None:
     seen = 0
-    for recipe in recipes((kind,), (constraint,), SEEDS):
+    for recipe in list(recipes((kind,), (constraint,), SEEDS))[::every]:
         steps, about = walk(recipe)
         if recipe.problem.supports < 2:
             continue
         for number, bound in enumerate(steps.bounds(REGIONS)):
             assert worst(bound, steps.bound_oracle, steps.scorer) <= 0, f"{about} region {number}"
             seen += 1
-    assert seen >= LEAST // 18 + 1
+    assert seen > LEAST / 18 / every
 
 
 def focused(recipe: Recipe, rng: np.random.Generator, count: int) -> Iterator[tuple[Walk, Node]]:

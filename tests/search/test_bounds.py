@@ -1,4 +1,6 @@
-"""Bounds of 20,000 random regions (a third of them in `make test`) against every support in them: never above, compared exactly.
+"""Bounds of 20,000 random regions against every support in them: never above, compared exactly.
+
+`make test` takes a third of the regions.
 
     base - sum of the gains of S's picks <= f~(S) * unit   and   flat <= min f~ * unit
 

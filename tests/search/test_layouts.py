@@ -53,9 +53,7 @@ def of_kind(loss: str, constraint: str) -> list[LayoutRecipe]:
 @one_in(3)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("constraint", ["box", "ball", "l1"])
-def test_every_search_equals_enumeration_by_columns(
-    loss: str, constraint: str, every: int
-) -> None:
+def test_every_search_equals_enumeration_by_columns(loss: str, constraint: str, every: int) -> None:
     """Scores, the R best, and the best of every bucket; ties included."""
     for recipe in of_kind(loss, constraint)[::every]:
         rng = np.random.default_rng([recipe.seed, 3])

@@ -1,4 +1,5 @@
-"""Bounds of 20,000 random regions (a third of them in `make test`) against every support in them: never above, compared exactly.
+"""Bounds of 20,000 random regions against every support in them: never above, compared exactly.
+A third of the regions is looked at outside of the statistical suite.
 
     base - sum of the gains of S's picks <= f~(S) * unit   and   flat <= min f~ * unit
 

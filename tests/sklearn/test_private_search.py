@@ -411,7 +411,10 @@ def test_a_bootstrap_is_refused_before_anything_is_spent(tmp_path: Path, jobs: i
         lambda inner, y: BaggingClassifier(inner, 1, bootstrap=False).fit(X, y),
         lambda inner, y: OneVsRestClassifier(inner).fit(X, y),
         lambda inner, y: cross_val_predict(inner, X, y, cv=2, method="predict_proba"),
-        lambda inner, y: VotingClassifier([("a", inner), ("b", inner)], n_jobs=2).fit(X, y),
+        pytest.param(  # worker processes take seconds to start
+            lambda inner, y: VotingClassifier([("a", inner), ("b", inner)], n_jobs=2).fit(X, y),
+            marks=pytest.mark.statistical,
+        ),
     ],
 )
 def test_labels_that_scikit_learn_encodes_are_declared_as_0_and_1(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -31,6 +32,7 @@ from dpsubset.mechanisms import MECHANISMS, PLAIN
 from dpsubset.objective.losses import LOSSES
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
+from support.samples import one_in, sample
 
 NEIGHBOURS = ("add-remove", "replace-one")
 CONSTRAINTS = ("box", "ball", "l1")
@@ -58,22 +60,23 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, ["audit", *arguments], catch_exceptions=False)
 
 
+@one_in(4)
 @pytest.mark.parametrize(("loss", "more"), VARIANTS)
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_they_come_close_to_epsilon_and_not_beyond(
-    loss: str, more: dict[str, Any], neighbours: str, constraint: str
+    loss: str, more: dict[str, Any], neighbours: str, constraint: str, every: int
 ) -> None:
     rng = np.random.default_rng(3)
-    for prediction_bound in REACHES:
-        for p, k in ((4, 1), (5, 2)):
-            problem = state(
-                loss, prediction_bound, p, k, constraint=constraint, neighbours=neighbours, **more
-            )
-            pairs = [*bad_pairs(problem), *random_pairs(problem, 20, rng)]
-            found = audit_exact(PLAIN["exponential"](), problem, Fraction(2), pairs)
-            assert found.passed, (prediction_bound, k, found.worst, found.pair and found.pair.label)
-            assert found.worst > 0.98 * 2, (prediction_bound, k, found.worst)
+    shapes = list(itertools.product(REACHES, ((4, 1), (5, 2))))
+    for prediction_bound, (p, k) in sample(shapes, every, loss, more, neighbours, constraint):
+        problem = state(
+            loss, prediction_bound, p, k, constraint=constraint, neighbours=neighbours, **more
+        )
+        pairs = [*bad_pairs(problem), *random_pairs(problem, 20, rng)]
+        found = audit_exact(PLAIN["exponential"](), problem, Fraction(2), pairs)
+        assert found.passed, (prediction_bound, k, found.worst, found.pair and found.pair.label)
+        assert found.worst > 0.98 * 2, (prediction_bound, k, found.worst)
 
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
@@ -142,13 +145,14 @@ def test_a_range_5_percent_too_small_is_caught(
     assert 1 < report.exact.utilisation < 1.06
 
 
+@one_in(4)
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @pytest.mark.parametrize(("loss", "more"), VARIANTS)
 def test_so_it_is_at_any_reach(
-    loss: str, more: dict[str, Any], constraint: str, neighbours: str
+    loss: str, more: dict[str, Any], constraint: str, neighbours: str, every: int
 ) -> None:
-    for prediction_bound in REACHES:
+    for prediction_bound in sample(REACHES, every, loss, more, constraint, neighbours):
         problem = state(
             loss, prediction_bound, constraint=constraint, neighbours=neighbours, **more
         )

@@ -25,6 +25,7 @@ from dpsubset.mechanisms.shared.gradient import Gradient
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.noise import top_cost_zcdp, top_scale_zcdp
 from dpsubset.release.verify import checks
+from support.samples import one_in, sample
 
 BOUNDS = dps.Bounds(x=(-1, 1), y=(-1, 1))
 
@@ -102,21 +103,25 @@ def test_hardly_any_rows_or_columns(name: str, neighbours: str, n: int, p: int, 
     released(name, *table(n, p), k, neighbours)
 
 
+@one_in(2)
 @each_mechanism
 @each_relation
 @pytest.mark.parametrize("constraint", ["box", "ball", "l1"])
 @pytest.mark.parametrize("n", [1, 5])
-def test_tables_without_information(name: str, neighbours: str, constraint: str, n: int) -> None:
+def test_tables_without_information(
+    name: str, neighbours: str, constraint: str, n: int, every: int
+) -> None:
     """Constant, missing and infinite columns; all columns alike; a response that is one of them."""
     x, _ = table(n, 8)
     odd = x.copy()
     odd[:, 0], odd[:, 1], odd[:, 2], odd[:, 3] = np.nan, np.inf, -1e308, 0.5
-    for cells, y in (
+    tables = (
         (np.full((n, 8), np.nan), np.full(n, np.nan)),
         (np.full((n, 8), 0.5), np.full(n, 1.0)),
         (np.tile(x[:, :1], 8), x[:, 0]),
         (odd, odd[:, 4]),
-    ):
+    )
+    for cells, y in sample(tables, every, name, neighbours, constraint, n):
         released(name, cells, y, 3, neighbours, constraint=constraint)
 
 
@@ -143,7 +148,7 @@ def test_many_columns_without_rows(name: str) -> None:
     """With many columns the records are kept, and X'X is multiplied out of them: here, of none."""
     # The 3,198 best of a million equal supports take top-r a while.
     always = (7,) if name == "top-r" else ()
-    for constraint in ("box", "ball", "l1"):
+    for constraint in sample(("box", "ball", "l1"), 3, name):
         x, y = table(0, 1600)
         released(name, x, y, 2, "add-remove", constraint=constraint, always_include=always)
 

@@ -26,6 +26,7 @@ from dpsubset.power_analysis.simulation import Effort, clopper_pearson, simulate
 from dpsubset.power_analysis.tables import simulate_table
 from dpsubset.privacy.quantiles import private_scale
 from dpsubset.privacy.random import Randomness, SeededSource
+from support.samples import one_in
 
 #: The chance that a test fails although nothing is wrong, where it compares draws.
 LEVEL = 1e-8
@@ -54,18 +55,23 @@ def test_simulated_cells_are_those_of_the_quantizer(options: dict[str, Any]) -> 
     assert simulated.yy == read.yy
 
 
+@one_in(2)
 @pytest.mark.parametrize(
     ("rho", "options", "labels"),
     [(0.0, {"response_range": "declared"}, False), (0.6, {}, False), (0.6, {}, True)],
     ids=str,
 )
 def test_rescaled_sums_follow_the_law_of_rows(
-    rho: float, options: dict[str, Any], labels: bool, monkeypatch: pytest.MonkeyPatch
+    rho: float,
+    options: dict[str, Any],
+    labels: bool,
+    every: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Means and variances of sums: of fewer rows, rescaled, and of all rows."""
     # SNR 9 and a narrow bound: many cells are clipped.
     population = Population(8, 2, 9.0, rho, x_bound=1.5, labels=labels)
-    n, count = 4096, 300
+    n, count = 4096, 300 // every
     request = Scenario.create(population, options).request(n, 50)
     found = {}
     for rows in (1024, n):
@@ -123,7 +129,7 @@ def exact(scenario: Scenario, n: int, epsilon: float, count: int) -> np.ndarray:
         (3000, 9, 3, 0.15, 0.3,
          {"constraint": "l1", "ridge": 200.0, "neighbours": "add-remove"}),
         (400, 12, 1, 0.5, 0.0, {"intercept": False}),
-        (40_000, 8, 2, 0.008, 0.0, {}),
+        pytest.param(40_000, 8, 2, 0.008, 0.0, {}, marks=pytest.mark.statistical),
     ],
 )  # fmt: skip
 def test_simulated_recovery_agrees_with_enumeration(
@@ -290,6 +296,7 @@ def test_clopper_pearson(successes: int, trials: int) -> None:
     assert clopper_pearson(successes, trials) == pytest.approx((found.low, found.high), abs=1e-9)
 
 
+@pytest.mark.statistical  # 4,000 tables; `test_clopper_pearson` has the formula
 def test_intervals_cover() -> None:
     """Of one scenario's exact probability: at most a tail of binomial chance misses it."""
     scenario = Scenario.create(Population(6, 1, 1.0), {"response_range": "declared"})

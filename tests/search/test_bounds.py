@@ -1,6 +1,5 @@
 """Bounds of 20,000 random regions against every support in them: never above, compared exactly.
-
-`make test` takes a third of the regions.
+A third of the regions is looked at outside of the statistical suite.
 
     base - sum of the gains of S's picks <= f~(S) * unit   and   flat <= min f~ * unit
 

@@ -68,6 +68,8 @@ class Metropolis(Scored):
     running_time = "microseconds a step; the number of steps that suffices is unknown"
     use_when = "published figures are to be reproduced; exponential draws from its target exactly"
     takes_delta = "must"
+    #: The chain computes the scores of least squares, whatever the loss of the problem.
+    any_loss = False
 
     def __post_init__(self) -> None:
         self._set_options(steps=check_int(self.steps, "steps"))

@@ -98,7 +98,7 @@ def main() -> int:
     FOLDER.mkdir(exist_ok=True)
     data, bounds = FOLDER / "patients.csv", FOLDER / "patients.schema.yaml"
     write_csv(synthetic_table(rng), data, rng)
-    schema = dps.Schema.from_bounds(BOUNDS, RESPONSE, unit="one patient")
+    schema = dps.Schema.from_bounds(BOUNDS, RESPONSE, privacy_unit="one patient")
     schema.write(bounds)
     console.print(f"Wrote {data}: {ROWS} synthetic patients.")
     console.print(f"Wrote {bounds}: their public bounds.")

@@ -18,11 +18,10 @@ import pytest
 import dpsubset as dps
 from api.test_response_range_audit import Pair, Table, contrary_pair, images, small_pairs
 from dpsubset.api.fit import FitRequest, build_fit_request
-from dpsubset.api.request import open_table_of
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data
 from dpsubset.models.entries import Entries, of_support
-from dpsubset.privacy.quantiles import Scale, log_probabilities, rank_errors
+from dpsubset.privacy.quantiles import RangeInSteps, log_probabilities, rank_errors
 from dpsubset.privacy.relations import RELATIONS, Neighbours
 from dpsubset.schema.encoding import Design
 
@@ -31,7 +30,7 @@ SOME = (-STEPS, -9, 0, 9, STEPS - 1, STEPS)
 each_relation = pytest.mark.parametrize("neighbours", RELATIONS)
 
 #: Which scale a fit has, from the table's own histogram and the released one.
-Clip = Callable[[FitRequest, np.ndarray, Scale], Scale]
+Clip = Callable[[FitRequest, np.ndarray, RangeInSteps], RangeInSteps]
 
 
 def planned(neighbours: Neighbours, n: int = 5) -> FitRequest:
@@ -40,20 +39,20 @@ def planned(neighbours: Neighbours, n: int = 5) -> FitRequest:
         neighbours=neighbours,
     )  # fmt: skip
     assert found.selection.mechanism.name == "permute-and-flip"
-    return found.with_selection(found.selection.with_rows(n).with_scale_settled())
+    return found.with_selection(found.selection.with_rows(n))
 
 
-def released(asked: FitRequest, counts: np.ndarray, scale: Scale) -> Scale:
+def released(asked: FitRequest, counts: np.ndarray, scale: RangeInSteps) -> RangeInSteps:
     """As it is: of the released scale alone."""
     return scale
 
 
-def own(asked: FitRequest, counts: np.ndarray, scale: Scale) -> Scale:
+def own(asked: FitRequest, counts: np.ndarray, scale: RangeInSteps) -> RangeInSteps:
     """A twin: of the table's own deciles, which nobody has paid for."""
-    rule = asked.on_support.scale_rule
+    rule = asked.fit_step.range_rule
     assert rule is not None
     found = [int(np.argmin(rank_errors(counts, share))) - STEPS for share in rule.probs]
-    return rule.scale(found)
+    return rule.range_of(found)
 
 
 Laws = list[tuple[np.ndarray, list[list[int]]]]
@@ -61,16 +60,16 @@ Laws = list[tuple[np.ndarray, list[list[int]]]]
 
 def laws(asked: FitRequest, table: Table, clip: Clip) -> Laws:
     """For each pair of deciles: log P(deciles, support) over supports, and the sums of each."""
-    step, selection = asked.on_support, asked.selection
-    rule, problem = step.scale_rule, selection.setting.problem
+    step, selection = asked.fit_step, asked.selection
+    rule, problem = step.range_rule, selection.setting.problem
     assert rule is not None
-    sealed = open_table_of(selection, table[:, :-1] / STEPS, table[:, -1] / STEPS)
+    sealed = selection.open(table[:, :-1] / STEPS, table[:, -1] / STEPS)
     counts, _ = sealed.count_response()
-    weight = rule.weight(selection.scale_epsilon, problem.neighbours)
+    weight = rule.weight(selection.range_epsilon, problem.neighbours)
     logs = [log_probabilities(counts, share, weight) for share in rule.probs]
     found = []
     for pair in itertools.product(SOME, repeat=2):
-        scale = rule.scale(pair)
+        scale = rule.range_of(pair)
         data = Data(sealed.read(problem, None, images(scale)))
         outcomes = selection.mechanism.outcomes(data, selection.setting)
         assert outcomes is not None
@@ -105,7 +104,7 @@ def largest(asked: FitRequest, pairs: Iterable[Pair], clip: Clip = released) -> 
 @each_relation
 def test_no_neighbours_contradict_the_sum(neighbours: Neighbours) -> None:
     asked = planned(neighbours)
-    promised = asked.price()
+    promised = asked.guarantee
     assert promised.epsilon == EPSILON
     assert len(promised.parts) == 3
     for relation, cost in promised.costs.items():
@@ -152,5 +151,5 @@ def test_a_fit_that_nobody_has_paid_for_is_caught(neighbours: Neighbours) -> Non
         np.zeros((1, 3)), bounds=dps.Bounds(x=1, y=1), y=np.zeros(1), k=1,
         epsilon=EPSILON / (1 - asked.rule.budget_fraction), neighbours=neighbours,
     )  # fmt: skip
-    whole = whole.with_selection(whole.selection.with_rows(5).with_scale_settled())
+    whole = whole.with_selection(whole.selection.with_rows(5))
     assert largest(whole, [contrary_pair(neighbours, half=30)]) > 1.2 * float(EPSILON)

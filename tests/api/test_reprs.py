@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from dpsubset import Bounds, Moments, Schema
-from dpsubset.api.request import build_request, open_table_of
+from dpsubset.api.request import build_request
 from dpsubset.api.sensitive_table import SensitiveTable
 from dpsubset.data.gram import GramData
 from dpsubset.mechanisms import MECHANISMS, Data
@@ -123,7 +123,7 @@ def test_no_object_shows_what_is_private(name: str, loss: str) -> None:
         allow_unproven=True,
         **asked,
     )
-    setting, table = planned.setting, open_table_of(planned, X, Y)
+    setting, table = planned.setting, planned.open(X, Y)
     data = Data(table.read(setting.problem))
     sampler = planned.mechanism.prepare(data, setting)
     digest = GramData.from_records(SCHEMA, [(X, Y)], setting.problem.layout.constant)
@@ -151,7 +151,7 @@ def test_no_table_shows_its_cells(kind: str) -> None:
         "moments": (moments, None),
     }[kind]  # fmt: skip
     planned = build_request(data, SCHEMA, k=2, epsilon=1, y=y)
-    for value in (planned, open_table_of(planned, data, y), Bounds(x=1, y=1)):
+    for value in (planned, planned.open(data, y), Bounds(x=1, y=1)):
         assert shown(value) == []
 
 

@@ -34,8 +34,9 @@ SELECTION = keywords(build_request) | PROBLEM
 
 
 def test_types_and_defaults_are_of_the_same_arguments() -> None:
-    assert set(get_type_hints(ProblemOptions)) == set(PROBLEM)
-    assert set(get_type_hints(SelectionOptions)) == set(SELECTION) - {"k", "epsilon"}
+    # y is data, and no option.
+    assert set(get_type_hints(ProblemOptions)) == set(PROBLEM) - {"y"}
+    assert set(get_type_hints(SelectionOptions)) == set(SELECTION) - {"k", "epsilon", "y"}
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_a_price_is_refused_for_what_select_refuses() -> None:
 def test_epsilon_is_the_number_that_was_written(epsilon: Any, exact: Fraction) -> None:
     planned = build_request(X, SCHEMA, k=1, epsilon=epsilon, y=Y)
     assert planned.epsilon == exact
-    assert planned.price().epsilon == exact
+    assert planned.guarantee.epsilon == exact
 
 
 def test_python_and_json_show_the_same_epsilon() -> None:

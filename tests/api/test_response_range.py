@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import dpsubset as dps
-from dpsubset.api.request import build_request, open_table_of
+from dpsubset.api.request import build_request
 from dpsubset.cli import app
 from dpsubset.data.moments import Moments
 from dpsubset.data.quantize import STEPS
 from dpsubset.data.readers import delimited, open_table, parquet
 from dpsubset.privacy import response_range as response_range
-from dpsubset.privacy.quantiles import QuantileRule, Scale, histogram
+from dpsubset.privacy.quantiles import QuantileRule, RangeInSteps, histogram
 from dpsubset.privacy.response_range import ResponseRange, default_response_range
 from mechanisms.test_every_mechanism import options
 
@@ -60,10 +60,10 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("asked", ["private", QUARTILES], ids=["private", "quartiles"])
 def test_what_has_no_scale_is_refused_before_a_value_is_read(asked: Any) -> None:
     given = ASKED | {"response_range": asked}
-    with pytest.raises(dps.ArgumentError, match="two labels has no scale"):
+    with pytest.raises(dps.ArgumentError, match="two labels has no range"):
         dps.select(FRAME, LABELLED, **given)
     for loss in ("hinge", "logistic"):
-        with pytest.raises(dps.ArgumentError, match="two labels has no scale"):
+        with pytest.raises(dps.ArgumentError, match="two labels has no range"):
             dps.select(FRAME, SCHEMA, loss=loss, **given)
     with pytest.raises(dps.ArgumentError, match="moments hold the response"):
         dps.select(moments(), SCHEMA, **given)
@@ -99,11 +99,12 @@ def test_one_constant_says_what_holds_if_nobody_does(
 ) -> None:
     monkeypatch.setattr(response_range, "DEFAULT", default)
     given = {"k": 1, "epsilon": 1}
-    assert (build_request(FRAME, SCHEMA, **given).scale is not None) == (default == "private")
-    assert build_request(FRAME, SCHEMA, **given, response_range="declared").scale is None
+    built = build_request(FRAME, SCHEMA, **given)
+    assert (built.response_range is not None) == (default == "private")
+    assert build_request(FRAME, SCHEMA, **given, response_range="declared").response_range is None
     # Neither has another scale than the declared one.
-    assert build_request(FRAME, LABELLED, **given).scale is None
-    assert build_request(FRAME, SCHEMA, **given, loss="hinge").scale is None
+    assert build_request(FRAME, LABELLED, **given).response_range is None
+    assert build_request(FRAME, SCHEMA, **given, loss="hinge").response_range is None
     assert build_request(moments(), SCHEMA, **given).scale is None
 
 
@@ -237,7 +238,7 @@ def test_the_response_alone_is_that_of_the_blocks(tmp_path: Path, kind: str) -> 
     beside = np.concatenate([y for _, y in table.blocks()])
     np.testing.assert_array_equal(alone, beside)
     assert np.isnan(alone).sum() == np.isnan(frame.y).sum()
-    sealed = open_table_of(build_request(data, SCHEMA, k=1, epsilon=1, y=y), data, y)
+    sealed = build_request(data, SCHEMA, k=1, epsilon=1, y=y).open(data, y)
     counts, n = sealed.count_response()
     assert (n, counts.sum()) == (400, 400 - np.isnan(frame.y).sum())
 
@@ -265,19 +266,19 @@ def test_other_columns_are_not_parsed(
 )
 def test_images_are_the_nearest_integers(grid: tuple[int, int], width: Fraction) -> None:
     steps, centre = grid[0], Fraction(grid[1], 2)
-    found = Scale(centre, width).images(steps)
+    found = RangeInSteps(centre, width).images(steps)
     for q, image in zip(range(-steps, steps + 1), found, strict=True):
         exact = min(max((q - centre) * steps / width, Fraction(-steps)), Fraction(steps))
         assert abs(int(image) - exact) <= Fraction(1, 2)
-    assert np.array_equal(Scale(-centre, width).images(steps), -found[::-1])
+    assert np.array_equal(RangeInSteps(-centre, width).images(steps), -found[::-1])
 
 
 def test_images_of_the_whole_grid() -> None:
     assert np.array_equal(
-        Scale(Fraction(0), Fraction(STEPS)).images(STEPS), np.arange(-STEPS, STEPS + 1)
+        RangeInSteps(Fraction(0), Fraction(STEPS)).images(STEPS), np.arange(-STEPS, STEPS + 1)
     )
     for centre in (-STEPS, 7, STEPS):  # by the side, and 0 between
-        sides = Scale(Fraction(centre), Fraction(1)).images(STEPS)
+        sides = RangeInSteps(Fraction(centre), Fraction(1)).images(STEPS)
         assert np.array_equal(sides, STEPS * np.sign(np.arange(-STEPS, STEPS + 1) - centre))
 
 
@@ -289,9 +290,9 @@ def test_a_table_is_read_in_its_scale(rule: Any, loss: Any) -> None:
     schema = dps.Schema.from_bounds(dict.fromkeys(NAMES, (-1, 1)), explained)
     y = RNG.integers(-STEPS - 9, STEPS + 9, 400).astype(np.float64)
     y[::11] = np.nan
-    scale = Scale(Fraction(-31, 2), Fraction(4001, 3))
+    scale = RangeInSteps(Fraction(-31, 2), Fraction(4001, 3))
     planned = build_request(X, schema, y=y, k=1, epsilon=1, loss=loss, intercept=False)
-    table, problem = open_table_of(planned, X, y), planned.stated.problem
+    table, problem = planned.open(X, y), planned.spec.problem
     before, after = table.read(problem), table.read(problem, None, scale.images(STEPS))
     bad = {"low": -STEPS, "high": STEPS}.get(rule, 0)
     images = scale.images(STEPS).tolist()
@@ -361,7 +362,7 @@ def test_a_release_says_what_was_released_first(asked: Any) -> None:
     assert tuple(steps) == scale.exact.quantiles
     for step, value in zip(steps, scale.quantiles, strict=True):
         assert value == pytest.approx(1000 + 1000 * step / STEPS)
-    assert scale.exact == scale.rule.scale(steps)
+    assert scale.exact == scale.rule.range_of(steps)
     assert Fraction(shown["centre_in_steps"]) == scale.exact.centre
     assert Fraction(shown["half_width_in_steps"]) == scale.exact.half_width
     assert shown["half_width"] == pytest.approx(1000 * float(scale.exact.half_width) / STEPS)
@@ -450,10 +451,10 @@ def test_a_rule_that_rows_decide_on_promises_nothing_to_tables_that_differ_in_th
     rules = []
     for n in (rows - 1, rows):
         planned = build_request(None, SCHEMA, k=1, epsilon=1).with_rows(n)
-        rules.append(planned.scale)
-        assert set(planned.price().costs) == {"replace-one"}
+        rules.append(planned.response_range)
+        assert set(planned.guarantee.costs) == {"replace-one"}
     assert rules[0] != rules[1]
     for fixed in ({"neighbours": "add-remove"}, {"response_range": rules[0]}):
         planned = build_request(None, SCHEMA, k=1, epsilon=1, **fixed).with_rows(rows)
-        assert planned.with_rows(rows - 1).scale == planned.scale
-        assert set(planned.price().costs) == {"replace-one", "add-remove"}
+        assert planned.with_rows(rows - 1).response_range == planned.response_range
+        assert set(planned.guarantee.costs) == {"replace-one", "add-remove"}

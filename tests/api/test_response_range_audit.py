@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 
 import dpsubset as dps
-from dpsubset.api.request import SelectionRequest, build_request, open_table_of
+from dpsubset.api.request import SelectionRequest, build_request
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data
-from dpsubset.privacy.quantiles import QuantileRule, Scale, log_probabilities, rank_errors
+from dpsubset.privacy.quantiles import QuantileRule, RangeInSteps, log_probabilities, rank_errors
 from dpsubset.privacy.relations import RELATIONS, Neighbours
 from dpsubset.privacy.response_range import ResponseRange
 
@@ -56,21 +56,21 @@ def planned(
 
 
 @functools.lru_cache(maxsize=256)
-def images(scale: Scale) -> np.ndarray:
+def images(scale: RangeInSteps) -> np.ndarray:
     return scale.images(STEPS)
 
 
 def drawn(asked: SelectionRequest, counts: np.ndarray) -> np.ndarray:
     """The median as it is drawn."""
-    assert asked.scale is not None
-    weight = asked.scale.rule.weight(asked.scale_epsilon, asked.setting.problem.neighbours)
+    assert asked.response_range is not None
+    weight = asked.response_range.rule.weight(asked.range_epsilon, asked.setting.problem.neighbours)
     return log_probabilities(counts, Fraction(1, 2), weight)
 
 
 def joint(asked: SelectionRequest, table: Table, law: Law = drawn) -> np.ndarray:
     """Logarithms of P(median, support): one row a median."""
-    assert asked.scale is not None
-    sealed = open_table_of(asked, table[:, :-1] / STEPS, table[:, -1] / STEPS)
+    assert asked.response_range is not None
+    sealed = asked.open(table[:, :-1] / STEPS, table[:, -1] / STEPS)
     counts, _ = sealed.count_response()
     grid, values = np.arange(-STEPS, STEPS + 1), np.unique(table[:, -1])
     # Medians with the same responses below them, and the same at them.
@@ -78,7 +78,7 @@ def joint(asked: SelectionRequest, table: Table, law: Law = drawn) -> np.ndarray
     _, firsts, kinds = np.unique(below + up_to, return_index=True, return_inverse=True)
     rows = []
     for first in firsts:
-        scale = asked.scale.rule.scale([int(grid[first])])
+        scale = asked.response_range.rule.scale([int(grid[first])])
         data = Data(sealed.read(asked.setting.problem, None, images(scale)))
         outcomes = asked.mechanism.outcomes(data, asked.setting)
         assert outcomes is not None
@@ -139,7 +139,7 @@ def test_no_small_neighbours_contradict_the_sum(
     neighbours: Neighbours, share: Fraction, k: int
 ) -> None:
     asked = planned(neighbours, share, k)
-    promised = asked.with_rows(5).price()
+    promised = asked.with_rows(5).guarantee
     assert promised.epsilon == EPSILON
     for relation in RELATIONS:
         worst = largest(asked, small_pairs(relation, 12))
@@ -153,7 +153,7 @@ def test_contrary_neighbours_come_near_to_the_sum_and_do_not_pass_it(
     neighbours: Neighbours, share: Fraction, mechanism: str
 ) -> None:
     asked = planned(neighbours, share, mechanism=mechanism)
-    promised = asked.price()
+    promised = asked.guarantee
     for relation in RELATIONS:
         cost = float(promised.costs[relation].epsilon)
         worst = largest(asked, [contrary_pair(relation)])
@@ -181,7 +181,8 @@ def test_bad_cells_of_the_response_keep_the_promise(neighbours: Neighbours) -> N
 @shares
 def test_a_scale_that_is_not_charged_is_caught(neighbours: Neighbours, share: Fraction) -> None:
     asked = planned(neighbours, share)
-    free = replace(asked, setting=replace(asked.setting, epsilon=EPSILON))
+    free = planned(neighbours, share)
+    vars(free)["setting"] = replace(asked.setting, epsilon=EPSILON)
 
     def law(_: SelectionRequest, counts: np.ndarray) -> np.ndarray:
         return drawn(asked, counts)
@@ -202,11 +203,11 @@ def test_a_scale_without_noise_is_caught(neighbours: Neighbours) -> None:
 
 def quartile_law(asked: SelectionRequest, table: Table, noisy: bool = True) -> np.ndarray:
     """P(quartiles, support) on a coarse part of the grid: a part of all outcomes will do."""
-    assert asked.scale is not None
-    rule = asked.scale.rule
-    sealed = open_table_of(asked, table[:, :-1] / STEPS, table[:, -1] / STEPS)
+    assert asked.response_range is not None
+    rule = asked.response_range.rule
+    sealed = asked.open(table[:, :-1] / STEPS, table[:, -1] / STEPS)
     counts, _ = sealed.count_response()
-    weight = rule.weight(asked.scale_epsilon, asked.setting.problem.neighbours)
+    weight = rule.weight(asked.range_epsilon, asked.setting.problem.neighbours)
     some = [-STEPS, -9, -8, 0, 1, 9, STEPS]
     logs = [log_probabilities(counts, share, weight) for share in rule.probs]
     if not noisy:
@@ -214,7 +215,7 @@ def quartile_law(asked: SelectionRequest, table: Table, noisy: bool = True) -> n
         logs = [np.where(np.arange(len(counts)) == t, 0.0, -np.inf) for t in true]
     found = []
     for pair in itertools.product(some, repeat=2):
-        scale = rule.scale(pair)
+        scale = rule.range_of(pair)
         data = Data(sealed.read(asked.setting.problem, None, images(scale)))
         outcomes = asked.mechanism.outcomes(data, asked.setting)
         assert outcomes is not None

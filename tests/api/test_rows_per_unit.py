@@ -12,14 +12,14 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
-from dpsubset.api.request import build_request, open_table_of
+from dpsubset.api.request import build_request
 from dpsubset.mechanisms import Data
 from dpsubset.privacy.guarantee import Cost, Guarantee
 from dpsubset.privacy.relations import RELATIONS, Neighbours
 
 BOUNDS = dict.fromkeys("abc", (-1, 1))
-PLAIN = dps.Schema.from_bounds(BOUNDS, ("y", -1, 1), unit="one person")
-THREE = dps.Schema.from_bounds(BOUNDS, ("y", -1, 1), unit="one person", rows_per_unit=3)
+PLAIN = dps.Schema.from_bounds(BOUNDS, ("y", -1, 1), privacy_unit="one person")
+THREE = dps.Schema.from_bounds(BOUNDS, ("y", -1, 1), privacy_unit="one person", rows_per_unit=3)
 FRAME = pd.DataFrame(np.random.default_rng(1).uniform(-1, 1, (60, 4)), columns=[*"abcy"])
 each_relation = pytest.mark.parametrize("neighbours", RELATIONS)
 
@@ -46,7 +46,7 @@ def test_files_have_it(tmp_path: Path, ending: str) -> None:
 def test_schemas_without_it_are_what_they_were() -> None:
     assert "rows_per_unit" not in PLAIN.to_dict()
     assert PLAIN.fingerprint() != THREE.fingerprint()
-    one = dps.Schema.from_bounds(BOUNDS, ("y", -1, 1), unit="one person", rows_per_unit=1)
+    one = dps.Schema.from_bounds(BOUNDS, ("y", -1, 1), privacy_unit="one person", rows_per_unit=1)
     assert one.fingerprint() == PLAIN.fingerprint()
     # Recorded before there was such an entry.
     assert PLAIN.fingerprint()[:16] == "d9cb1e103a85185f"
@@ -63,9 +63,9 @@ def test_every_step_runs_at_a_part_and_the_unit_pays_all(
     unit = build_request(FRAME, THREE, epsilon=Fraction(6, 5), **given).with_rows(len(FRAME))
     row = build_request(FRAME, PLAIN, epsilon=Fraction(2, 5), **given).with_rows(len(FRAME))
     assert unit.setting == row.setting
-    assert unit.scale_epsilon == row.scale_epsilon
+    assert unit.range_epsilon == row.range_epsilon
     assert unit.epsilon == row.epsilon == Fraction(2, 5)
-    paid, each = unit.price(), row.price()
+    paid, each = unit.guarantee, row.guarantee
     assert set(paid.costs) == set(each.costs)
     for relation in each.costs:
         assert paid.costs[relation].epsilon == 3 * each.costs[relation].epsilon
@@ -97,7 +97,7 @@ def test_costs_of_several_rows_are_pure() -> None:
     for cost in (Cost(Fraction(1), Fraction(1, 9)),
                  Cost.concentrated(Fraction(1, 9), Fraction(1, 10**6))):  # fmt: skip
         assert cost.group_privacy(1) is cost
-        with pytest.raises(ValueError, match="only pure costs"):
+        with pytest.raises(ValueError, match="for pure costs only"):
             cost.group_privacy(2)
     nothing = Guarantee("replace-one", {})
     assert not nothing.group_privacy(4).proven
@@ -144,7 +144,7 @@ def test_tables_that_differ_in_all_rows_of_a_unit_keep_epsilon_and_more_rows_do_
             planned = build_request(x, schema, y=y, k=1, epsilon=1, neighbours=neighbours,
                            mechanism="exponential", intercept=False,
                            response_range="declared")  # fmt: skip
-            data = Data(open_table_of(planned, x, y).read(planned.stated.problem))
+            data = Data(planned.open(x, y).read(planned.spec.problem))
             outcomes = planned.mechanism.outcomes(data, planned.setting)
             assert outcomes is not None
             logs.append(outcomes[1])

@@ -18,13 +18,13 @@ from typer.testing import CliRunner
 import dpsubset as dps
 from dpsubset.api.suggest_bounds import build_bounds_request
 from dpsubset.cli import app
-from dpsubset.data.histograms import count_columns, reading
+from dpsubset.data.histograms import count_columns
 from dpsubset.data.quantize import STEPS
 from dpsubset.data.readers import open_table
-from dpsubset.privacy.bound_quantiles import readable, usual_rule
+from dpsubset.privacy.bound_quantiles import default_bounds_rule, round_outward
 from dpsubset.privacy.quantiles import QuantileRule, log_probabilities
 from dpsubset.privacy.relations import RELATIONS, Neighbours
-from dpsubset.schema.schema import Column
+from dpsubset.schema.schema import Column, FeatureSchema
 from privacy.test_quantiles import QUARTILES, contrary
 
 EPSILON = Fraction(1)
@@ -69,8 +69,8 @@ def test_one_record_moves_every_column_and_the_guarantee_covers_it(columns: int)
     planned = build_bounds_request(table, (0, 1), epsilon=1, columns=names, neighbours="add-remove",
                           rule=QUARTER_RULE)  # fmt: skip
     pairs = [contrary(QUARTILES, "add-remove")] * columns
-    worst = together(pairs, QUARTER_RULE, planned.share, "add-remove")
-    promised = planned.price().epsilon
+    worst = together(pairs, QUARTER_RULE, planned.column_epsilon, "add-remove")
+    promised = planned.guarantee.epsilon
     assert promised == EPSILON
     assert 0.99 * float(EPSILON) < worst <= float(EPSILON) + 1e-9
 
@@ -94,7 +94,7 @@ def test_neighbouring_tables_have_neighbouring_histograms(neighbours: Neighbours
         found = []
         for cells in (first, second):
             table = pd.DataFrame(cells, columns=["age", "cost"])
-            counts, n = count_columns(open_table(table, reading(columns, columns[0])), columns)
+            counts, n = count_columns(open_table(table, FeatureSchema(columns)), columns)
             assert n == len(cells)
             found.append(counts)
         for before, after in zip(*found, strict=True):
@@ -118,15 +118,15 @@ def test_the_price_is_known_before_and_is_that_of_the_release() -> None:
     table = frame()
     planned = build_bounds_request(table, WIDE, epsilon=Fraction(1, 3))
     released = dps.suggest_bounds(table, WIDE, epsilon=Fraction(1, 3))
-    assert planned.price().epsilon == released.guarantee.epsilon == Fraction(1, 3)
+    assert planned.guarantee.epsilon == released.guarantee.epsilon == Fraction(1, 3)
     assert [part.epsilon for _, part in released.guarantee.parts] == [Fraction(1, 6)] * 2
     assert released.guarantee.private
     # The number of rows decides on the rule: nothing holds for tables that differ in it ...
-    assert list(planned.price().costs) == list(released.guarantee.costs) == ["replace-one"]
+    assert list(planned.guarantee.costs) == list(released.guarantee.costs) == ["replace-one"]
     # ... unless somebody has said which.
     said: dict[str, Any]
     for said in ({"rule": QUARTER_RULE}, {"neighbours": "add-remove"}):
-        priced = build_bounds_request(table, WIDE, epsilon=1, **said).price()
+        priced = build_bounds_request(table, WIDE, epsilon=1, **said).guarantee
         assert set(priced.costs) == set(RELATIONS)
 
 
@@ -134,14 +134,14 @@ def test_rows_of_a_unit_share_epsilon(tmp_path: Path) -> None:
     schema = dps.Schema.from_bounds({"age": (0, 200)}, ("cost", 0, 1e6), rows_per_unit=4)
     found = dps.suggest_bounds(frame(), schema, epsilon=1)
     assert found.guarantee.epsilon == 1
-    assert found.scales[0].rule == usual_rule(Fraction(1, 8), 4000)
+    assert found.scales[0].rule == default_bounds_rule(Fraction(1, 8), 4000)
 
 
 def test_the_rule_asks_for_more_where_more_can_be_found() -> None:
-    rules = [usual_rule(Fraction(1), n) for n in (100, 799, 800, 3999, 4000, 10**6)]
+    rules = [default_bounds_rule(Fraction(1), n) for n in (100, 799, 800, 3999, 4000, 10**6)]
     shares = [rule.probs[0] for rule in rules]
     assert shares == [Fraction(1, 4)] * 2 + [Fraction(1, 10)] * 2 + [Fraction(1, 40)] * 2
-    assert usual_rule(Fraction(1), None).probs[0] == Fraction(1, 10)
+    assert default_bounds_rule(Fraction(1), None).probs[0] == Fraction(1, 10)
 
 
 def test_under_add_remove_the_number_of_rows_decides_nothing() -> None:
@@ -176,7 +176,7 @@ def test_any_cells_give_bounds_within_the_wide_ones(cells: list[Any]) -> None:
 def test_bounds_are_rounded_outward(
     low: float, high: float, column: Column, expected: tuple[float, float]
 ) -> None:
-    assert readable(low, high, column) == expected
+    assert round_outward(low, high, column) == expected
 
 
 # Provenance
@@ -244,7 +244,7 @@ def test_provenance_that_nobody_wrote_is_refused(entry: Any) -> None:
         ((1, 0), {}, "smaller"),
         (3, {}, "within"),
         ({"age": {"levels": ["a", "b"]}}, {}, "within must be bounds"),
-        ({"age": (0, 1)}, {"columns": ["cost"]}, "says nothing"),
+        ({"age": (0, 1)}, {"columns": ["cost"]}, "has no bounds"),
         ((0, 1), {"rule": QuantileRule.median()}, "two quantiles"),
         ((0, 1), {"seed": "x"}, "seed"),
     ],

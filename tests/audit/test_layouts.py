@@ -27,7 +27,7 @@ from dpsubset.audit.worst_case_lp import worst_case_lp
 from dpsubset.data.gram import GramData
 from dpsubset.mechanisms import PLAIN, Data, Setting
 from dpsubset.mechanisms.published.hard_thresholding import HardThresholding
-from dpsubset.mechanisms.shared.gradient import change
+from dpsubset.mechanisms.shared.gradient import record_change
 from dpsubset.objective.losses import LOSSES
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
@@ -300,7 +300,7 @@ def test_what_a_record_moves_counts_levels_once_and_the_intercept_as_it_is() -> 
     layout = replace(Layout.of([3, 1, 2], [1, 1, 2]), constant=round(0.75 * STEPS))
     m = {0: 4, 1: -6, 2: 1, 3: 2, 4: 1, 5: 3, 6: 8}
     size = STEPS * (6 + 2 + 1 + 3) + layout.constant * 8
-    assert change(layout, Fraction(2, 3), m, 10) == STEPS * (STEPS * 30 + 2 * size)
+    assert record_change(layout, Fraction(2, 3), m, 10) == STEPS * (STEPS * 30 + 2 * size)
 
 
 # -- reports ------------------------------------------------------------------------------------

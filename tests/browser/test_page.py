@@ -34,7 +34,9 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module", params=["model", "seeded"])
 def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     x = pd.DataFrame(np.random.default_rng(0).uniform(0, 1, (60, len(NAMES))), columns=NAMES)
-    declared = dps.Schema.from_bounds(dict.fromkeys(NAMES, (0, 1)), ("cost", 0, 1), unit=LONG)
+    declared = dps.Schema.from_bounds(
+        dict.fromkeys(NAMES, (0, 1)), ("cost", 0, 1), privacy_unit=LONG
+    )
     asked = {"y": x["age"], "k": len(NAMES), "epsilon": 1}
     if request.param == "model":
         release = dps.fit(x, declared, **asked)

@@ -259,8 +259,8 @@ def test_pairs_are_grouped_by_what_is_promised_for_their_n() -> None:
     assert report.refused
 
 
-def test_help_says_that_data_are_made_up_and_is_quick() -> None:
-    assert "simulated data only" in " ".join(run("--help").stdout.split())
+def test_help_says_that_data_are_simulated_and_is_quick() -> None:
+    assert "on simulated data" in " ".join(run("--help").stdout.split())
     code = "import sys, dpsubset.cli; print('numba' in sys.modules, 'scipy' in sys.modules)"
     loaded = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True

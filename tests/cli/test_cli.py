@@ -35,7 +35,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         f"{i % 7 / 7:.4f},{i % 11 / 11:.4f},{i % 5 / 5:.4f},{i % 11 / 11:.4f}" for i in range(800)
     ]
     (tmp_path / "table.csv").write_text("\n".join(["a,b,c,cost", *rows]) + "\n")
-    schema = dps.Schema.from_bounds(dict.fromkeys("abc", (0, 1)), ("cost", 0, 1), unit="one person")
+    schema = dps.Schema.from_bounds(
+        dict.fromkeys("abc", (0, 1)), ("cost", 0, 1), privacy_unit="one person"
+    )
     schema.write(tmp_path / "schema.yaml")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -114,9 +116,7 @@ def test_options_reach_the_release(folder: Path) -> None:
     }
     assert release["parameters"] | expected == release["parameters"]
     assert select("--reach", "0.5", "--out", "release.json", "--force").exit_code == 0
-    assert (
-        json.loads((folder / "release.json").read_text())["parameters"]["prediction_bound"] == 0.5
-    )
+    assert json.loads((folder / "release.json").read_text())["parameters"]["reach"] == 0.5
 
 
 def test_a_threshold_reaches_the_release(folder: Path) -> None:
@@ -454,8 +454,8 @@ def test_a_kill_leaves_nothing_behind_while_the_release_is_made(folder: Path, wo
 def test_a_signal_whose_exception_gets_lost_is_raised_again(folder: Path) -> None:
     """As it may while numba compiles: what a finaliser raises is ignored."""
     script = (
-        "import os, signal, time, dpsubset.cli.signals as s, dpsubset.api.select as selection\n"
-        "s._AGAIN = 0.3\n"
+        "import os, signal, time, dpsubset.cli.signals as s, dpsubset.api.request as request\n"
+        "s._REPEAT_AFTER = 0.3\n"
         "class Careless:\n"
         "    def __del__(self):\n"
         "        os.kill(os.getpid(), signal.SIGTERM)\n"
@@ -463,7 +463,7 @@ def test_a_signal_whose_exception_gets_lost_is_raised_again(folder: Path) -> Non
         "def lost(*_):\n"
         "    Careless()\n"
         "    time.sleep(30)\n"
-        "selection.seal = lost\n"
+        "request.SelectionRequest.open = lost\n"
         "from dpsubset.cli import main; main()"
     )
     start = time.monotonic()

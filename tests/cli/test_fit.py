@@ -140,21 +140,6 @@ def test_a_fit_on_an_earlier_release(folder: Path) -> None:
     assert run("fit", "table.csv", "--schema", "schema.yaml", "--epsilon", "1").exit_code == 2
 
 
-def test_select_and_fit_have_the_same_options_of_a_selection() -> None:
-    import inspect
-
-    from dpsubset.cli.fit import fit_command
-    from dpsubset.cli.options import selection
-    from dpsubset.cli.select import select_command
-
-    listed = set(inspect.signature(selection).parameters)
-    for command in (select_command, fit_command):
-        assert listed <= set(inspect.signature(command).parameters)
-    result = run("fit", "--help")
-    for name in listed:
-        assert "--" + name.replace("_", "-") in result.stdout
-
-
 def test_options_of_a_selection_reach_the_fit(folder: Path) -> None:
     result = fit("--loss", "huber", "--threshold", "0.5", "--constraint", "l1", "--reach", "1.5",
                  "--ridge", "2", "--out", "r.json")  # fmt: skip
@@ -162,7 +147,7 @@ def test_options_of_a_selection_reach_the_fit(folder: Path) -> None:
     said = json.loads((folder / "r.json").read_text())["parameters"]
     assert (said["loss"], said["threshold"], said["constraint"]) == ("huber", 0.5, "l1")
     assert said["ridge"] == 2
-    assert said["prediction_bound"] == pytest.approx(1.5)
+    assert said["reach"] == pytest.approx(1.5)
 
 
 def test_another_fit(folder: Path) -> None:

@@ -152,7 +152,7 @@ def doubtful(frame: pd.DataFrame) -> list[str]:
     [
         (DAYS | {"format": "%m/%d/%y"}, "century"),
         (DAYS | {"format": "%d/%m"}, "year %Y"),
-        (DAYS | {"format": "%Y-%d"}, "none without the larger"),
+        (DAYS | {"format": "%Y-%d"}, "only together with all larger"),
         (DAYS | {"format": "%Y-%m-%b"}, "twice"),
         (DAYS | {"format": "%Y %q"}, "unknown code %q"),
         (DAYS | {"format": "%Y%"}, "unknown code %"),

@@ -335,7 +335,7 @@ def test_types_that_hold_no_dates_are_refused(kind: pa.DataType, tmp_path: Path)
         pq.write_table(held, tmp_path / "t.parquet")
         tables.append(tmp_path / "t.parquet")
     for data in tables:
-        with pytest.raises(TableError, match="which is no date, as the schema declares it"):
+        with pytest.raises(TableError, match="which is not a date, as declared"):
             open_table(data, schema)
 
 

@@ -27,7 +27,7 @@ from dpsubset.data.readers.cells import from_objects
 from dpsubset.data.readers.labelled import LabelReader
 from dpsubset.objective.losses import CLASSIFICATION, LOSSES
 from dpsubset.schema.bounds_file import template
-from dpsubset.schema.labels import reading, settle
+from dpsubset.schema.labels import canonical, check_labels
 from dpsubset.schema.schema import Column, Schema
 
 NAMES = ["a", "b", "c"]
@@ -143,7 +143,7 @@ def test_a_bounds_file_gives_the_same_labels_again(
     assert again.fingerprint() == declared.fingerprint()
     assert again.response.labels is not None
     assert [*map(type, again.response.labels)] == [*map(type, declared.response.labels or ())]
-    assert settle(again.response.labels, "") == again.response.labels
+    assert check_labels(again.response.labels, "") == again.response.labels
 
 
 def test_yaml_s_other_booleans_are_words(tmp_path: Path) -> None:
@@ -192,13 +192,13 @@ def oracle(labels: tuple[Any, Any], cell: Any) -> float:
         cell = cell.decode("latin-1") if not cell.isascii() else cell.decode()
     if isinstance(cell, str):
         text = cell.strip(" \t")
-        read: Any = reading(text)
+        read: Any = canonical(text)
     elif isinstance(cell, (bool, int, float, decimal.Decimal, fractions.Fraction)):
         read = float(cell) if abs(cell) < 10**300 else None
     else:
         read = None
     for label, image in zip(labels, (-1.0, 1.0), strict=True):
-        wanted = reading(label)
+        wanted = canonical(label)
         if type(read) is type(wanted) and read == wanted:
             return image
     return math.nan
@@ -240,7 +240,7 @@ PAIRS = st.sampled_from(
 @given(PAIRS, st.lists(CELLS, max_size=12))
 @example(("nö", "no"), [b"n\xf6", b"n\xc3\xb6", "nö"])
 def test_a_cell_s_image_depends_on_itself_alone(labels: Any, cells: list[Any]) -> None:
-    read = LabelReader(settle(labels, "y"))
+    read = LabelReader(check_labels(labels, "y"))
     images = from_objects(cells, read)
     alone = [from_objects([cell], read)[0] for cell in cells]
     np.testing.assert_array_equal(images, alone)
@@ -273,7 +273,7 @@ def test_lines_of_any_bytes(
 
 def test_texts_are_compared_byte_by_byte() -> None:
     cells = ["nö", "nö".encode(), "nö".encode("latin-1"), "no\u0308", "ö" * 1000, "ö" * 999]
-    read = LabelReader(settle(("nö", "ö" * 1000), "y"))
+    read = LabelReader(check_labels(("nö", "ö" * 1000), "y"))
     assert from_objects(cells, read).tolist()[:2] == [-1, -1]
     assert np.isnan(from_objects(cells, read)[[2, 3, 5]]).all()
     assert from_objects(cells, read)[4] == 1
@@ -400,7 +400,7 @@ def test_the_same_labels_in_any_clothes(kind: str, rule: str | None, tmp_path: P
     declared = schema(labels, rule)
     asked: dict[str, Any] = {"k": 1, "epsilon": 1, "seed": 11}
     expected = [0 if math.isnan(v) else int(v) for v in (oracle(
-        settle(labels, ""), cell) for cell in columns["y"])]  # fmt: skip
+        check_labels(labels, ""), cell) for cell in columns["y"])]  # fmt: skip
     if rule == "low":
         expected = [image or -1 for image in expected]
     assert {-1, 1} <= set(expected)

@@ -111,7 +111,7 @@ def test_sums_of_many() -> None:
         1 + parts[0]
     with pytest.raises(TypeError):
         False + parts[0]
-    with pytest.raises(ArgumentError, match="moments alone"):
+    with pytest.raises(ArgumentError, match="only be merged with moments"):
         parts[0] + 1
 
 

@@ -136,7 +136,7 @@ def test_sums_beyond_float64_are_exact() -> None:
     # An odd sum above 2**53: no float64 is equal to it.
     block, blocks, rest = 2**20, 8, 11_393
     schema = Schema.from_bounds({"a": (-1, 1)}, ("y", -1, 1))
-    total = Accumulator(schema)
+    total = Accumulator(Quantizer(schema))
     ones = np.ones((block, 1))
     for _ in range(blocks):
         total.add(ones, -ones[:, 0])
@@ -396,7 +396,7 @@ def test_moments_that_users_make_have_the_ones() -> None:
 
 @pytest.mark.parametrize("held", [0, 2])
 def test_moments_without_the_sums_give_no_intercept(held: int) -> None:
-    with pytest.raises(ArgumentError, match=r"make them anew .* or pass intercept=False"):
+    with pytest.raises(ArgumentError, match=r"make them again .* or pass intercept=False"):
         GramData.from_moments(of(np.ones((3, 4)), constant=held), 24575)
 
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from dpsubset import Schema, SchemaError, TableError, price
 from dpsubset.cli import app
-from dpsubset.data.type_checks import sorts, type_mismatches
+from dpsubset.data.type_checks import column_kinds, type_mismatches
 from dpsubset.schema.column import Column
 
 TABLE = pa.table(
@@ -54,31 +54,31 @@ def files(folder: Path) -> list[Path]:
 
 def test_sorts_of_files(tmp_path: Path) -> None:
     for path in files(tmp_path):
-        assert sorts(path) == SORTS
-        assert list(sorts(str(path))) == TABLE.column_names
+        assert column_kinds(path) == SORTS
+        assert list(column_kinds(str(path))) == TABLE.column_names
     (tmp_path / "t.csv").write_text("a,b\n1,x\n")
-    assert sorts(tmp_path / "t.csv") == {}
+    assert column_kinds(tmp_path / "t.csv") == {}
     for name in ("bad.parquet", "bad.feather"):
         (tmp_path / name).write_bytes(b"Zaphod" * 9)
         with pytest.raises(TableError, match="damaged") as found:
-            sorts(tmp_path / name)
+            column_kinds(tmp_path / name)
         assert "Zaphod" not in str(found.value)
 
 
 def test_sorts_of_frames() -> None:
     flat = TABLE.drop_columns(["list"])
     expected = {name: sort for name, sort in SORTS.items() if name != "list"}
-    assert sorts(flat) == sorts(pl.from_arrow(flat)) == expected
+    assert column_kinds(flat) == column_kinds(pl.from_arrow(flat)) == expected
     frame = flat.to_pandas(types_mapper=pd.ArrowDtype)
-    assert sorts(frame) == expected
-    assert sorts(np.zeros((2, 2))) == {}
+    assert column_kinds(frame) == expected
+    assert column_kinds(np.zeros((2, 2))) == {}
 
 
 def test_what_objects_are_is_not_looked_at() -> None:
     """The type of such a column is that of its cells, and so is what a library infers of them."""
     for cells in (["a", "b"], [1, 2], [None, dt.date(1990, 1, 1)]):
         frame = pd.DataFrame({"a": pd.Series(cells, dtype=object), "y": [0.5, 1.0]})
-        assert sorts(frame) == {"y": "number"}
+        assert column_kinds(frame) == {"y": "number"}
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_schema_init_proposes_forms_by_type(tmp_path: Path) -> None:
         out = tmp_path / f"{path.suffix[1:]}.yaml"
         result = run("schema", "init", path, "--out", out)
         assert result.exit_code == 0, result.output
-        assert "9 columns, their forms by their types, no bounds yet" in result.stdout
+        assert "9 columns with the keys of their types, without bounds" in result.stdout
         text = out.read_text()
         assert "Zaphod" not in text
         assert "  cut: {levels: []}\n  kind: {levels: []}\n" in text  # no references among them

@@ -18,7 +18,7 @@ from dpsubset.data.quantize import STEPS
 from dpsubset.models.entries import LARGEST, Entries, most_entries, of_support
 from dpsubset.models.noisy_moments import NoisyMoments, distance
 from dpsubset.models.rule import FitRule
-from dpsubset.privacy.quantiles import QuantileRule, Scale
+from dpsubset.privacy.quantiles import QuantileRule, RangeInSteps
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.relations import RELATIONS, Neighbours
 from dpsubset.schema.encoding import Design
@@ -196,17 +196,17 @@ def test_the_composed_release_keeps_the_sum_by_enumeration(neighbours: Neighbour
         neighbours=neighbours, mechanism="exponential", response_range=scale, prediction_bound=1,
     )  # fmt: skip
     planned = planned.with_selection(planned.selection.with_rows(5))
-    promised = planned.price()
+    promised = planned.guarantee
     assert promised.epsilon == 1
     asked, eta = planned.selection, planned.noise.eta
-    schema = asked.stated.schema
+    schema = asked.spec.schema
 
     def largest(some: Any, charge: bool = True) -> float:
         worst = 0.0
         for pair in some:
             logs = np.abs(joint(asked, pair[0]) - joint(asked, pair[1]))
             for j in range(3):
-                part = of_support(schema, asked.stated.design, (j,))
+                part = of_support(schema, asked.spec.design, (j,))
                 entries = Entries.of(Design.of(part), counted=True)
                 sums = []
                 for table in pair:
@@ -227,7 +227,7 @@ def test_the_composed_release_keeps_the_sum_by_enumeration(neighbours: Neighbour
 
 
 def test_the_clip_of_a_fit_is_wider_and_within_the_bounds() -> None:
-    rule, released = FitRule(), Scale(Fraction(100), Fraction(50), (0, 200))
+    rule, released = FitRule(), RangeInSteps(Fraction(100), Fraction(50), (0, 200))
     outer = QuantileRule((Fraction(1, 10), Fraction(9, 10)), Fraction(1, 2))
     wide = [
         rule.scale(released, outer, n, 14, Fraction(1), "replace-one").half_width
@@ -236,7 +236,7 @@ def test_the_clip_of_a_fit_is_wider_and_within_the_bounds() -> None:
     assert wide == sorted(wide)
     assert wide[0] == 100
     assert wide[-1] > 10 * 1000  # and from there on to the declared bounds
-    edge = Scale(Fraction(STEPS - 50), Fraction(50), (STEPS - 100, STEPS))
+    edge = RangeInSteps(Fraction(STEPS - 50), Fraction(50), (STEPS - 100, STEPS))
     found = rule.scale(edge, outer, 10**8, 14, Fraction(1), "replace-one")
     assert found.centre + found.half_width == STEPS
     assert rule.scale(None, None, 10, 14, Fraction(1), "replace-one") is None

@@ -106,10 +106,10 @@ def exact(scenario: Scenario, n: int, epsilon: float, count: int) -> np.ndarray:
         x, y = population.table(n, np.random.default_rng([7, seed]))
         sealed = SensitiveTable(x, scenario.schema, y, records_for=request.records_for)
         images = None
-        if request.scale is not None:
+        if request.response_range is not None:
             counts, _ = sealed.count_response()
             drawn, _ = private_scale(
-                counts, request.scale.rule, request.scale_epsilon,
+                counts, request.response_range.rule, request.range_epsilon,
                 request.setting.problem.neighbours, randomness(seed),
             )  # fmt: skip
             images = drawn.images(32767)

@@ -64,12 +64,6 @@ def test_without_noise_to_speak_of_the_largest_are_found_in_order(
     assert sorted(top(scores, 6, Fraction(1, 10**9), sensitivity=2**60)) == list(range(6))
 
 
-def test_noisy_max_is_the_first_of_the_top() -> None:
-    scores = [5, 10**9, 7]
-    assert noise.noisy_max(scores, HUGE, sensitivity=1) == 1
-    assert noise.noisy_max_zcdp(scores, HUGE, sensitivity=1, monotonic=True) == 1
-
-
 @pytest.mark.parametrize("huge", [2**62 + 1, 2**63 - 1, 2**64, 10**40])
 def test_numbers_beyond_int64_are_clipped(huge: int) -> None:
     assert noise.noisy_top([0, huge, -huge], 2, HUGE, sensitivity=1) == [1, 0]

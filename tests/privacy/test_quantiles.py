@@ -20,11 +20,11 @@ from dpsubset.base.errors import ArgumentError
 from dpsubset.privacy.quantiles import (
     LARGEST_DENOMINATOR,
     QuantileRule,
-    Scale,
-    _Shells,
+    RangeInSteps,
+    _ShellSampler,
+    draw_range,
     histogram,
     log_probabilities,
-    private_scale,
     quantile,
     rank_error_range,
     rank_errors,
@@ -226,11 +226,11 @@ def test_two_quantiles_attain_the_guarantee_if_a_record_is_replaced() -> None:
     ids=["median", "quartiles", "quartiles, wide"],
 )
 def test_released_scales_keep_the_guarantee(neighbours: Neighbours, rule: QuantileRule) -> None:
-    """From the counts to the `Scale`: outcomes that are the same scale are added up."""
+    """From the counts to the `RangeInSteps`: outcomes that are the same scale are added up."""
     values = 5
     rate = rule.weight(EPSILON, neighbours)
     outcomes = list(itertools.product(range(values), repeat=len(rule.probs)))
-    scales = [rule.scale([i - values // 2 for i in outcome]) for outcome in outcomes]
+    scales = [rule.range_of([i - values // 2 for i in outcome]) for outcome in outcomes]
     names = {scale: i for i, scale in enumerate(dict.fromkeys(scales))}
     cells = [names[scale] for scale in scales]
 
@@ -400,7 +400,7 @@ def test_draws_have_exactly_the_distribution(
     eta: Fraction, errors: tuple[int, ...], deepest: int
 ) -> None:
     """Every bit string is followed: what is decided lies within the closed form."""
-    shells = _Shells(np.array(errors, dtype=np.int64), eta, deepest)
+    shells = _ShellSampler(np.array(errors, dtype=np.int64), eta, deepest)
     decided, undecided = distribution(shells.draw, start_bits=2, limit=13)
     weights = [exp_interval(eta * error, 200) for error in errors]
     low, high = (Fraction(sum(w[side] for w in weights)) for side in (0, 1))
@@ -421,7 +421,7 @@ def test_draws_have_exactly_the_distribution(
 )
 def test_shells_lie_above_the_weights_and_are_narrow(errors: list[int], eta: Fraction) -> None:
     errors[0] = 0
-    shells = _Shells(np.array(errors, dtype=np.int64), eta)
+    shells = _ShellSampler(np.array(errors, dtype=np.int64), eta)
     for error, j in zip(errors, shells._shells.tolist(), strict=True):
         low, high = exp_interval(eta * error, 300)
         assert 2 ** (300 - j) >= low
@@ -461,11 +461,11 @@ def test_a_median_of_a_thousand_at_a_twentieth_is_near() -> None:
 
 
 def test_scales_follow_from_quantiles() -> None:
-    assert QuantileRule.median(40).scale([-300]) == Scale(Fraction(-300), Fraction(40))
+    assert QuantileRule.median(40).range_of([-300]) == RangeInSteps(Fraction(-300), Fraction(40))
     rule = QuantileRule.quartiles(Fraction(3, 2), 5)
-    assert rule.scale([10, 41]) == Scale(Fraction(51, 2), Fraction(93, 4))
-    assert rule.scale([41, 10]) == rule.scale([10, 41])
-    assert rule.scale([7, 7]) == Scale(Fraction(7), Fraction(5))
+    assert rule.range_of([10, 41]) == RangeInSteps(Fraction(51, 2), Fraction(93, 4))
+    assert rule.range_of([41, 10]) == rule.range_of([10, 41])
+    assert rule.range_of([7, 7]) == RangeInSteps(Fraction(7), Fraction(5))
 
 
 def test_costs_are_exact_under_both_relations() -> None:
@@ -483,12 +483,12 @@ def test_costs_are_exact_under_both_relations() -> None:
 def test_a_release_has_a_scale_and_its_price(neighbours: Neighbours) -> None:
     counts = histogram(np.arange(-500, 501), WHOLE)
     rule = QuantileRule.quartiles(Fraction(1, 2), 10)
-    scale, price = private_scale(counts, rule, Fraction(2), neighbours, Randomness(SystemSource()))
+    scale, price = draw_range(counts, rule, Fraction(2), neighbours, Randomness(SystemSource()))
     assert price == rule.guarantee(Fraction(2), neighbours)
     assert abs(scale.centre) < 200
     assert 10 <= scale.half_width < 400
     seeded = Randomness(SeededSource(3))
-    _, price = private_scale(counts, rule, Fraction(2), neighbours, seeded)
+    _, price = draw_range(counts, rule, Fraction(2), neighbours, seeded)
     assert price.seeded
     assert not price.private
 
@@ -501,7 +501,7 @@ def test_histograms_count_16_bit_integers_at_the_ends() -> None:
 
 
 def test_nothing_private_is_shown() -> None:
-    shells = _Shells(np.array([0, 7919], dtype=np.int64), Fraction(1))
+    shells = _ShellSampler(np.array([0, 7919], dtype=np.int64), Fraction(1))
     assert "7919" not in repr(shells) + str(shells)
 
 

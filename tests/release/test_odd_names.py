@@ -54,7 +54,7 @@ def columns_of(row: str) -> int:
 
 
 def test_odd_names_keep_the_statement_in_shape() -> None:
-    made = release(ODD, always_include=[ODD[0], ODD[2]], unit="one\n| person")
+    made = release(ODD, always_include=[ODD[0], ODD[2]], privacy_unit="one\n| person")
     statement = made.statement()
     lines = statement.split("\n")
     assert statement.splitlines() == lines[:-1]  # no other kind of line break
@@ -117,7 +117,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     pd.DataFrame(np.zeros((5, 3)), columns=[*names, f"z{ESCAPE}"]).to_parquet(
         tmp_path / "t.parquet"
     )
-    dps.Schema.from_bounds({names[0]: (0, 1)}, (names[1], 0, 1), unit=f"u{ESCAPE}").write(
+    dps.Schema.from_bounds({names[0]: (0, 1)}, (names[1], 0, 1), privacy_unit=f"u{ESCAPE}").write(
         tmp_path / "s.yaml"
     )
     monkeypatch.chdir(tmp_path)

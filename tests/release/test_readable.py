@@ -25,7 +25,7 @@ from dpsubset.api.sensitive_table import SensitiveTable
 from dpsubset.audit.laws import Law, SupNorm
 from dpsubset.audit.steps import ManyReadable, Readable, audit_step
 from dpsubset.cli import app
-from dpsubset.privacy.missing_counts import MOST_COUNTED, ReadableCheck, share_of
+from dpsubset.privacy.missing_counts import MOST_COUNTED, ReadableCheck, readable_fraction
 from dpsubset.privacy.noisy_counts import NoisyCounts
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.sup_norm import draw, margin
@@ -216,9 +216,9 @@ def test_the_price_and_the_ledger_have_the_count(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", [0, -1, 0.6, 1, "much", float("nan")])
 def test_shares(wrong: Any) -> None:
     with pytest.raises(dps.ArgumentError, match="check_readable"):
-        share_of(wrong)
-    assert share_of(None) == share_of(False) == 0
-    assert share_of(True) == Fraction(1, 100)
+        readable_fraction(wrong)
+    assert readable_fraction(None) == readable_fraction(False) == 0
+    assert readable_fraction(True) == Fraction(1, 100)
 
 
 def test_moments_have_no_cells() -> None:
@@ -314,7 +314,7 @@ def test_the_audit_comes_near_and_catches_twins() -> None:
 @pytest.mark.parametrize("share", [0.001, 0.6, 0.999])
 @pytest.mark.parametrize("rows", [1, 3])
 def test_a_fit_pays_for_the_check_beside_any_share(share: float, check: float, rows: int) -> None:
-    schema = replace(SCHEMA, unit="one person", rows_per_unit=rows)
+    schema = replace(SCHEMA, privacy_unit="one person", rows_per_unit=rows)
     asked: dict[str, Any] = {"k": 1, "epsilon": 2, "check_readable": check}
     found = dps.price_fit(TYPED, schema, rule=dps.FitRule(budget_fraction=share), **asked).guarantee
     exact = {"check": Fraction(str(check)), "fit": Fraction(str(share))}

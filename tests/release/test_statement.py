@@ -437,7 +437,9 @@ ODD = ["</style><script>alert(1)</script>", "a|b", "`c`", "<img src=x onerror=1>
 @pytest.fixture(scope="module")
 def odd() -> dps.Release:
     x = pd.DataFrame(np.zeros((5, len(ODD))), columns=ODD)
-    declared = dps.Schema.from_bounds(dict.fromkeys(ODD, (0, 1)), ("<y>", 0, 1), unit="<u>one")
+    declared = dps.Schema.from_bounds(
+        dict.fromkeys(ODD, (0, 1)), ("<y>", 0, 1), privacy_unit="<u>one"
+    )
     return dps.select(x, declared, y=np.zeros(5), k=len(ODD), epsilon=1)
 
 

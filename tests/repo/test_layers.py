@@ -41,7 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 #: An import by name would hide an edge of the graph, so there is none, with one exception: the
 #: table of mechanisms is filled from the modules beside it. The name is that of a file in its own
 #: folder, and these files are parsed here like all others.
-BY_NAME = {"mechanisms/__init__.py": "import_module(f'{package.__name__}.{found.name}')"}
+BY_NAME = {"mechanisms/__init__.py": "import_module(f'{package.__name__}.{entry.name}')"}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE)
 
 
@@ -104,7 +104,7 @@ def test_a_planted_upward_import_is_found(source: str) -> None:
     [
         "import_module('dpsubset.api.select')",
         "__import__('dpsubset.api.select')",
-        "importlib.import_module(f'.{found.name}', __name__)",
+        "importlib.import_module(f'.{entry.name}', __name__)",
     ],
 )
 def test_an_import_by_name_is_found(source: str) -> None:

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from dpsubset import PrivateSubsetSelector, Schema, SchemaError, select
 from dpsubset.schema.column import Column, Missing
-from dpsubset.schema.dates import days, written
+from dpsubset.schema.dates import days, iso_text
 from dpsubset.schema.encoding import Design
-from dpsubset.schema.labels import reading
+from dpsubset.schema.labels import canonical
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=("Cs",)), min_size=1, max_size=8)
 TEXTS = NAMES.filter(lambda text: text.strip(" \t") != "")
@@ -36,13 +36,13 @@ DAYS = st.one_of(
 
 
 def _number(text: str) -> float:
-    found = reading(text.strip(" \t"))
+    found = canonical(text.strip(" \t"))
     return found if isinstance(found, float) else 0.0
 
 
 def some_labels(least: int) -> st.SearchStrategy[list[Any]]:
     def read(label: Any) -> Any:
-        return reading(label.strip(" \t")) if isinstance(label, str) else float(label)
+        return canonical(label.strip(" \t")) if isinstance(label, str) else float(label)
 
     return st.lists(LABELS, min_size=least, max_size=4, unique_by=read)
 
@@ -69,9 +69,9 @@ def columns(draw: st.DrawFn, name: str, is_response: bool = False) -> Column:
         levels = draw(some_labels(2))
         missing = draw(missings([None, "value", "indicator"], levels[-1]))
         if missing is not None:
-            taken = set(map(reading, Column(name, levels=tuple(levels)).levels or ()))
+            taken = set(map(canonical, Column(name, levels=tuple(levels)).levels or ()))
             codes = Column(name, 0, 1, missing=Missing(missing.codes)).missing
-            kept = tuple(c for c in (codes.codes if codes else ()) if reading(c) not in taken)
+            kept = tuple(c for c in (codes.codes if codes else ()) if canonical(c) not in taken)
             missing = Missing(kept, missing.rule, missing.value)
         return Column(name, levels=tuple(levels), missing=missing, **options)
     if kind == "boolean":
@@ -221,7 +221,7 @@ def test_what_is_no_date(value: object) -> None:
 
 @given(st.floats(-1e7, 1e7))
 def test_days_are_written_as_what_gives_them_again(number: float) -> None:
-    text = written(number)
+    text = iso_text(number)
     assert (days(text) if isinstance(text, str) else text) == number
 
 
@@ -259,15 +259,15 @@ Y = {"name": "y", "lo": 0, "hi": 1}
         ({"kind": "date"}, "bounds are missing"),
         ({"kind": "date", "lo": "1990", "hi": "2000-01-01"}, "lo must be a date such as"),
         ({"kind": "date", "lo": "1990-02-31", "hi": "2000-01-01"}, "lo must be a date such as"),
-        ({"lo": "1990-01-01", "hi": 3}, "lo is a date: then the other bound"),
+        ({"lo": "1990-01-01", "hi": 3}, "lo is a date: the other bound"),
         ({"lo": "1990-01-01", "hi": "1980-01-01"}, "smaller than hi"),
         ({"lo": "1990-01-01", "hi": "2000-01-01", "transform": "sqrt"}, "a date has no transform"),
-        ({"lo": 0, "hi": 1, "group": ["g", "h"]}, "in one group alone"),
+        ({"lo": 0, "hi": 1, "group": ["g", "h"]}, "in one group only"),
         ({"lo": 0, "hi": 1, "group": 3}, "group must be a name"),
         ({"lo": 0, "hi": 1, "group": " "}, "group must be a name"),
         ({"lo": 0, "hi": 1, "missing": {"as": "mean"}}, "must be one of middle, low"),
-        ({"lo": 0, "hi": 1, "missing": {"as": "value"}}, "missing has a value where"),
-        ({"lo": 0, "hi": 1, "missing": {"value": 0}}, "missing has a value where"),
+        ({"lo": 0, "hi": 1, "missing": {"as": "value"}}, "missing needs a value with"),
+        ({"lo": 0, "hi": 1, "missing": {"value": 0}}, "missing needs a value with"),
         ({"lo": 0, "hi": 1, "missing": {"as": "value", "value": 2}}, "must lie within"),
         ({"lo": 0, "hi": 1, "missing": {"as": "value", "value": "x"}}, "must be a number"),
         ({"lo": 0, "hi": 1, "missing": {"code": [1]}}, "unknown entries code"),

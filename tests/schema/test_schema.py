@@ -57,12 +57,12 @@ def small(**options: object) -> Schema:
 
 
 def test_from_bounds_keeps_order_roles_and_bounds() -> None:
-    schema = small(always_include=["bmi"], unit="one patient", bad_cells="low")
+    schema = small(always_include=["bmi"], privacy_unit="one patient", bad_cells="low")
     assert schema.feature_names == ("age", "bmi")
     assert Design.of(schema).always == (1,)
     assert lows(schema) == [0.0, 10.0, 0.0]
     assert highs(schema) == [110.0, 60.0, 50_000.0]
-    assert (schema.unit, schema.bad_cells) == ("one patient", "low")
+    assert (schema.privacy_unit, schema.bad_cells) == ("one patient", "low")
 
 
 def test_ignored_columns_are_no_variables_and_need_no_bounds() -> None:
@@ -149,7 +149,7 @@ def test_bad_bounds_are_refused_by_the_columns_name(lo: object, hi: object) -> N
         lambda: Schema.from_bounds({"a": "01"}, ("y", 0, 1)),
         lambda: Schema.from_bounds({"a": (0, 1)}, ("y", 0, 1), always_include=["b"]),
         lambda: Schema.from_bounds({"a": (0, 1)}, ("y", 0, 1), bad_cells="mean"),
-        lambda: Schema.from_bounds({"a": (0, 1)}, ("y", 0, 1), unit=" "),
+        lambda: Schema.from_bounds({"a": (0, 1)}, ("y", 0, 1), privacy_unit=" "),
         lambda: Schema((Column("a", 0, 1), Column("a", 0, 1)), Column("y", 0, 1)),
         lambda: Schema((Column("a", role="ignored"),), Column("y", 0, 1)),
         lambda: Schema((Column("a", 0, 1),), Column("y", 0, 1, "always")),
@@ -204,7 +204,7 @@ def test_a_file_that_is_none_is_a_schema_error(name: str, content: bytes, tmp_pa
 def test_fingerprints_tell_every_public_fact_apart() -> None:
     base = small()
     others = [
-        small(unit="one visit"),
+        small(privacy_unit="one visit"),
         small(bad_cells="high"),
         small(always_include=["age"]),
         Schema.from_bounds({"bmi": (10, 60), "age": (0, 110)}, ("cost", 0, 50_000)),
@@ -245,3 +245,12 @@ def test_bad_bounds_of_arrays(x: object) -> None:
         Bounds(x=x, y=1).schema(["x0", "x1", "x2"])
     with pytest.raises(SchemaError):
         Bounds(x=1, y=x).schema(["x0", "x1", "x2"])
+
+
+def test_the_privacy_unit_has_a_former_name() -> None:
+    columns, response = (Column("a", 0, 1),), Column("y", 0, 1)
+    with pytest.warns(FutureWarning, match="privacy_unit"):
+        old = Schema(columns, response, unit="one visit")  # type: ignore[call-arg]
+    with pytest.warns(FutureWarning, match="privacy_unit"):
+        older = Schema.from_bounds({"a": (0, 1)}, ("y", 0, 1), unit="one visit")
+    assert old == older == Schema(columns, response, privacy_unit="one visit")

@@ -200,7 +200,7 @@ def test_a_search_whose_fits_cannot_be_counted_is_charged_fit_by_fit(tmp_path: P
 
 
 def test_no_ledger_means_no_questions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpsubset.sklearn.budget.refuse_early", lambda step: 1 / 0)
+    monkeypatch.setattr("dpsubset.sklearn.budget.check_search_budget", lambda step: 1 / 0)
     search = grid(None)
     search.fit(X, Y)
     assert grid(False).fit(X, Y).best_estimator_[0].release_.receipt is None

@@ -34,7 +34,7 @@ from dpsubset.audit.steps import audit_step
 from dpsubset.cli import app
 from dpsubset.models.run_score import RunScore, Window, total_loss
 from dpsubset.privacy.guarantee import Cost, Guarantee
-from dpsubset.privacy.quantiles import Scale
+from dpsubset.privacy.quantiles import RangeInSteps
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.privacy.random_stopping import Stopping, covered
 from dpsubset.privacy.relations import Neighbours
@@ -226,7 +226,7 @@ def test_a_row_moves_the_loss_by_no_more_than_the_cap() -> None:
     assert release.fit is not None
     entries, m = release.fit.entries, release.fit.entries.m
     rng = np.random.default_rng(2)
-    window = Window.of(Scale(Fraction(0), Fraction(1), (-9000, 11000)), Fraction(1))
+    window = Window.of(RangeInSteps(Fraction(0), Fraction(1), (-9000, 11000)), Fraction(1))
     cells = rng.integers(-32767, 32768, (m + 2, 70_000)).astype(np.int16)
     cells[-2] = 32767
     for theta in (rng.normal(0, 1, m + 1), np.full(m + 1, 1e300), np.full(m + 1, np.nan)):
@@ -315,7 +315,7 @@ def test_estimator(tmp_path: Path) -> None:
         tmp_path / "l.db", epsilon=9, unit="one row", data_set="d", owner="o", purpose="p"
     )
     inner = dps.PrivateSubsetRegressor(bounds=BOUNDS, ledger=ledger)
-    search = dps.PrivateSearch(inner, {"k": [1, 2], "share": [0.5, 0.7]}, epsilon=2)
+    search = dps.PrivateSearch(inner, {"k": [1, 2], "budget_fraction": [0.5, 0.7]}, epsilon=2)
     assert clone(search).get_params()["estimator__bounds"] == BOUNDS
     assert dps.ledger_cost(search, X, Y).cost.pure == 2
     with warnings.catch_warnings():
@@ -323,7 +323,9 @@ def test_estimator(tmp_path: Path) -> None:
         search.fit(X, Y)
     assert ledger.standing().current.pure == 2
     assert search.best_estimator_.k == search.best_params_["k"]
-    assert search.best_estimator_.rule.share == Fraction(str(search.best_params_["share"]))
+    assert search.best_estimator_.rule.budget_fraction == Fraction(
+        str(search.best_params_["budget_fraction"])
+    )
     assert search.predict(X).shape == (400,)
     assert search.release_.guarantee.epsilon == 2
     with pytest.raises(dps.ArgumentError, match="needs a PrivateSubsetRegressor"):

@@ -13,10 +13,10 @@ import pytest
 
 from dpsubset.privacy.quantiles import (
     QuantileRule,
-    _Shells,
+    _ShellSampler,
+    draw_range,
     histogram,
     log_probabilities,
-    private_scale,
     quantile,
     rank_error_range,
     rank_errors,
@@ -70,7 +70,7 @@ def test_the_whole_grid_agrees_with_the_closed_form() -> None:
     rng = Randomness(SystemSource())
     weight = epsilon / rank_error_range((share,), "add-remove")
     # As `quantile` does, but with the shells made once.
-    shells = _Shells(rank_errors(counts, share), weight / share.denominator)
+    shells = _ShellSampler(rank_errors(counts, share), weight / share.denominator)
     drawn = Counter((shells.draw(rng) // 1024,) for _ in range(DRAWS))
     cells = np.arange(2 * steps + 1) // 1024
     right = np.bincount(cells, np.exp(log_probabilities(counts, share, weight)))
@@ -91,11 +91,11 @@ def test_two_quartiles_are_drawn_independently(neighbours: Neighbours) -> None:
     probabilities: dict[tuple[int, ...], float] = {}
     for i, p in enumerate(first):
         for j, q in enumerate(second):
-            scale = rule.scale([i - steps, j - steps])
+            scale = rule.range_of([i - steps, j - steps])
             key = (int(2 * scale.centre), int(2 * scale.half_width))
             probabilities[key] = probabilities.get(key, 0.0) + p * q
     rng = Randomness(SystemSource())
     for _ in range(DRAWS):
-        scale, _ = private_scale(counts, rule, Fraction(2), neighbours, rng)
+        scale, _ = draw_range(counts, rule, Fraction(2), neighbours, rng)
         drawn[int(2 * scale.centre), int(2 * scale.half_width)] += 1
     assert g_test(drawn, list(probabilities), np.array(list(probabilities.values()))) >= LEVEL

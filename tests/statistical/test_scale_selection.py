@@ -68,7 +68,7 @@ def laws(neighbours: Neighbours) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """The right one; then wrong ones."""
     right = joint(planned(neighbours), TABLE)
     free = planned(neighbours)
-    free = replace(free, setting=replace(free.setting, epsilon=free.epsilon))
+    vars(free)["setting"] = replace(free.setting, epsilon=free.epsilon)
     uncharged = joint(free, TABLE, lambda _, counts: drawn(planned(neighbours), counts))
     margin = np.log(np.exp(right).sum(axis=0))
     apart = drawn(planned(neighbours), np.bincount(RESPONSES + STEPS, minlength=2 * STEPS + 1))

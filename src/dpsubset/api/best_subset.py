@@ -1,7 +1,7 @@
 """The certified best supports of a table. NOT PRIVATE: for synthetic data, planning and tests.
 
-What a private mechanism would tend to as epsilon grows without bound, and the floor that a
-comparison with other solvers needs.
+A private mechanism tends to the best support as epsilon grows. Comparisons with other solvers need
+it too.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from ..base.errors import ArgumentError
 from ..base.validation import check_int, check_progress
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
-from ..objective.sensitivity import Sensitivity
 from ..schema.schema import Schema
 from ..search.best import Ranked, best_supports
 from ..search.best import best_in_bucket as search_bucket
 from ..search.engine import Engine
 from ..search.solvers import check, solve
 from .problem_spec import ProblemOptions, build_problem_spec, with_keywords_of
-from .sensitive_table import SensitiveTable
 
 
 @dataclass(frozen=True)
@@ -47,34 +45,36 @@ class _Search:
         data: Any,
         schema: Schema | str | Path | None,
         k: int,
-        asked: ProblemOptions,
+        y: Any,
+        options: ProblemOptions,
         progress: Progress | None,
         solver: str = "engine",
     ) -> None:
         check_progress(progress)
-        stated = build_problem_spec(data, schema, k=k, **asked)
-        self.problem, self._limits, self._solver = stated.problem, stated.limits, solver
-        self._design = stated.design
-        self._unit = Sensitivity.of(self.problem).score_step
+        spec = build_problem_spec(data, schema, k=k, y=y, **options)
+        self.problem, self._spec, self._solver = spec.problem, spec, solver
+        self._unit = spec.sensitivity.score_step
         if solver != "engine":
             check(solver, self.problem)
-        table = SensitiveTable(data, stated.schema, asked.get("y"), records_for=stated.records_for)
-        self._digest = table.read(self.problem, Passes(progress, self.problem.n_is_public))
+        table = spec.open(data, y)
+        self._gram = table.read(self.problem, Passes(progress, self.problem.n_is_public))
 
     @cached_property
     def engine(self) -> Engine:
-        """The engine; without noise, its bounds should be good for the largest weight."""
-        return Engine(self._digest, self.problem, self._unit, math.inf, self._limits)
+        """The search engine. Without noise its bounds should suit the largest weight."""
+        return Engine(self._gram, self.problem, self._unit, math.inf, self._spec.limits)
 
     def best(self, count: int) -> list[Ranked]:
-        """The R best, by the solver asked for."""
+        """The best supports in order, by the chosen solver."""
         if self._solver == "engine":
             return best_supports(self.engine, count)
-        return solve(self._solver, self._digest, self.problem, self._unit, count, self._limits)
+        return solve(self._solver, self._gram, self.problem, self._unit, count, self._spec.limits)
 
     def named(self, ranked: Ranked) -> ScoredSupport:
         score, support = ranked
-        return ScoredSupport(support, tuple(self._design.names(support)), float(score * self._unit))
+        return ScoredSupport(
+            support, tuple(self._spec.design.names(support)), float(score * self._unit)
+        )
 
 
 @with_keywords_of(build_problem_spec)
@@ -86,20 +86,47 @@ def top_supports(
     count: int,
     progress: Progress | None = None,
     solver: str = "engine",
-    **asked: Unpack[ProblemOptions],
+    y: Any = None,
+    **options: Unpack[ProblemOptions],
 ) -> list[ScoredSupport]:
-    """The ``count`` best supports in order, certified: nothing better was missed. NOT PRIVATE.
+    """Find the ``count`` best supports in order, certified. NOT PRIVATE.
 
-    Takes the arguments of :func:`dpsubset.select` that state the problem (``constraint``,
-    ``prediction_bound``, ``radius``, ``ridge``, ``loss``, ``threshold``). Equal scores are ordered
-    lexicographically.
+    Equal scores are ordered lexicographically.
 
-    ``solver`` is "engine", or one of :mod:`dpsubset.search.solvers` to check it with: "highs",
-    "scip", "gurobi" or "gurobi-cones" give the same answer, later, or raise `SolverError`.
+    Parameters
+    ----------
+    data, schema, k, progress
+        As for :func:`dpsubset.select`, and so are all arguments that state the problem, such as
+        ``loss``, ``constraint`` and ``ridge``.
+    count : int
+        How many supports to find.
+    solver : {"engine", "highs", "scip", "gurobi", "gurobi-cones"}
+        What searches. All solvers but "engine" are much slower; they check it.
+
+    Returns
+    -------
+    list of ScoredSupport
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError
+        If an argument, the schema, or a name or type in the table is wrong.
+    SearchLimitError
+        If a node or time limit is passed.
+    SolverError
+        If another solver cannot solve the problem.
+
+    Examples
+    --------
+    >>> import numpy as np, dpsubset as dps
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
+    >>> given = {"y": X[:, 1], "bounds": dps.Bounds(x=1, y=1)}
+    >>> [found.features for found in dps.top_supports(X, k=1, count=1, **given)]
+    [('x1',)]
     """
     if check_int(count, "count") < 1:
         raise ArgumentError("count must be at least 1")
-    search = _Search(data, schema, k, asked, progress, solver)
+    search = _Search(data, schema, k, y, options, progress, solver)
     return [search.named(ranked) for ranked in search.best(count)]
 
 
@@ -111,10 +138,34 @@ def best_subset(
     k: int,
     progress: Progress | None = None,
     solver: str = "engine",
-    **asked: Unpack[ProblemOptions],
+    y: Any = None,
+    **options: Unpack[ProblemOptions],
 ) -> ScoredSupport:
-    """The best support, certified. NOT PRIVATE. Takes the arguments of :func:`top_supports`."""
-    search = _Search(data, schema, k, asked, progress, solver)
+    """Find the best support, certified. NOT PRIVATE.
+
+    Parameters
+    ----------
+    data, schema, k, progress, solver
+        As for :func:`top_supports`, and so are all other arguments.
+
+    Returns
+    -------
+    ScoredSupport
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError, SearchLimitError, SolverError
+        As for :func:`top_supports`.
+
+    Examples
+    --------
+    >>> import numpy as np, dpsubset as dps
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
+    >>> given = {"y": X[:, 1], "bounds": dps.Bounds(x=1, y=1)}
+    >>> dps.best_subset(X, k=1, **given).features
+    ('x1',)
+    """
+    search = _Search(data, schema, k, y, options, progress, solver)
     return search.named(search.best(1)[0])
 
 
@@ -127,18 +178,44 @@ def best_in_bucket(
     anchor: Sequence[int],
     mistakes: int,
     progress: Progress | None = None,
-    **asked: Unpack[ProblemOptions],
+    y: Any = None,
+    **options: Unpack[ProblemOptions],
 ) -> ScoredSupport | None:
-    """The best support that shares all but ``mistakes`` variables with an anchor. NOT PRIVATE.
+    """Find the best support that shares all but ``mistakes`` variables with an anchor. NOT PRIVATE.
 
-    None if no support has that many mistakes.
+    Parameters
+    ----------
+    data, schema, k, progress
+        As for :func:`top_supports`, and so are all other arguments.
+    anchor : sequence of int
+        Positions of k variables.
+    mistakes : int
+        How many variables of the support are not in the anchor.
+
+    Returns
+    -------
+    ScoredSupport or None
+        None if no support has that many mistakes.
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError, SearchLimitError
+        As for :func:`top_supports`.
+
+    Examples
+    --------
+    >>> import numpy as np, dpsubset as dps
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
+    >>> given = {"y": X[:, 1], "bounds": dps.Bounds(x=1, y=1)}
+    >>> dps.best_in_bucket(X, k=1, anchor=[0], mistakes=1, **given).features
+    ('x1',)
     """
     anchor = tuple(sorted({check_int(j, "anchor") for j in anchor}))
     if len(anchor) != check_int(k, "k"):
         raise ArgumentError("anchor must list k different positions of variables")
     if not 0 <= check_int(mistakes, "mistakes") <= k:
         raise ArgumentError("mistakes must lie between 0 and k")
-    search = _Search(data, schema, k, asked, progress)
+    search = _Search(data, schema, k, y, options, progress)
     if anchor[0] < 0 or anchor[-1] >= search.problem.p:
         raise ArgumentError(f"anchor lists positions of variables, 0 to {search.problem.p - 1}")
     ranked = search_bucket(search.engine, anchor, mistakes)

@@ -1,28 +1,26 @@
-"""fit: a scale, a selection and a model of the selected variables, in one release.
+"""fit: a response range, a selection and a model of the selected variables, in one release.
 
-Three steps, each at its share of epsilon, and their costs add up: the scale of the response, the
-selection in that scale, and a fit of the selected columns, in a wider one: sums of their products
-with noise, or coefficients. What follows is made of these: intervals, R2, predictions.
+Each step has a share of epsilon, and their costs add up. The fit reads the selected columns alone,
+with the response in a range of its own, and releases noisy sums of their products or noisy
+coefficients. Intervals, R2 and predictions are post-processing of these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Unpack
 
 from ..base.errors import ArgumentError
-from ..base.validation import check_progress
 from ..data.moments import Moments
 from ..data.quantize import STEPS
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
-from ..data.type_checks import type_mismatches, warn_of
 from ..ledger.event import Event
-from ..ledger.spending import LedgerLike, debited
+from ..ledger.spending import LedgerLike
 from ..mechanisms import mechanism as find_mechanism
 from ..models.entries import Entries, of_support
 from ..models.gaussian_ols import GaussianOls
@@ -33,8 +31,8 @@ from ..models.smooth import smooth
 from ..models.solve import Solution, of_coefficients, solve
 from ..objective.problem import Problem
 from ..privacy.guarantee import Guarantee
-from ..privacy.missing_counts import share_of
-from ..privacy.quantiles import QuantileRule, Scale
+from ..privacy.missing_counts import readable_fraction
+from ..privacy.quantiles import QuantileRule, RangeInSteps
 from ..privacy.random import Randomness
 from ..privacy.relations import PUBLIC_N, Neighbours
 from ..release.fitted import ReleasedFit, check_units, model_of, units_of
@@ -42,24 +40,21 @@ from ..release.model import Model
 from ..release.release import Release
 from ..schema.encoding import Design
 from ..schema.schema import Column, Schema
+from .driver import Execution, Price, event_of, make_release, price_of
 from .problem_spec import build_problem_spec, with_keywords_of
 from .request import (
+    ChosenRange,
+    DefaultRange,
+    PriceCheck,
+    SelectionBased,
     SelectionOptions,
     SelectionRequest,
+    build_release,
     build_request,
+    count_unreadable,
+    draw_support,
     exact_delta,
     exact_epsilon,
-    open_table_of,
-)
-from .select import (
-    Price,
-    draw_check,
-    draw_support,
-    event_of,
-    make_release,
-    passes_of,
-    priced,
-    warn_of_counts,
 )
 from .sensitive_table import SensitiveTable
 
@@ -75,8 +70,8 @@ LARGEST_FIT = 300
 
 
 @dataclass(frozen=True)
-class OnSupport:
-    """What a fit on a support needs to know: public, once there is one.
+class FitStep:
+    """The fit on a support. Public.
 
     Attributes
     ----------
@@ -84,54 +79,93 @@ class OnSupport:
         Of the table, with all of its columns.
     n : int, optional
         The number of rows, where it is public.
-    scale_rule : QuantileRule, optional
+    range_rule : QuantileRule, optional
         Which quantiles of the response were released.
+    rule : FitRule
+    noise : NoisyMoments, ObjectivePerturbation or GaussianOls
+    budget_fraction : Fraction
+        The share of epsilon that the fit has.
     """
 
     schema: Schema
     design: Design
     neighbours: Neighbours
     n: int | None
-    scale_rule: QuantileRule | None
+    range_rule: QuantileRule | None
     rule: FitRule
     noise: Noise
-    share: Fraction
+    budget_fraction: Fraction
 
 
 @dataclass(frozen=True)
-class FitRequest:
-    """A release with a model, ready for a table. Public."""
+class FitRequest(SelectionBased[Release]):
+    """A selection with a model, ready for a table. Public."""
 
     selection: SelectionRequest
     rule: FitRule
     noise: Noise
 
-    def with_selection(self, selection: SelectionRequest) -> FitRequest:
-        """The same with another plan of the selection, which knows more of the table."""
-        return replace(self, selection=selection)
-
     @property
-    def on_support(self) -> OnSupport:
+    def pass_count(self) -> int:
+        """Those of the selection, and one for the fit."""
+        return self.selection.pass_count + 1
+
+    @cached_property
+    def fit_step(self) -> FitStep:
         """The last step."""
         selection = self.selection
-        stated, setting = selection.stated, selection.setting
-        scale_rule = None if selection.scale is None else selection.scale.rule
-        n = setting.n if setting.problem.n_is_public else None
-        return OnSupport(
-            stated.schema, stated.design, setting.problem.neighbours, n, scale_rule,
-            self.rule, self.noise, self.rule.budget_fraction,
+        used = selection.response_range
+        return FitStep(
+            selection.spec.schema, selection.spec.design, selection.neighbours, selection.n,
+            None if used is None else used.rule, self.rule, self.noise, self.rule.budget_fraction,
         )  # fmt: skip
 
-    def price_of(self, selection: SelectionRequest) -> Guarantee:
-        """The price with another plan of the selection."""
-        return self.with_selection(selection).price()
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What a release costs a unit: response range, selection and fit."""
+        last = self.noise.guarantee(seeded=self.seed is not None)
+        whole = Guarantee.compose({**self.selection.parts, FIT: last})
+        return whole.group_privacy(self.selection.spec.schema.rows_per_unit)
 
-    def price(self) -> Guarantee:
-        """What a release costs a unit: all three steps."""
-        selection = self.selection
-        last = self.noise.guarantee(seeded=selection.seed is not None)
-        found = Guarantee.compose({**selection.parts(), FIT: last})
-        return found.group_privacy(selection.stated.schema.rows_per_unit)
+    def describe(self, guarantee: Guarantee) -> Event:
+        return self.selection.describe(guarantee, "fit")
+
+    def run(self, execution: Execution[SensitiveTable]) -> Release:
+        """Read the table and draw all steps."""
+        request = self
+
+        def check(known: SelectionRequest) -> Guarantee:
+            nonlocal request
+            request = request.with_selection(known)
+            return execution.check(request.guarantee)
+
+        selection, readable = count_unreadable(self.selection, execution, check)
+        request = request.with_selection(selection)
+        release = draw_fit(request, execution.table, execution.rng, execution.passes, check)
+        return replace(release, column_warnings=execution.column_warnings, readable=readable)
+
+
+def draw_fit(
+    request: FitRequest,
+    table: SensitiveTable,
+    rng: Randomness,
+    passes: Passes,
+    check: PriceCheck,
+    scale: RangeInSteps | None = None,
+) -> Release:
+    """Draw a response range, a support and a fit, and return the release of them.
+
+    ``check`` and ``scale`` are as for `draw_support`.
+    """
+    drawn = draw_support(request.selection, table, rng, passes, check, scale)
+    request = request.with_selection(drawn.request)
+    fitted = model = None
+    guarantee = check(drawn.request)
+    if drawn.outcome is not None:
+        step = request.fit_step
+        fitted = fit_support(step, table, rng, drawn.outcome, drawn.scale, passes)
+        model = model_on(step, fitted, str(guarantee))
+    return build_release(drawn, guarantee, model=model, fit=fitted)
 
 
 def build_fit_request(
@@ -141,38 +175,43 @@ def build_fit_request(
     k: int,
     epsilon: float | Fraction | Decimal,
     rule: FitRule | None = None,
-    **asked: Unpack[SelectionOptions],
+    y: Any = None,
+    **options: Unpack[SelectionOptions],
 ) -> FitRequest:
     """Check everything that can be checked without opening the table."""
     rule = FitRule() if rule is None else rule
     if not isinstance(rule, FitRule):
         raise ArgumentError("rule must be a dpsubset.FitRule")
-    if asked.get("intercept", True) is not True:
+    if options.get("intercept", True) is not True:
         raise ArgumentError("fit makes models with an intercept: leave intercept at True")
-    budget, chance = exact_epsilon(epsilon), exact_delta(asked.get("delta", 0))
-    chosen = find_mechanism(asked.get("mechanism", "permute-and-flip"), asked.get("options"))
+    budget, chance = exact_epsilon(epsilon), exact_delta(options.get("delta", 0))
+    chosen = find_mechanism(options.get("mechanism", "permute-and-flip"), options.get("options"))
     # A mechanism without a delta leaves it to the fit, unless that has none either.
-    of_fit = chance if chosen.takes_delta == "no" else chance / 2
-    rule = rule.of_loss(asked.get("loss"))
+    fit_delta = chance if chosen.takes_delta == "no" else chance / 2
+    rule = rule.of_loss(options.get("loss"))
     if rule.mechanism == "objective-perturbation":
         if chance and chosen.takes_delta == "no":
             raise ArgumentError(
                 "objective-perturbation, which fits the logistic loss, has no use for a delta: "
                 "leave it at 0, or name another fit, as in rule=FitRule(mechanism='noisy-moments')"
             )
-        of_fit = Fraction(0)
-    asked = {**asked, "delta": chance - of_fit}
-    # The check has its share of everything; scale, selection and fit divide what is left.
-    counted = budget * share_of(asked.get("check_readable"))
-    budget -= counted
-    asked["check_readable"] = None
-    planned = build_request(data, schema, k=k, epsilon=budget * (1 - rule.budget_fraction), **asked)
-    planned = planned.with_check(counted / planned.stated.schema.rows_per_unit, data)
-    check_units(planned.stated.schema)
-    if planned.asked == "private":
-        planned = planned.with_scale(rule.default_response_range())
-    problem, rows = planned.setting.problem, planned.stated.schema.rows_per_unit
-    if rows > 1 and of_fit:
+        fit_delta = Fraction(0)
+    # The counts of unreadable cells have their share of everything; range, selection and fit divide
+    # what is left.
+    check_epsilon = budget * readable_fraction(options.get("check_readable"))
+    budget -= check_epsilon
+    options = {**options, "delta": chance - fit_delta, "check_readable": None}
+    selection_epsilon = budget * (1 - rule.budget_fraction)
+    selection = build_request(data, schema, k=k, epsilon=selection_epsilon, y=y, **options)
+    declared, problem = selection.spec.schema, selection.problem
+    rows = declared.rows_per_unit
+    selection = selection.with_check(check_epsilon / rows, data)
+    check_units(declared)
+    if isinstance(selection.source, DefaultRange):
+        default = rule.default_response_range()
+        selection = selection.with_range(ChosenRange(default, declared_only=problem.n_is_public))
+        problem = selection.problem
+    if rows > 1 and fit_delta:
         raise ArgumentError("rows_per_unit is above 1: leave delta at 0")
     if problem.most_columns > LARGEST_FIT + 1:
         raise ArgumentError(
@@ -180,16 +219,17 @@ def build_fit_request(
             f"more than the {LARGEST_FIT} that can be fitted: take a smaller k"
         )
     noise = choose_noise(
-        rule, problem, planned.stated.schema.response, budget * rule.budget_fraction / rows, of_fit,
-        problem.most_columns - 1, summed=isinstance(data, Moments), seeded=planned.seed is not None,
+        rule, problem, declared.response, budget * rule.budget_fraction / rows, fit_delta,
+        problem.most_columns - 1, summed=isinstance(data, Moments),
+        seeded=selection.seed is not None,
     )  # fmt: skip
-    if isinstance(noise, GaussianOls) and asked.get("allow_unproven") is not True:
+    if isinstance(noise, GaussianOls) and options.get("allow_unproven") is not True:
         raise ArgumentError(
             "gaussian-ols is private only for tables whose columns go well together, which nobody "
             "checks. To run it all the same, on data that are not sensitive, pass "
             "allow_unproven=True"
         )
-    return FitRequest(planned, rule, noise)
+    return FitRequest(selection, rule, noise)
 
 
 def choose_noise(
@@ -203,9 +243,9 @@ def choose_noise(
     summed: bool,
     seeded: bool,
 ) -> Noise:
-    """How a model of at most so many columns is fitted, at which price; errors for what cannot be.
+    """Choose the noise of a model of at most so many columns; refuse what cannot be fitted.
 
-    ``summed``: there are moments instead of records.
+    ``summed``: the table comes as moments instead of records.
     """
     if rule.mechanism == "objective-perturbation":
         loss = smooth(problem.loss, response.labels is not None)
@@ -241,12 +281,13 @@ def fit(
     rule: FitRule | None = None,
     progress: Progress | None = None,
     ledger: LedgerLike = None,
-    **asked: Unpack[SelectionOptions],
+    y: Any = None,
+    **options: Unpack[SelectionOptions],
 ) -> Release:
     """Select k variables and fit a linear model on them, under differential privacy.
 
-    Takes the arguments of :func:`dpsubset.select`; epsilon is of everything together. With a
-    ``delta`` the noise of the fit is Gaussian where that is less. ``release.model`` is the model.
+    Takes the arguments of :func:`dpsubset.select`; epsilon is for everything together. With a
+    ``delta`` the noise of the fit is Gaussian where that is less.
 
     Parameters
     ----------
@@ -257,7 +298,7 @@ def fit(
     k : int
         How many variables to select.
     epsilon : number
-        The privacy budget of scale, selection and fit together; taken exactly as given.
+        The privacy budget of response range, selection and fit together; taken exactly as given.
     rule : FitRule, optional
         How the model is fitted, how much of epsilon that takes, and how wide it clips the
         response.
@@ -270,57 +311,27 @@ def fit(
     Returns
     -------
     Release
-        Its ``model`` is None only if the mechanism released no support.
+        Its ``model`` is the fitted model, or None if the mechanism released no support.
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError
+        If an argument, the schema, or a name or type in the table is wrong. Nothing is spent.
+    BudgetExceeded, LedgerError
+        If the ledger has no room for the release, or cannot be used.
+    SearchLimitError
+        If a node or time limit is passed. Nothing is released, and epsilon is spent.
+
+    Examples
+    --------
+    >>> import numpy as np, dpsubset as dps
+    >>> X = np.tile([[-1.0, 1.0], [1.0, 1.0]], (500, 1))
+    >>> release = dps.fit(X, y=X[:, 0], bounds=dps.Bounds(x=1, y=1), k=1, epsilon=10)
+    >>> list(release.model.coefficients)
+    ['x0']
     """
-    check_progress(progress)
-    planned = build_fit_request(data, schema, k=k, epsilon=epsilon, rule=rule, **asked)
-    table = open_table_of(planned.selection, data, asked.get("y"))
-    planned = planned.with_selection(planned.selection.with_rows(table.rows))
-    if planned.selection.priced:
-        planned.price()  # whatever it refuses is refused before a value is read
-    told = type_mismatches(data, planned.selection.stated.schema, asked.get("y"))
-    warn_of(told)
-    rng = planned.selection.randomness
-    with debited(ledger, lambda: event_of("fit", planned.selection, planned.price_of)) as debit:
-
-        def checked(known: FitRequest) -> Guarantee:
-            return debit.checked(known.price())
-
-        passes = passes_of(planned.selection, progress, more=1)
-        first, readable = draw_check(
-            planned.selection, table, rng, passes, lambda s: checked(planned.with_selection(s))
-        )
-        release = make_fit(planned.with_selection(first), table, rng, passes, checked)
-        release = debit.signed(replace(release, column_warnings=told, readable=readable))
-    warn_of_counts(release)
-    return release
-
-
-def make_fit(
-    planned: FitRequest,
-    table: SensitiveTable,
-    rng: Randomness,
-    passes: Passes,
-    price: Callable[[FitRequest], Guarantee],
-    scale: Scale | None = None,
-) -> Release:
-    """Draw a scale, a support and a fit, and make the release of them.
-
-    ``price`` is what the release that this is, or is a part of, costs; it refuses what was not
-    paid for. ``scale`` is one that was released before, where the plan is for such.
-    """
-    drawn = draw_support(
-        planned.selection, table, rng, passes,
-        lambda known: price(planned.with_selection(known)), scale,
-    )  # fmt: skip
-    settled = planned.with_selection(drawn.planned)
-    fitted = None
-    if drawn.outcome is not None:
-        fitted = fit_support(settled.on_support, table, rng, drawn.outcome, drawn.scale, passes)
-    guarantee = price(settled)
-    model = None if fitted is None else model_on(settled.on_support, fitted, str(guarantee))
-    release = make_release(drawn.planned, guarantee, drawn.outcome, drawn.scale, {})
-    return replace(release, model=model, fit=fitted)
+    request = build_fit_request(data, schema, k=k, epsilon=epsilon, rule=rule, y=y, **options)
+    return make_release(request, data, y, progress, ledger)
 
 
 @with_keywords_of(build_request, build_problem_spec)
@@ -331,69 +342,65 @@ def event_of_fit(
     k: int,
     epsilon: float | Fraction | Decimal,
     rule: FitRule | None = None,
-    **asked: Unpack[SelectionOptions],
+    y: Any = None,
+    **options: Unpack[SelectionOptions],
 ) -> Event:
     """What a ledger would note of :func:`fit` with these arguments. Reads no value."""
-    planned = build_fit_request(data, schema, k=k, epsilon=epsilon, rule=rule, **asked)
-    counted = planned.selection
-    if data is not None:
-        counted = counted.with_rows(open_table_of(counted, data, asked.get("y")).rows)
-    return event_of("fit", counted, planned.price_of)
+    request = build_fit_request(data, schema, k=k, epsilon=epsilon, rule=rule, y=y, **options)
+    return event_of(request, data, y)
 
 
 def fit_support(
-    planned: OnSupport,
+    step: FitStep,
     table: SensitiveTable,
     rng: Randomness,
     support: tuple[int, ...],
-    scale: Scale | None,
+    scale: RangeInSteps | None,
     passes: Passes,
 ) -> ReleasedFit:
-    """Read the selected columns in the scale of the fit, and release their sums."""
-    noise = planned.noise
-    part = of_support(planned.schema, planned.design, support)
-    counted = planned.neighbours not in PUBLIC_N or part.response.drops_rows
+    """Read the selected columns, the response in the range of the fit, and draw the fit."""
+    noise = step.noise
+    part = of_support(step.schema, step.design, support)
+    counted = step.neighbours not in PUBLIC_N or part.response.drops_rows
     entries = Entries.of(Design.of(part), counted, empty=not support)
     size = entries.d if isinstance(noise, NoisyMoments) else entries.m + 1
-    clip = planned.rule.scale(
-        scale, planned.scale_rule, planned.n, size, noise.epsilon, planned.neighbours
-    )
+    clip = step.rule.scale(scale, step.range_rule, step.n, size, noise.epsilon, step.neighbours)
     images = None if clip is None else clip.images(STEPS)
     if isinstance(noise, ObjectivePerturbation):
         cells = table.read_records(part, STEPS, passes, images)
         released = noise.draw(*margins(entries, cells, noise.loss), rng)
         return ReleasedFit(
-            part, entries, tuple(released), planned.n, clip, noise.deviation(size), noise.summary(),
-            planned.share, noise.name, noise.step, noise.loss.name, float(noise.ridge(size)),
+            part, entries, tuple(released), step.n, clip, noise.deviation(size), noise.summary(),
+            step.budget_fraction, noise.name, noise.step, noise.loss.name, float(noise.ridge(size)),
         )  # fmt: skip
     moments = table.read_support(part, STEPS, passes, images)
     sums = entries.values(moments.products)
-    n = moments.n if planned.neighbours in PUBLIC_N else None
+    n = moments.n if step.neighbours in PUBLIC_N else None
     if isinstance(noise, GaussianOls):
         return ReleasedFit(
             part, entries, tuple(noise.draw(entries, sums, moments.n)), n, clip,
-            noise.deviation(size, moments.n), noise.summary(), planned.share, noise.name,
+            noise.deviation(size, moments.n), noise.summary(), step.budget_fraction, noise.name,
             noise.step, by_opendp=True,
         )  # fmt: skip
     return ReleasedFit(
         part, entries, tuple(noise.draw(sums, rng)), n, clip, noise.deviation(size),
-        noise.summary(), planned.share, by_opendp=noise.gaussian,
+        noise.summary(), step.budget_fraction, by_opendp=noise.gaussian,
     )  # fmt: skip
 
 
 def solution_of(fitted: ReleasedFit) -> Solution:
-    """What is made of the released sums or coefficients: post-processing."""
+    """The solution that follows from released sums or coefficients: post-processing."""
     units, _ = units_of(fitted)
     if fitted.step is not None:
-        # What a push does to a minimum depends on the curvature there, which was not released.
+        # How far noise moves a minimum depends on the curvature there, which is not released.
         known = None if fitted.ridge else fitted.deviation
         return of_coefficients(fitted.theta, known, units)
     return solve(fitted.entries, list(fitted.released), fitted.n, fitted.deviation, units)
 
 
-def model_on(planned: OnSupport, fitted: ReleasedFit, guarantee: str) -> Model:
-    """The model of released sums, in the user's units."""
-    whole = planned.schema.feature_names
+def model_on(step: FitStep, fitted: ReleasedFit, guarantee: str) -> Model:
+    """The model of a released fit, in the units of the table."""
+    whole = step.schema.feature_names
     positions = [whole.index(name) for name in fitted.schema.feature_names]
     return model_of(fitted, solution_of(fitted), tuple(positions), len(whole), guarantee)
 
@@ -406,13 +413,34 @@ def price_fit(
     k: int,
     epsilon: float | Fraction | Decimal,
     rule: FitRule | None = None,
-    **asked: Unpack[SelectionOptions],
+    y: Any = None,
+    **options: Unpack[SelectionOptions],
 ) -> Price:
-    """What :func:`fit` with these arguments would cost. Costs nothing: no value is read."""
-    planned = build_fit_request(data, schema, k=k, epsilon=epsilon, rule=rule, **asked)
-    selection = planned.selection
-    if data is not None:
-        selection = selection.with_rows(open_table_of(selection, data, asked.get("y")).rows)
-    guarantee = planned.price_of(selection) if selection.priced else None
-    found = priced(selection, data, guarantee, asked.get("y"))
-    return replace(found, mechanism=f"{found.mechanism}, fitted by {planned.noise.name}")
+    """Price :func:`fit` with these arguments. Costs nothing: no value is read.
+
+    Parameters
+    ----------
+    data : path, data frame, array or Moments, optional
+        With it, names and types of its columns are compared with the schema.
+    schema, k, epsilon, rule
+        As for :func:`fit`, and so are all other arguments.
+
+    Returns
+    -------
+    Price
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError
+        What :func:`fit` would raise before it reads a value.
+
+    Examples
+    --------
+    >>> import dpsubset as dps
+    >>> schema = dps.Schema.from_bounds({"age": (0, 110), "sex": (0, 1)}, ("cost", 0, 1000))
+    >>> [name for name, part in dps.price_fit(None, schema, k=1, epsilon=1).guarantee.parts]
+    ['the scale of the response', 'the selection', 'the fit']
+    """
+    request = build_fit_request(data, schema, k=k, epsilon=epsilon, rule=rule, y=y, **options)
+    mechanism = f"{request.selection.mechanism.name}, fitted by {request.noise.name}"
+    return price_of(request, data, y, mechanism, request.selection.spec.schema)

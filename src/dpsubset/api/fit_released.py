@@ -1,7 +1,7 @@
 """fit_released: a model of variables that an earlier release has named. Only the fit is spent.
 
-The names, and the scale of the response where there is one, are public by then. What both releases
-cost together is stated, under the neighbours of the earlier one.
+The names, and the response range where there is one, are public by then. The release states the
+cost of both releases together, under the relation of the earlier one.
 """
 
 from __future__ import annotations
@@ -9,86 +9,154 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import ArgumentError
-from ..base.validation import check_progress, check_seed
+from ..base.validation import check_seed
 from ..data.moments import Moments
 from ..data.readers import Progress
-from ..data.readers.passes import Passes
-from ..data.type_checks import type_mismatches, warn_of
+from ..data.type_checks import type_mismatches
 from ..ledger.canonical import sha256_of_facts
 from ..ledger.event import Event
-from ..ledger.spending import LedgerLike, debited
+from ..ledger.spending import LedgerLike
 from ..models.entries import Entries, of_support
 from ..models.rule import FitRule
 from ..privacy.guarantee import Guarantee
-from ..privacy.random import Randomness, SeededSource, SystemSource
-from ..privacy.relations import PUBLIC_N
+from ..privacy.quantiles import RangeInSteps
+from ..privacy.relations import PUBLIC_N, Neighbours
 from ..release.fitted import check_units
 from ..release.release import OTHER_SCHEMA, Release, package_versions
 from ..schema.dates import today
 from ..schema.encoding import Design
 from ..schema.schema import Bounds, Schema
-from .fit import FIT, LARGEST_FIT, Noise, OnSupport, choose_noise, fit_support, model_on
-from .problem_spec import settle_schema, with_keywords_of
+from .driver import Execution, Price, Request, event_of, make_release, price_of
+from .fit import FIT, LARGEST_FIT, FitStep, Noise, choose_noise, fit_support, model_on
+from .problem_spec import resolve_schema, with_keywords_of
 from .request import SELECTION, exact_delta, exact_epsilon
-from .select import Price, warn_of_counts
 from .sensitive_table import SensitiveTable
 
 __all__ = ["fit_released", "price_released"]
 
 
 @dataclass(frozen=True)
-class FitReleasedRequest:
-    """A fit on an earlier release, ready for a table. Public."""
+class FitReleasedRequest(Request[SensitiveTable, Release]):
+    """A fit on an earlier release, ready for a table. Public.
 
-    release: Release
+    Attributes
+    ----------
+    earlier : Release
+    schema : Schema
+    design : Design
+    support : tuple of int
+        The variables that the earlier release names.
+    rule : FitRule
+    noise : NoisyMoments, ObjectivePerturbation or GaussianOls
+    scale : RangeInSteps, optional
+        The released response range. None if the earlier release has none, or if the table comes as
+        moments, which hold the response in its declared range.
+    seed : int, optional
+    n : int, optional
+        The number of rows, where it is public and known.
+    date : str
+    """
+
+    earlier: Release
     schema: Schema
+    design: Design
     support: tuple[int, ...]
     rule: FitRule
     noise: Noise
+    scale: RangeInSteps | None
     seed: int | None
+    n: int | None = None
     date: str = field(default_factory=today, compare=False)
 
     @property
+    def neighbours(self) -> Neighbours:
+        return self.earlier.problem.neighbours
+
+    @property
+    def n_is_public(self) -> bool:
+        return self.neighbours in PUBLIC_N
+
+    @cached_property
     def part(self) -> Schema:
-        """Of the columns that are fitted, and the response."""
-        return of_support(self.schema, Design.of(self.schema), self.support)
+        """The schema of the columns that are fitted, and the response."""
+        return of_support(self.schema, self.design, self.support)
 
-    def on_support(self, n: int | None) -> OnSupport:
-        """For a table of n rows, where their number is public."""
-        scale = self.release.scale
-        return OnSupport(
-            self.schema, Design.of(self.schema), self.release.problem.neighbours, n,
-            None if scale is None else scale.rule, self.rule, self.noise, Fraction(1),
-        )  # fmt: skip
+    @property
+    def counts_rows_first(self) -> bool:
+        """Whether a pass counts the rows: the range of the fit depends on their public number."""
+        return self.n_is_public and self.n is None and self.scale is not None
 
-    def own_price(self) -> Guarantee:
-        """What the fit costs a unit."""
+    @property
+    def pass_count(self) -> int:
+        """One pass for the fit, and one if rows have to be counted first."""
+        return 2 if self.counts_rows_first else 1
+
+    @cached_property
+    def debited_guarantee(self) -> Guarantee:
+        """What the fit costs a unit: the earlier release has an entry of its own."""
         last = self.noise.guarantee(seeded=self.seed is not None)
         return last.group_privacy(self.schema.rows_per_unit)
 
-    def price(self) -> Guarantee:
+    @cached_property
+    def guarantee(self) -> Guarantee:
         """What the earlier release and this one cost a unit together."""
-        earlier = self.release.guarantee
+        earlier = self.earlier.guarantee
         parts = dict(earlier.parts) or {SELECTION: earlier}
-        return Guarantee.compose({**parts, FIT: self.own_price()})
+        return Guarantee.compose({**parts, FIT: self.debited_guarantee})
 
-    def event(self) -> Event:
-        """What a ledger notes: the earlier release has an entry of its own."""
+    def with_rows(self, n: int | None) -> FitReleasedRequest:
+        return replace(self, n=n) if self.n_is_public and n != self.n else self
+
+    def open(self, data: Any, y: Any = None) -> SensitiveTable:
+        return SensitiveTable(data, self.schema, y)
+
+    def type_mismatches(self, data: Any, y: Any = None) -> tuple[str, ...]:
+        return type_mismatches(data, self.part, y)
+
+    def describe(self, guarantee: Guarantee) -> Event:
         return Event.of(
             "fit-released",
             self.noise.name,
-            self.own_price(),
-            unit=self.schema.unit,
+            guarantee,
+            unit=self.schema.privacy_unit,
             rows_per_unit=self.schema.rows_per_unit,
             schema=self.schema.fingerprint(),
             options={
-                "earlier": sha256_of_facts(self.release.to_dict()),
-                "declared": self.release.problem.neighbours,
+                "earlier": sha256_of_facts(self.earlier.to_dict()),
+                "declared": self.neighbours,
             },
+        )
+
+    def run(self, execution: Execution[SensitiveTable]) -> Release:
+        """Read the columns of the support and draw the fit."""
+        table, passes, earlier, n = execution.table, execution.passes, self.earlier, self.n
+        execution.check(self.debited_guarantee)
+        if self.counts_rows_first:
+            _, n = table.count_response(passes)
+        range_rule = None if earlier.scale is None else earlier.scale.rule
+        step = FitStep(
+            self.schema, self.design, self.neighbours, n, range_rule, self.rule, self.noise,
+            Fraction(1),
+        )  # fmt: skip
+        fitted = fit_support(step, table, execution.rng, self.support, self.scale, passes)
+        mismatches = (*earlier.column_warnings, *execution.column_warnings)
+        return replace(
+            earlier,
+            guarantee=self.guarantee,
+            model=model_on(step, fitted, str(self.guarantee)),
+            fit=fitted,
+            earlier=sha256_of_facts(earlier.to_dict()),
+            rows=earlier.rows if fitted.n is None else fitted.n,
+            date=self.date,
+            versions=package_versions(),
+            column_warnings=tuple(dict.fromkeys(mismatches)),
+            receipt=None,
+            diagnostics=None,
         )
 
 
@@ -112,17 +180,18 @@ def build_released_request(
     seed = None if seed is None else check_seed(seed)
     if schema is None and bounds is None and isinstance(release, Release):
         schema = release.schema
-    declared = settle_schema(data, y, schema, bounds)
+    declared = resolve_schema(data, y, schema, bounds)
     if isinstance(release, (str, Path)):
         release = Release.load(release, declared)
-    support = _fit_for_a_model(release, declared)
+    support = _support_of(release, declared)
     rule = rule.of_loss(release.problem.loss)
     rows = declared.rows_per_unit
     if rows > 1 and chance:
         raise ArgumentError("rows_per_unit is above 1: leave delta at 0")
     check_units(declared)
-    design = Design.of(of_support(declared, Design.of(declared), support))
-    columns = Entries.of(design, counted=False, empty=not support).m
+    design = Design.of(declared)
+    fitted = Design.of(of_support(declared, design, support))
+    columns = Entries.of(fitted, counted=False, empty=not support).m
     if columns > LARGEST_FIT:
         raise ArgumentError(
             f"a model of these variables has {columns} columns, more than the {LARGEST_FIT} that "
@@ -136,10 +205,12 @@ def build_released_request(
         rule, release.problem, declared.response, budget / rows, chance, columns,
         summed=isinstance(data, Moments), seeded=seed is not None,
     )  # fmt: skip
-    return FitReleasedRequest(release, declared, support, rule, noise, seed)
+    summed = isinstance(data, Moments)
+    scale = None if release.scale is None or summed else release.scale.exact
+    return FitReleasedRequest(release, declared, design, support, rule, noise, scale, seed)
 
 
-def _fit_for_a_model(release: Any, schema: Schema) -> tuple[int, ...]:
+def _support_of(release: Any, schema: Schema) -> tuple[int, ...]:
     """The support of a release that may be built upon, or a clear error."""
     if not isinstance(release, Release):
         raise ArgumentError("the earlier release must be a dpsubset.Release or a release file")
@@ -164,75 +235,60 @@ def fit_released(
     *,
     progress: Progress | None = None,
     ledger: LedgerLike = None,
-    **asked: Any,
+    y: Any = None,
+    **options: Any,
 ) -> Release:
     """Fit a linear model on the variables of an earlier release. Costs epsilon more.
 
     Parameters
     ----------
     release : Release or path of a release file
-        Of :func:`dpsubset.select`, from a table of the same schema.
+        A release of :func:`dpsubset.select`, from a table of the same schema.
     data : path, data frame, array or Moments
         The sensitive table: usually the one that the release was made from.
     schema : Schema or path of a bounds file, optional
         The table's public description, unchanged; by default that of a `Release`.
     epsilon : number
-        What the fit costs; what the earlier release has cost comes on top.
+        What the fit costs; the cost of the earlier release is added to it.
     delta : number
         With one the noise is Gaussian where that is less.
     y, bounds
         As for :func:`dpsubset.select`.
     rule : FitRule, optional
-        How wide the fit clips the response; its share has no meaning here.
+        How wide the fit clips the response; its budget_fraction has no meaning here.
     seed : int, optional
         For tests only: makes the draw reproducible, hence not private.
     progress : callable, optional
         Called with the fraction of the work done so far; as for :func:`dpsubset.select`.
     ledger : path, URL or Ledger, optional
-        Where what the fit costs is debited before a value is read; as for
+        Where the cost of the fit is debited before a value is read; as for
         :func:`dpsubset.select`.
 
     Returns
     -------
     Release
-        The earlier one with a ``model``, and with the guarantee of both together; ``earlier`` is
-        the digest of that release.
+        The earlier one with a ``model``, and with the guarantee of both together; its ``earlier``
+        is the digest of that release.
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError
+        If an argument, the schema, or a name or type in the table is wrong, or if no model can be
+        built on the earlier release. Nothing is spent.
+    BudgetExceeded, LedgerError
+        If the ledger has no room for the fit, or cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np, dpsubset as dps
+    >>> X = np.tile([[-1.0, 1.0], [1.0, 1.0]], (500, 1))
+    >>> first = dps.select(X, y=X[:, 0], bounds=dps.Bounds(x=1, y=1), k=1, epsilon=5)
+    >>> second = dps.fit_released(first, X, y=X[:, 0], epsilon=3)
+    >>> second.features, second.guarantee.epsilon
+    (['x0'], Fraction(8, 1))
     """
-    check_progress(progress)
-    planned = build_released_request(release, data, schema, **asked)
-    guarantee, earlier = planned.price(), planned.release
-    table = SensitiveTable(data, planned.schema, asked.get("y"))
-    told = type_mismatches(data, planned.part, asked.get("y"))
-    warn_of(told)
-    # Moments have no response that could be scaled anew.
-    scale = None if earlier.scale is None or isinstance(data, Moments) else earlier.scale.exact
-    n_is_public = earlier.problem.neighbours in PUBLIC_N
-    n = table.rows if n_is_public else None
-    rng = Randomness(SystemSource() if planned.seed is None else SeededSource(planned.seed))
-    with debited(ledger, planned.event) as debit:
-        counting = n is None and scale is not None and n_is_public
-        passes = Passes(progress, n_is_public, 2 if counting else 1)
-        if counting:
-            _, n = table.count_response(passes)
-        step = planned.on_support(n)
-        fitted = fit_support(step, table, rng, planned.support, scale, passes)
-        made = debit.signed(
-            replace(
-                earlier,
-                guarantee=guarantee,
-                model=model_on(step, fitted, str(guarantee)),
-                fit=fitted,
-                earlier=sha256_of_facts(earlier.to_dict()),
-                rows=earlier.rows if fitted.n is None else fitted.n,
-                date=planned.date,
-                versions=package_versions(),
-                column_warnings=tuple(dict.fromkeys((*earlier.column_warnings, *told))),
-                receipt=None,
-                diagnostics=None,
-            )
-        )
-    warn_of_counts(made)
-    return made
+    request = build_released_request(release, data, schema, y=y, **options)
+    return make_release(request, data, y, progress, ledger)
 
 
 @with_keywords_of(build_released_request)
@@ -240,10 +296,12 @@ def event_of_released(
     release: Release | str | Path,
     data: Any,
     schema: Schema | str | Path | None = None,
-    **asked: Any,
+    *,
+    y: Any = None,
+    **options: Any,
 ) -> Event:
     """What a ledger would note of :func:`fit_released` with these arguments. Reads no value."""
-    return build_released_request(release, data, schema, **asked).event()
+    return event_of(build_released_request(release, data, schema, y=y, **options), data, y)
 
 
 @with_keywords_of(build_released_request)
@@ -251,16 +309,10 @@ def price_released(
     release: Release | str | Path,
     data: Any = None,
     schema: Schema | str | Path | None = None,
-    **asked: Any,
+    *,
+    y: Any = None,
+    **options: Any,
 ) -> Price:
     """What :func:`fit_released` with these arguments would cost, the earlier release included."""
-    planned = build_released_request(release, data, schema, **asked)
-    declared = planned.schema
-    if data is not None:
-        SensitiveTable(data, declared, asked.get("y"))
-    told = () if data is None else type_mismatches(data, planned.part, asked.get("y"))
-    names = planned.part.feature_names
-    return Price(
-        planned.price(), planned.noise.name, (*names, declared.response.name), declared.protected,
-        told,
-    )  # fmt: skip
+    request = build_released_request(release, data, schema, y=y, **options)
+    return price_of(request, data, y, request.noise.name, request.part)

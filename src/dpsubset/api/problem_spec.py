@@ -1,8 +1,8 @@
-"""ProblemSpec: a problem on a described table. Public, and settled before a value is read.
+"""The options that state a problem, and the problem and schema that they make. Public.
 
-One list of arguments for all that ask something of a table, private or not: `ProblemOptions` for
-editors and type checkers, `state` with the defaults. `takes` shows the list in the signatures of
-the functions that pass it on.
+`build_problem_spec` is the only list of these options with their defaults, `ProblemOptions` the
+same list for editors and type checkers. `with_keywords_of` shows the list in the signatures of the
+functions that pass it on.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ParamSpec, TypedDict, TypeVar
+from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
 
 from ..base.errors import ArgumentError, TableError
 from ..base.renamed import SELECTION, current_names
@@ -22,10 +23,15 @@ from ..data.readers import read_schema
 from ..objective.losses import CLASSIFICATION, LOSSES, REGRESSION
 from ..objective.losses import Name as Loss
 from ..objective.problem import Problem
+from ..objective.sensitivity import Sensitivity
 from ..privacy.relations import Neighbours
 from ..schema.encoding import Design
 from ..schema.schema import Bounds, Schema, declared_width
 from ..search.engine import Limits
+from .sensitive_table import SensitiveTable
+
+#: How far one row moves the scores.
+Rule = Literal["sharp", "published", "lemma-2"]
 
 NO_WIDTH = (
     "a list of records does not declare how many columns it has: pass a NumPy array, or bounds "
@@ -34,9 +40,8 @@ NO_WIDTH = (
 
 
 class ProblemOptions(TypedDict, total=False):
-    """What may be said of a problem beside k; see :func:`dpsubset.select`."""
+    """The options of a problem beside k and the data; see :func:`dpsubset.select`."""
 
-    y: Any
     bounds: Bounds | None
     loss: Loss | None
     threshold: float | None
@@ -53,20 +58,49 @@ class ProblemOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class ProblemSpec:
-    """A problem, the description of the table it is about, and how long a search may take."""
+    """A problem, the schema of its table, and how long a search may take.
+
+    Attributes
+    ----------
+    schema : Schema
+    design : Design
+    problem : Problem
+    limits : Limits
+    bound_is_given : bool
+        Whether the caller bounded the predictions; otherwise the response range does.
+    rule : str
+        How the sensitivity of the scores is computed.
+    """
 
     schema: Schema
     design: Design
     problem: Problem
     limits: Limits
-    #: Whether somebody said how large predictions may be.
-    sized: bool
+    bound_is_given: bool
+    rule: Rule = "sharp"
 
     @property
     def records_for(self) -> str | None:
-        """Who needs the records themselves; None if moments are enough."""
+        """Name what needs the records themselves; None if moments are enough."""
         loss = self.problem.loss
         return f"the {loss} loss" if LOSSES[loss].needs_records else None
+
+    @cached_property
+    def sensitivity(self) -> Sensitivity:
+        """How far one row moves the scores."""
+        return Sensitivity.of(self.problem, self.rule)
+
+    def with_default_bound(self, prediction_bound: float) -> ProblemSpec:
+        """Return the specification with a prediction bound where the caller gave none."""
+        if self.bound_is_given:
+            return self
+        problem = self.problem.with_prediction_bound(prediction_bound)
+        return self if problem == self.problem else replace(self, problem=problem)
+
+    def open(self, data: Any, y: Any = None, records_for: str | None = None) -> SensitiveTable:
+        """Open the table: names and types of columns are checked, no value is read."""
+        needs = self.records_for if records_for is None else records_for
+        return SensitiveTable(data, self.schema, y, records_for=needs)
 
 
 def build_problem_spec(
@@ -88,29 +122,29 @@ def build_problem_spec(
     node_limit: int | None = None,
     time_limit: float | None = None,
 ) -> ProblemSpec:
-    """Check the arguments of a problem and its schema. Of the data only form and names are seen."""
+    """Check the options of a problem and its schema. Names and types of the data are looked at."""
     limits = Limits.of(node_limit, time_limit)
     if isinstance(always_include, str):
         always_include = (always_include,)
     if not isinstance(always_include, Iterable) or getattr(always_include, "ndim", 1) != 1:
         raise ArgumentError("always_include must list names or positions of columns")
-    settled = settle_schema(data, y, schema, bounds)
-    design = Design.of(settled)
+    declared = resolve_schema(data, y, schema, bounds)
+    design = Design.of(declared)
     always = {*design.always, *(design.position(j, "always_include") for j in always_include)}
-    labels = settled.response.labels is not None
-    usual = CLASSIFICATION if labels else REGRESSION
+    labels = declared.response.labels is not None
+    default_loss = CLASSIFICATION if labels else REGRESSION
     problem = Problem.create(
-        len(design.choices), k, always_include=always, loss=usual if loss is None else loss,
+        len(design.choices), k, always_include=always, loss=default_loss if loss is None else loss,
         threshold=threshold, intercept=intercept, labels=labels, layout=design.layout,
         constraint=constraint, prediction_bound=prediction_bound, radius=radius, ridge=ridge,
         neighbours=neighbours,
     )  # fmt: skip
-    sized = prediction_bound is not None or radius is not None
-    return ProblemSpec(settled, design, problem, limits, sized)
+    bound_is_given = prediction_bound is not None or radius is not None
+    return ProblemSpec(declared, design, problem, limits, bound_is_given)
 
 
 def declared_columns(schema: Any, bounds: Any) -> int | None:
-    """How many columns X has, if schema or bounds say so."""
+    """The number of columns of X, if schema or bounds tell it."""
     if isinstance(schema, (str, Path)):
         return declared_width(schema)
     if isinstance(schema, Schema):
@@ -123,9 +157,9 @@ R = TypeVar("R")
 
 
 def with_keywords_of(*listed: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Show the keyword arguments of ``listed`` in place of the ``**`` of a function.
+    """Show the keyword arguments of the functions ``listed`` in place of a function's ``**``.
 
-    Calls are compared with the whole list, so that errors name the function that was called.
+    Each call is checked against the whole list, so that errors name the function that was called.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -135,7 +169,7 @@ def with_keywords_of(*listed: Callable[..., Any]) -> Callable[[Callable[P, R]], 
             for name, parameter in inspect.signature(other).parameters.items():
                 if parameter.kind is parameter.KEYWORD_ONLY:
                     shown.setdefault(name, parameter)
-        # Those that must be given first, as in a signature that is written out.
+        # Required arguments come first.
         ordered = sorted(shown.values(), key=lambda p: (p.kind, p.kind is p.KEYWORD_ONLY and
                                                         p.default is not p.empty))  # fmt: skip
         signature = own.replace(parameters=ordered)
@@ -155,10 +189,10 @@ def with_keywords_of(*listed: Callable[..., Any]) -> Callable[[Callable[P, R]], 
     return decorate
 
 
-def settle_schema(
+def resolve_schema(
     data: Any, y: Any, schema: Schema | str | Path | None, bounds: Bounds | None
 ) -> Schema:
-    """The schema of a table, from whichever of the arguments says it. No value is seen."""
+    """The schema of a table, from the schema or from bounds. No value is read."""
     from ..data.readers.arrays import check_held
 
     check_held(data, "X", Moments)
@@ -188,18 +222,18 @@ def settle_schema(
 
 def _schema_of_bounds(data: Any, y: Any, bounds: Bounds) -> Schema:
     from ..data.readers.arrays import array_of, is_list
-    from ..data.readers.frames import column_names, is_frame
+    from ..data.readers.frames import is_frame, names_of_frame
 
     if is_frame(data):
         if y is None:
             raise ArgumentError("bounds go with X and y=; a frame that holds its response as a "
                                 "column needs a schema")  # fmt: skip
-        names, response = column_names(data), "y"
+        names, response = names_of_frame(data), "y"
         while response in names:
             response += "_"
         return bounds.schema(names, response)
     if is_list(data):
-        # Its records have lengths of their own, and one of them could change what they tell.
+        # The length of a record is private: the number of columns has to be declared.
         width = bounds.width
         if width is None:
             raise ArgumentError(NO_WIDTH)

@@ -1,10 +1,8 @@
-"""read_sample: how public sample rows read, cell by cell. NOT PRIVATE.
+"""read_sample: show how public sample rows are read, cell by cell. NOT PRIVATE.
 
-For trying a schema before it meets the sensitive table. A text file has no types, so that nothing
-but its cells tells whether they are written as the schema says. Cells are shown as they are: the
-rows must be public, or made up.
-
-They are read by the sources and readers that a selection uses, and clipped as the door does it.
+For trying a schema before it is used on the sensitive table. A text file has no types: only its
+cells tell whether they are written as the schema declares. Cells are shown as they are, so the rows
+must be public or simulated. They are read and quantised as in a selection.
 """
 
 from __future__ import annotations
@@ -22,16 +20,16 @@ from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
 from ..base.text import escape_for_terminal
-from ..data.quantize import Quantizer
+from ..data.quantize import ColumnQuantizer
 from ..data.readers import open_table, read_schema, sample_cells
 from ..release.response_range import value_of
-from ..schema.dates import written
+from ..schema.dates import iso_text
 from ..schema.schema import Column, Schema
 
 __all__ = ["Sample", "SampleCell", "read_sample"]
 
 NOT_PRIVATE = (
-    "NOT PRIVATE: cells are shown as they are. Use this on public or made-up sample rows only, "
+    "NOT PRIVATE: cells are shown as they are. Use this on public or simulated sample rows only, "
     "never on the sensitive table."
 )
 
@@ -43,16 +41,16 @@ class SampleCell:
     Attributes
     ----------
     row : int
-        From 1 on.
+        Counted from 1.
     column : str
     text : str
         The cell as it is written.
     reads_as : {"number", "date", "level", "label", "missing", "unreadable"}
         A cell is missing if it is empty or has a declared code.
     value : number or str, optional
-        What it reads as; of a date, its text in ISO 8601.
+        The value that is read; a date as text in ISO 8601.
     counts_as : number or str, optional
-        The same within the bounds, where that is something else: the cell is clipped.
+        The value after clipping to the bounds, where that changes it.
     """
 
     row: int
@@ -68,15 +66,15 @@ class SampleCell:
         return {**self.__dict__, "value": _plain(self.value), "clipped": clipped}
 
     def __str__(self) -> str:
-        said = self.reads_as if self.value is None else f"{self.reads_as} {_shown(self.value)}"
-        said = said.upper() if self.reads_as == "unreadable" else said
+        shown = self.reads_as if self.value is None else f"{self.reads_as} {_shown(self.value)}"
+        shown = shown.upper() if self.reads_as == "unreadable" else shown
         clipped = "" if self.counts_as is None else f", clipped to {_shown(self.counts_as)}"
-        return f"{self.column} = {self.text!r}: {said}{clipped}"
+        return f"{self.column} = {self.text!r}: {shown}{clipped}"
 
 
 @dataclass(frozen=True)
 class Sample:
-    """How sample rows read. NOT PRIVATE: it holds the cells."""
+    """How sample rows are read. NOT PRIVATE: it holds the cells."""
 
     cells: tuple[SampleCell, ...]
     columns: tuple[str, ...]
@@ -102,15 +100,15 @@ class Sample:
 
 
 def read_sample(data: Any, schema: Schema | str | Path, rows: int = 20) -> Sample:
-    """Show how public sample rows read, cell by cell. NOT PRIVATE, and costs nothing.
+    """Show how public sample rows are read, cell by cell. NOT PRIVATE, and costs nothing.
 
     Parameters
     ----------
     data : path or data frame
-        Public or made-up rows that are written as those of the sensitive table are. Never that
-        table itself: its cells would be shown.
+        Public or simulated rows in the format of the sensitive table. Never that table itself: its
+        cells would be shown.
     schema : Schema or path of a bounds file
-        What is declared.
+        The description of the table.
     rows : int
         How many rows to show at most.
 
@@ -118,6 +116,19 @@ def read_sample(data: Any, schema: Schema | str | Path, rows: int = 20) -> Sampl
     -------
     Sample
         Print it, or see its ``cells``.
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError
+        If an argument, the schema, or a name in the table is wrong.
+
+    Examples
+    --------
+    >>> import pandas as pd, dpsubset as dps
+    >>> schema = dps.Schema.from_bounds({"age": (0, 110)}, ("cost", 0, 1000))
+    >>> sample = dps.read_sample(pd.DataFrame({"age": ["41", "?"], "cost": [300, 20]}), schema)
+    >>> [cell.reads_as for cell in sample.cells if cell.column == "age"]
+    ['number', 'unreadable']
     """
     if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
         raise ArgumentError("rows must be a whole number, at least 1")
@@ -141,7 +152,7 @@ def read_sample(data: Any, schema: Schema | str | Path, rows: int = 20) -> Sampl
 
 
 def _values(data: Any, schema: Schema, rows: int) -> NDArray[np.float64]:
-    """What cells read as, the response last; NaN for those without a value."""
+    """Values of cells, the response last; NaN for cells without a value."""
     # A block has a row at least.
     found = [np.column_stack([x, y]) for x, y in islice(open_table(data, schema).blocks(), rows)]
     width = len(schema.features) + 1
@@ -149,16 +160,12 @@ def _values(data: Any, schema: Schema, rows: int) -> NDArray[np.float64]:
 
 
 def _images(schema: Schema, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Behind the door, one column after another: steps of its bounds; NaN for levels."""
+    """Quantised values, column by column; NaN for levels."""
     found = np.full(values.shape, np.nan)
-    for j, column in enumerate((*schema.features, schema.response)):
+    for j, column in enumerate(schema.columns_read):
         if column.levels is None:
-            alone = replace(column, role="feature", group=None, missing=None)
-            out = np.empty(len(values), dtype=np.int16)
-            # A schema needs a feature; it is not read here.
-            beside = Column("\n", 0, 1)
-            Quantizer(Schema((beside,), alone)).response(np.ascontiguousarray(values[:, j]), out)
-            found[:, j] = out
+            by_itself = replace(column, role="feature", group=None, missing=None)
+            ColumnQuantizer(by_itself).quantize(values[:, j], found[:, j])
     return found
 
 
@@ -182,8 +189,8 @@ def _cell(
     instead = None
     if not low <= value <= high:
         kept = value_of(column, Fraction(int(image)))
-        instead = written(round(kept, 6)) if date else kept
-    shown = written(value) if date and math.isfinite(value) else value
+        instead = iso_text(round(kept, 6)) if date else kept
+    shown = iso_text(value) if date and math.isfinite(value) else value
     kind = "date" if date else "number"
     return SampleCell(row, column.name, told, kind, shown, instead)
 

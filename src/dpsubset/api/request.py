@@ -1,53 +1,61 @@
-"""Everything about a selection that is public, checked once, before a value is read.
+"""SelectionRequest: a private selection whose arguments have been checked. Public.
 
-arguments           -> SelectionRequest   schema, problem, scale, mechanism, budget, limits
-SelectionRequest, n -> Guarantee          the price, known before anything is drawn
+`build_request` makes it of the arguments of :func:`dpsubset.select`; it knows the price before a
+value is read. `SelectionRequest.run` reads the table and draws: counts of unreadable cells, a
+response range and a support, each if it is part of the request. Models and private searches use the
+same steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Self, TypeAlias, TypeVar, Unpack
 
-from ..base.errors import ArgumentError
+import numpy as np
+from numpy.typing import NDArray
+
+from ..base.callers import in_search
+from ..base.errors import ArgumentError, SearchLimitError
 from ..base.validation import as_decimal_fraction, check_seed
 from ..data.moments import Moments
-from ..mechanisms import Mechanism, Setting
+from ..data.quantize import STEPS
+from ..data.readers.passes import Passes
+from ..data.type_checks import type_mismatches
+from ..ledger.event import Event
+from ..mechanisms import Data, Mechanism, Outcome, Sampler, Setting
 from ..mechanisms import mechanism as find_mechanism
 from ..objective.losses import loss_of
-from ..objective.sensitivity import Sensitivity
-from ..privacy.guarantee import Guarantee
-from ..privacy.missing_counts import ReadableCheck, share_of
-from ..privacy.random import Randomness, SeededSource, SystemSource
-from ..privacy.relations import PUBLIC_N
-from ..privacy.response_range import (
-    Asked,
-    ResponseRange,
-    check_response_range,
-    default_response_range,
-)
+from ..objective.problem import Problem
+from ..privacy.guarantee import Guarantee, shown_cost
+from ..privacy.missing_counts import ReadableCheck, readable_fraction
+from ..privacy.quantiles import QuantileSampler, RangeInSteps
+from ..privacy.random import Randomness
+from ..privacy.relations import PUBLIC_N, Neighbours
+from ..privacy.response_range import ResponseRange, check_response_range, default_response_range
+from ..release.readable import ReleasedReadable
+from ..release.release import Release
+from ..release.response_range import ReleasedRange
 from ..schema.dates import today
 from ..schema.schema import Schema
-from .problem_spec import ProblemOptions, ProblemSpec, build_problem_spec
+from .driver import Execution, Request
+from .problem_spec import ProblemOptions, ProblemSpec, Rule, build_problem_spec
 from .sensitive_table import SensitiveTable
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
 
-#: The steps of a release that has a scale, as guarantees name them.
+#: The steps of a release, as guarantees name them.
 SCALE, SELECTION = "the scale of the response", "the selection"
-#: The counts of cells without a value, where these were asked for.
 CHECK = "the count of unreadable cells"
-
-#: How far one row moves the scores.
-Rule = Literal["sharp", "published", "lemma-2"]
 
 
 class SelectionOptions(ProblemOptions, total=False):
-    """What may be said of a selection beside k and epsilon; see :func:`dpsubset.select`."""
+    """The options of a selection beside k and epsilon; see :func:`dpsubset.select`."""
 
     delta: float | Fraction | Decimal
     mechanism: str | Mechanism
@@ -60,133 +68,402 @@ class SelectionOptions(ProblemOptions, total=False):
 
 
 @dataclass(frozen=True)
-class SelectionRequest:
-    """A selection, ready for a table. Public.
+class DefaultRange:
+    """The default response range. It follows the number of rows where that is public.
+
+    ``range`` is the one for the number of rows that is known so far. Nothing is promised to tables
+    with another number of rows then, since they may get another range.
+    """
+
+    range: ResponseRange
+
+
+@dataclass(frozen=True)
+class ChosenRange:
+    """A response range that this release draws and pays for.
+
+    ``declared_only``: the guarantee states its cost under the declared relation alone.
+    """
+
+    range: ResponseRange
+    declared_only: bool = False
+
+
+@dataclass(frozen=True)
+class EarlierRange:
+    """A response range that an earlier step releases and pays for."""
+
+    range: ResponseRange
+
+
+#: Where the response range comes from; None if the response keeps its declared bounds.
+RangeSource: TypeAlias = DefaultRange | ChosenRange | EarlierRange | None
+
+Output = TypeVar("Output")
+
+#: Returns the guarantee of the whole release that a selection is a part of, or raises if that costs
+#: more than was reserved.
+PriceCheck: TypeAlias = "Callable[[SelectionRequest], Guarantee]"
+
+
+@dataclass(frozen=True)
+class SelectionRequest(Request[SensitiveTable, Release]):
+    """A private selection, ready for a table. Public.
 
     Attributes
     ----------
-    setting : Setting
-        What the mechanism is told. Its epsilon is what is left for the selection, of one row.
+    spec : ProblemSpec
+        Problem, schema, design and limits.
+    mechanism : Mechanism
     epsilon : Fraction
-        Of scale and selection, for one row: a unit of so many rows has as many times that.
-    asked : ResponseRange, "private" or None
-        Which scale of the response is released first.
-    by_rows : bool
-        Whether the number of rows decides on that scale: then nothing is promised to tables that
-        differ in it.
-    check : ReadableCheck, optional
-        Which cells without a value are counted, at a price of their own.
-    given : bool
-        Whether that scale is released by a step before this selection, which pays for it.
+        The budget of response range and selection, for one row.
+    delta : Fraction
+    seed : int, optional
+    source : DefaultRange, ChosenRange, EarlierRange or None
+        Where the response range comes from.
+    readable_check : ReadableCheck, optional
+        Which unreadable cells are counted, with a budget of its own.
+    n : int, optional
+        The number of rows, where it is public and known.
+    diagnostics : bool
+        Whether counts of the search, which are not private, are attached to the release.
     date : str
-        The day on which it was made, in UTC. No value has been read by then, so that no release
-        says how long anything took.
+        The day of the request, in UTC. No value has been read by then, so that no release tells how
+        long anything took.
     """
 
-    stated: ProblemSpec
+    spec: ProblemSpec
     mechanism: Mechanism
-    setting: Setting
-    seed: int | None
     epsilon: Fraction
-    asked: Asked = None
-    by_rows: bool = False
-    check: ReadableCheck | None = None
-    given: bool = False
+    delta: Fraction
+    seed: int | None
+    source: RangeSource = None
+    readable_check: ReadableCheck | None = None
+    n: int | None = None
+    diagnostics: bool = False
     date: str = field(default_factory=today, compare=False)
 
+    # -- what follows from the fields ------------------------------------------------------------
+
     @property
-    def randomness(self) -> Randomness:
-        """Where the noise comes from. Opened anew each time: one selection asks once."""
-        return Randomness(SystemSource() if self.seed is None else SeededSource(self.seed))
+    def problem(self) -> Problem:
+        """The problem, with the prediction bound that goes with the response range."""
+        return self.spec.problem
+
+    @property
+    def neighbours(self) -> Neighbours:
+        return self.problem.neighbours
+
+    @property
+    def n_is_public(self) -> bool:
+        return self.problem.n_is_public
+
+    @property
+    def response_range(self) -> ResponseRange | None:
+        """What is released of the response before the selection."""
+        return None if self.source is None else self.source.range
+
+    @cached_property
+    def range_epsilon(self) -> Fraction:
+        """The budget of the response range, for one row."""
+        if self.source is None or isinstance(self.source, EarlierRange):
+            return Fraction(0)
+        return self.epsilon * self.source.range.budget_fraction
+
+    @cached_property
+    def setting(self) -> Setting:
+        """What the mechanism knows: its epsilon is what the response range leaves, for one row."""
+        left = self.epsilon - self.range_epsilon
+        return Setting(self.problem, self.spec.sensitivity, left, self.delta, self.n)
 
     @property
     def records_for(self) -> str | None:
-        """Who needs the records themselves; None if moments are enough."""
-        return self.mechanism.name if self.mechanism.needs_records else self.stated.records_for
-
-    def with_rows(self, n: int | None) -> SelectionRequest:
-        """The same for a table of n rows, where their number is public."""
-        if not self.setting.problem.n_is_public:
-            return self
-        return replace(self, setting=replace(self.setting, n=n))._divide()
+        """Name what needs the records themselves; None if moments are enough."""
+        return self.mechanism.name if self.mechanism.needs_records else self.spec.records_for
 
     @property
-    def scale(self) -> ResponseRange | None:
-        """What is released of the response before the selection."""
-        if self.asked != "private":
-            return self.asked
-        return default_response_range(self.epsilon, self.setting.n, self.setting.problem.k)
+    def priced_item(self) -> str:
+        """The mechanism: its cost may depend on the number of rows."""
+        return self.mechanism.name
 
-    def with_scale_settled(self) -> SelectionRequest:
-        """The same for good: rows counted once more must not change what has been drawn."""
-        return replace(self, asked=self.scale)
+    @property
+    def needs_rows(self) -> bool:
+        return self.n is None and self.mechanism.priced_by_rows(self.setting)
 
-    def with_scale(self, scale: ResponseRange) -> SelectionRequest:
-        """The same with this scale in place of the usual one."""
-        return replace(self, asked=scale)._divide()
+    @property
+    def division_needs_rows(self) -> bool:
+        return self.n is None and self.n_is_public and isinstance(self.source, DefaultRange)
 
-    def with_scale_given(self) -> SelectionRequest:
-        """The same for a scale that a step before it releases, and pays for."""
-        return replace(self, given=True)._divide()
+    @property
+    def pass_count(self) -> int:
+        """One pass for the selection, one each for unreadable cells and the response range."""
+        return 1 + (self.readable_check is not None) + (self.source is not None)
+
+    @cached_property
+    def parts(self) -> dict[str, Guarantee]:
+        """What each step costs one row."""
+        seeded = self.seed is not None
+        parts = {}
+        if self.source is not None and not isinstance(self.source, EarlierRange):
+            of_range = self.source.range.rule.guarantee(
+                self.range_epsilon, self.neighbours, seeded=seeded
+            )
+            by_rows = isinstance(self.source, DefaultRange) and self.n_is_public
+            if by_rows or (isinstance(self.source, ChosenRange) and self.source.declared_only):
+                of_range = of_range.limited_to(PUBLIC_N)
+            parts[SCALE] = of_range
+        if self.readable_check is not None:
+            parts[CHECK] = self.readable_check.noise.guarantee(seeded=seeded)
+        parts[SELECTION] = self.mechanism.guarantee(self.setting, seeded=seeded)
+        return parts
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What a release costs a unit, computed from the constants that its draws use."""
+        parts = self.parts
+        whole = Guarantee.compose(parts) if len(parts) > 1 else parts[SELECTION]
+        return whole.group_privacy(self.spec.schema.rows_per_unit)
+
+    # -- requests that know more -----------------------------------------------------------------
+
+    def with_rows(self, n: int | None, *, range_is_drawn: bool = False) -> SelectionRequest:
+        """Return the request for a table of n rows, where their number is public.
+
+        A default response range follows the number of rows until it is drawn.
+        """
+        if n is None or n == self.n or not self.n_is_public:
+            return self
+        if not isinstance(self.source, DefaultRange):
+            return replace(self, n=n)
+        if range_is_drawn:
+            return replace(self, n=n, source=ChosenRange(self.source.range, declared_only=True))
+        chosen = default_response_range(self.epsilon, n, self.problem.k)
+        if chosen == self.source.range:
+            return replace(self, n=n)
+        return replace(self, n=n).with_range(DefaultRange(chosen))
+
+    def with_range(self, source: DefaultRange | ChosenRange | EarlierRange) -> SelectionRequest:
+        """Return the request with a response range, and the prediction bound that goes with it."""
+        bounded = self.spec.with_default_bound(source.range.prediction_bound)
+        return replace(self, source=source, spec=bounded)
 
     def with_check(self, epsilon: Fraction, data: Any) -> SelectionRequest:
-        """The same with counts of cells without a value, which cost one row so much besides."""
+        """Return the request with counts of unreadable cells, at this price for one row."""
         if not epsilon:
             return self
         if isinstance(data, Moments):
             raise ArgumentError("check_readable needs the table: moments have no cells any more")
-        neighbours = self.setting.problem.neighbours
-        return replace(self, check=ReadableCheck.of(self.stated.schema, epsilon, neighbours))
+        return replace(
+            self, readable_check=ReadableCheck.of(self.spec.schema, epsilon, self.neighbours)
+        )
 
-    def _divide(self) -> SelectionRequest:
-        """With what the scale leaves of epsilon for the selection, and the reach that it asks for,
-        unless somebody has said how large predictions may be.
+    # -- the steps of a release ------------------------------------------------------------------
+
+    def open(self, data: Any, y: Any = None) -> SensitiveTable:
+        return self.spec.open(data, y, self.records_for)
+
+    def type_mismatches(self, data: Any, y: Any = None) -> tuple[str, ...]:
+        return type_mismatches(data, self.spec.schema, y)
+
+    def describe(self, guarantee: Guarantee, what: str = "select") -> Event:
+        schema, problem = self.spec.schema, self.problem
+        return Event.of(
+            what,
+            self.mechanism.name,
+            guarantee,
+            unit=schema.privacy_unit,
+            rows_per_unit=schema.rows_per_unit,
+            schema=schema.fingerprint(),
+            options={
+                "loss": problem.loss,
+                "k": problem.k,
+                "p": problem.p,
+                "declared": problem.neighbours,
+                **self.mechanism.options(),
+            },
+        )
+
+    def run(self, execution: Execution[SensitiveTable]) -> Release:
+        """Read the table and draw all steps of a selection."""
+
+        def check(known: SelectionRequest) -> Guarantee:
+            return execution.check(known.guarantee)
+
+        request, readable = count_unreadable(self, execution, check)
+        drawn = draw_support(request, execution.table, execution.rng, execution.passes, check)
+        work = drawn.sampler.diagnostics() if self.diagnostics else None
+        return build_release(
+            drawn, drawn.request.guarantee, diagnostics=work or None, readable=readable,
+            column_warnings=execution.column_warnings,
+        )  # fmt: skip
+
+    def range_sampler(
+        self, table: SensitiveTable, passes: Passes
+    ) -> tuple[SelectionRequest, QuantileSampler, NDArray[np.bool_], int]:
+        """Read the response alone, and prepare draws of its range.
+
+        Returns the request for the number of rows, where that is public, and the sampler; also
+        which values the response has and the number of rows, which are private.
         """
-        scale, setting = self.scale, self.setting
-        if scale is None:
-            return replace(self, setting=replace(setting, epsilon=self.epsilon))
-        if not self.stated.sized:
-            problem = self.stated.problem.with_prediction_bound(scale.prediction_bound)
-            sensitivity = Sensitivity.of(problem, setting.sensitivity.rule)
-            setting = replace(setting, problem=problem, sensitivity=sensitivity)
-        share = 0 if self.given else scale.budget_fraction
-        return replace(self, setting=replace(setting, epsilon=self.epsilon * (1 - share)))
+        counts, n = table.count_response(passes)
+        request = self.with_rows(n)
+        assert request.response_range is not None
+        rule = request.response_range.rule
+        sampler = QuantileSampler(counts, rule, request.range_epsilon, request.neighbours)
+        return request, sampler, counts > 0, n
+
+    def read(
+        self, table: SensitiveTable, passes: Passes | None, scale: RangeInSteps | None
+    ) -> tuple[SelectionRequest, Data]:
+        """Quantise all values, the response in its released range.
+
+        Returns the request for the number of rows, where that is public, and the private data.
+        """
+        images = None if scale is None else scale.images(STEPS)
+        gram = table.read(self.problem, passes, images)
+        request = self.with_rows(gram.n, range_is_drawn=scale is not None)
+        return request, Data(gram, self.spec.limits)
+
+
+class SelectionBased(Request[SensitiveTable, Output]):
+    """A request whose table, schema and relation are those of its selection.
+
+    Subclasses are dataclasses with a field ``selection``.
+    """
+
+    selection: SelectionRequest
 
     @property
-    def divided(self) -> bool:
-        """Whether it is known how epsilon is divided, which may depend on the number of rows."""
-        counted = self.setting.n is not None or not self.setting.problem.n_is_public
-        return counted or self.asked != "private"
+    def seed(self) -> int | None:  # type: ignore[override]
+        return self.selection.seed
 
     @property
-    def priced(self) -> bool:
-        """Whether all is known that the price depends on, which may be the number of rows."""
-        return self.setting.n is not None or not self.mechanism.priced_by_rows(self.setting)
-
-    def price(self) -> Guarantee:
-        """What a release costs a unit, computed from the constants that its draws use."""
-        parts = self.parts()
-        found = Guarantee.compose(parts) if len(parts) > 1 else parts[SELECTION]
-        return found.group_privacy(self.stated.schema.rows_per_unit)
-
-    def parts(self) -> dict[str, Guarantee]:
-        """What each step costs one row: scale and check, if asked for, and the selection."""
-        seeded = self.seed is not None
-        selection = {SELECTION: self.mechanism.guarantee(self.setting, seeded=seeded)}
-        if self.check is not None:
-            selection = {CHECK: self.check.noise.guarantee(seeded=seeded), **selection}
-        if self.scale is None or self.given:
-            return selection
-        neighbours = self.setting.problem.neighbours
-        first = self.scale.rule.guarantee(self.scale_epsilon, neighbours, seeded=seeded)
-        if self.by_rows:
-            first = first.limited_to(PUBLIC_N)
-        return {SCALE: first, **selection}
+    def n_is_public(self) -> bool:
+        return self.selection.n_is_public
 
     @property
-    def scale_epsilon(self) -> Fraction:
-        """What the scale may cost one row."""
-        return self.epsilon - self.setting.epsilon
+    def neighbours(self) -> Neighbours:
+        return self.selection.neighbours
+
+    @property
+    def priced_item(self) -> str:
+        return self.selection.priced_item
+
+    @property
+    def needs_rows(self) -> bool:
+        return self.selection.needs_rows
+
+    def with_selection(self, selection: SelectionRequest) -> Self:
+        """Return the request with a selection that knows more of the table."""
+        if selection is self.selection:
+            return self
+        return replace(self, selection=selection)  # type: ignore[type-var]
+
+    def with_rows(self, n: int | None) -> Self:
+        return self.with_selection(self.selection.with_rows(n))
+
+    def open(self, data: Any, y: Any = None) -> SensitiveTable:
+        return self.selection.open(data, y)
+
+    def type_mismatches(self, data: Any, y: Any = None) -> tuple[str, ...]:
+        return self.selection.type_mismatches(data, y)
+
+
+@dataclass(frozen=True)
+class DrawnSelection:
+    """A response range and a support, as they were drawn; the sampler is private."""
+
+    request: SelectionRequest
+    outcome: Outcome
+    scale: RangeInSteps | None
+    sampler: Sampler = field(repr=False)
+
+
+def count_unreadable(
+    request: SelectionRequest, execution: Execution[SensitiveTable], check: PriceCheck
+) -> tuple[SelectionRequest, ReleasedReadable | None]:
+    """Count the cells without a value, with noise, if the request asks for that."""
+    counting = request.readable_check
+    if counting is None:
+        return request, None
+    bad, n = execution.table.count_bad(execution.passes)
+    request = request.with_rows(n)
+    check(request)
+    drawn = counting.draw(bad, n, execution.rng)
+    rows = None if counting.counts_rows else n
+    return request, ReleasedReadable.of(counting.names, drawn, rows, counting.noise.epsilon)
+
+
+def draw_support(
+    request: SelectionRequest,
+    table: SensitiveTable,
+    rng: Randomness,
+    passes: Passes,
+    check: PriceCheck,
+    scale: RangeInSteps | None = None,
+) -> DrawnSelection:
+    """Draw a response range, if the request has one, and a support.
+
+    Parameters
+    ----------
+    passes : Passes
+        All passes of the release over the table.
+    check : callable
+        The price of the whole release, checked against what was reserved: before each draw, with
+        the number of rows that was read.
+    scale : RangeInSteps, optional
+        The response range that an earlier step has released.
+    """
+    if request.source is not None and not isinstance(request.source, EarlierRange):
+        request, ranges, _, n = request.range_sampler(table, passes)
+        check(request)
+        scale = ranges.draw(rng)
+        if passes.count > 2:
+            table.keep(n)
+    request, data = request.read(table, passes, scale)
+    guarantee = check(request)
+    with _stating_cost(guarantee):
+        sampler = request.mechanism.prepare(data, request.setting)
+        outcome = sampler.draw(rng)
+    return DrawnSelection(request, outcome, scale, sampler)
+
+
+@contextmanager
+def _stating_cost(guarantee: Guarantee) -> Iterator[None]:
+    """Add the cost to the error of a passed limit: that it was passed depends on the data."""
+    try:
+        yield
+    except SearchLimitError as error:
+        cost = "as there is no guarantee, no epsilon bounds it"
+        if guarantee.proven:
+            cost = shown_cost(guarantee.costs[guarantee.neighbours])
+        raise SearchLimitError(f"{error}: {cost}") from None
+
+
+def build_release(drawn: DrawnSelection, guarantee: Guarantee, **more: Any) -> Release:
+    """The release: what was drawn, and public facts. ``more`` are further fields of it."""
+    request, chosen = drawn.request, drawn.request.mechanism
+    schema, setting, released = request.spec.schema, request.setting, None
+    if drawn.scale is not None and request.response_range is not None:
+        released = ReleasedRange(request.response_range.rule, drawn.scale, schema.response)
+    return Release(
+        support=drawn.outcome,
+        features=request.spec.design.names(drawn.outcome),
+        guarantee=guarantee,
+        mechanism=chosen.name,
+        mechanism_summary=chosen.summary,
+        schema=schema,
+        problem=setting.problem,
+        sensitivity=setting.sensitivity,
+        options=chosen.options(),
+        details=chosen.details(setting),
+        randomness=chosen.randomness,
+        scale=released,
+        made_in_search=in_search(),
+        rows=setting.n if guarantee.tells_rows else None,
+        date=request.date,
+        **more,
+    )
 
 
 def build_request(
@@ -203,7 +480,8 @@ def build_request(
     response_range: Literal["private", "declared"] | ResponseRange | None = None,
     check_readable: bool | float | Fraction | Decimal | None = None,
     seed: int | None = None,
-    **stated: Unpack[ProblemOptions],
+    y: Any = None,
+    **problem: Unpack[ProblemOptions],
 ) -> SelectionRequest:
     """Check everything that can be checked without opening the table."""
     budget, chance = exact_epsilon(epsilon), exact_delta(delta)
@@ -217,32 +495,30 @@ def build_request(
             f"{chosen.name} with these options has no privacy guarantee. To run it all the same, "
             "on data that are not sensitive, pass allow_unproven=True"
         )
-    settled = build_problem_spec(data, schema, k=k, **stated)
-    problem = settled.problem
-    chosen = chosen.named(settled.design.position)
-    budget = _of_one_row(budget, chance, settled.schema.rows_per_unit)
-    share = share_of(check_readable)
-    counted, budget = budget * share, budget * (1 - share)
-    asked = check_response_range(
+    spec = build_problem_spec(data, schema, k=k, y=y, **problem)
+    spec = replace(spec, rule=sensitivity)
+    chosen = chosen.named(spec.design.position)
+    budget = _of_one_row(budget, chance, spec.schema.rows_per_unit)
+    check_fraction = readable_fraction(check_readable)
+    left = budget * (1 - check_fraction)
+    wanted = check_response_range(
         response_range,
-        labels=settled.schema.response.labels is not None or loss_of(problem).labels,
+        labels=spec.schema.response.labels is not None or loss_of(spec.problem).labels,
         moments=isinstance(data, Moments),
     )
-    setting = Setting(problem, Sensitivity.of(problem, sensitivity), budget, chance)
-    by_rows = asked == "private" and problem.n_is_public
-    planned = SelectionRequest(settled, chosen, setting, seed, budget, asked, by_rows)._divide()
-    planned = planned.with_check(counted, data)
-    chosen.check(planned.setting)
-    return planned
-
-
-def open_table_of(plan: SelectionRequest, data: Any, y: Any = None) -> SensitiveTable:
-    """The table of a plan: names and types of its columns have been looked at."""
-    return SensitiveTable(data, plan.stated.schema, y, records_for=plan.records_for)
+    request = SelectionRequest(spec, chosen, left, chance, seed)
+    if isinstance(wanted, ResponseRange):
+        request = request.with_range(ChosenRange(wanted))
+    elif wanted == "private":
+        default = default_response_range(left, None, spec.problem.k)
+        request = request.with_range(DefaultRange(default))
+    request = request.with_check(budget * check_fraction, data)
+    chosen.check(request.setting)
+    return request
 
 
 def _of_one_row(epsilon: Fraction, delta: Fraction, rows: int) -> Fraction:
-    """What one row may cost, if a unit with so many of them may cost epsilon."""
+    """The budget of one row, if a unit with so many of them may cost epsilon."""
     if rows > 1 and delta:
         raise ArgumentError(
             "rows_per_unit is above 1: for several rows together a delta grows faster than their "
@@ -268,7 +544,7 @@ def exact_epsilon(value: Any) -> Fraction:
 
 
 def exact_delta(value: Any) -> Fraction:
-    """Delta, likewise; 0 for pure privacy."""
+    """Delta as the exact rational that was written; 0 for pure privacy."""
     delta = as_decimal_fraction(value)
     if delta is None or not 0 <= delta < 1:
         raise ArgumentError("delta must be a number from 0 to below 1: much below 1/n, or 0")

@@ -1,48 +1,30 @@
-"""select, simulate and price: the way of the data from a table to a release.
-
-Four steps: plan, seal, price, draw. All arguments are checked first, then names and types of the
-table's columns; only then are values read. From there on nothing fails because of a value.
-
-Where a scale of the response is released first, values are read twice: the response alone, and
-everything in the scale that was drawn from it. What the two draws cost is added up.
-"""
+"""select, simulate and price: private selections of variables, and what they cost."""
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Unpack
 
-import numpy as np
-from numpy.typing import NDArray
-
-from ..base.callers import in_search
-from ..base.errors import ArgumentError, ColumnTypeWarning, LedgerError, SearchLimitError
-from ..base.text import escape_for_terminal
+from ..base.errors import ArgumentError
 from ..base.validation import check_int, check_progress
 from ..data.quantize import STEPS
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
-from ..data.type_checks import type_mismatches, warn_of
 from ..ledger.event import Event
-from ..ledger.spending import LedgerLike, debited, whole_cost
-from ..mechanisms import Data, Outcome, Sampler
-from ..privacy.guarantee import Guarantee, shown_cost
-from ..privacy.quantiles import QuantileSampler, Scale
+from ..ledger.spending import LedgerLike
+from ..mechanisms import Data, Outcome
+from ..privacy.quantiles import RangeInSteps
 from ..privacy.random import Randomness
-from ..release.readable import ReleasedReadable
 from ..release.release import Release
-from ..release.response_range import ReleasedRange
 from ..schema.schema import Schema
+from .driver import Price, event_of, make_release, open_randomness, price_of
 from .problem_spec import build_problem_spec, with_keywords_of
-from .request import SelectionOptions, SelectionRequest, build_request, open_table_of
+from .request import SelectionOptions, SelectionRequest, build_request
 from .sensitive_table import SensitiveTable
 
 __all__ = ["Price", "price", "select", "simulate"]
@@ -58,7 +40,8 @@ def select(
     diagnostics: str | None = None,
     progress: Progress | None = None,
     ledger: LedgerLike = None,
-    **asked: Unpack[SelectionOptions],
+    y: Any = None,
+    **options: Unpack[SelectionOptions],
 ) -> Release:
     """Select k of p variables under differential privacy; pure epsilon by default.
 
@@ -141,41 +124,30 @@ def select(
     Returns
     -------
     Release
+        The support, its guarantee, and what else may be published.
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError
+        If an argument, the schema, or a name or type in the table is wrong. Nothing is spent.
+    BudgetExceeded, LedgerError
+        If the ledger has no room for the release, or cannot be used.
+    SearchLimitError
+        If a node or time limit is passed. Nothing is released, and epsilon is spent.
+
+    Examples
+    --------
+    >>> import numpy as np, dpsubset as dps
+    >>> X = np.tile([[-1.0, 1.0], [1.0, 1.0]], (500, 1))
+    >>> release = dps.select(X, y=X[:, 0], bounds=dps.Bounds(x=1, y=1), k=1, epsilon=5)
+    >>> release.features, release.guarantee.epsilon
+    (['x0'], Fraction(5, 1))
     """
     if diagnostics not in (None, "not-private"):
         raise ArgumentError("diagnostics must be None or 'not-private', which says what they are")
-    check_progress(progress)
-    planned = build_request(data, schema, k=k, epsilon=epsilon, **asked)
-    table = open_table_of(planned, data, asked.get("y"))
-    planned = planned.with_rows(table.rows)
-    if planned.priced:
-        planned.price()  # whatever it refuses is refused before a value is read
-    told = type_mismatches(data, planned.stated.schema, asked.get("y"))
-    warn_of(told)
-    with debited(ledger, lambda: event_of("select", planned, SelectionRequest.price)) as debit:
-
-        def price(planned: SelectionRequest) -> Guarantee:
-            return debit.checked(planned.price())
-
-        rng = planned.randomness
-        passes = passes_of(planned, progress)
-        planned, readable = draw_check(planned, table, rng, passes, price)
-        drawn = draw_support(planned, table, rng, passes, price)
-        work = drawn.sampler.diagnostics() if diagnostics else {}
-        guarantee = drawn.planned.price()
-        release = make_release(drawn.planned, guarantee, drawn.outcome, drawn.scale, work)
-        release = debit.signed(replace(release, column_warnings=told, readable=readable))
-    warn_of_counts(release)
-    return release
-
-
-def warn_of_counts(release: Release) -> None:
-    """Warn of columns that seem unreadable. The release is paid for: no filter that makes errors of
-    warnings may lose it.
-    """
-    for line in release.warnings_of_counts:
-        with suppress(ColumnTypeWarning):
-            warnings.warn(escape_for_terminal(line), ColumnTypeWarning, stacklevel=4)
+    request = build_request(data, schema, k=k, epsilon=epsilon, y=y, **options)
+    request = replace(request, diagnostics=diagnostics is not None)
+    return make_release(request, data, y, progress, ledger)
 
 
 @with_keywords_of(build_request, build_problem_spec)
@@ -185,97 +157,12 @@ def event_of_select(
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
-    **asked: Unpack[SelectionOptions],
+    y: Any = None,
+    **options: Unpack[SelectionOptions],
 ) -> Event:
     """What a ledger would note of :func:`select` with these arguments. Reads no value."""
-    planned = build_request(data, schema, k=k, epsilon=epsilon, **asked)
-    if data is not None:
-        planned = planned.with_rows(open_table_of(planned, data, asked.get("y")).rows)
-    return event_of("select", planned, SelectionRequest.price)
-
-
-def event_of(
-    what: str, planned: SelectionRequest, price: Callable[[SelectionRequest], Guarantee]
-) -> Event:
-    """What a ledger notes of a release, before it is made."""
-    if not planned.priced:
-        raise LedgerError(
-            f"what {planned.mechanism.name} costs depends on the number of rows, which this file "
-            "does not tell before it is read: with a ledger, take a Parquet file or a data frame"
-        )
-    schema, problem, guarantee = planned.stated.schema, planned.setting.problem, price(planned)
-    if not planned.divided:
-        costs = {relation: whole_cost(cost) for relation, cost in guarantee.costs.items()}
-        guarantee = replace(guarantee, costs=costs)
-    facts = {"loss": problem.loss, "k": problem.k, "p": problem.p, "declared": problem.neighbours}
-    return Event.of(
-        what,
-        planned.mechanism.name,
-        guarantee,
-        unit=schema.unit,
-        rows_per_unit=schema.rows_per_unit,
-        schema=schema.fingerprint(),
-        options={**facts, **planned.mechanism.options()},
-    )
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A scale and a support, as they were drawn; the sampler is private."""
-
-    planned: SelectionRequest
-    outcome: Outcome
-    scale: Scale | None
-    sampler: Sampler = field(repr=False)
-
-
-def draw_check(
-    planned: SelectionRequest,
-    table: SensitiveTable,
-    rng: Randomness,
-    passes: Passes,
-    price: Callable[[SelectionRequest], Guarantee],
-) -> tuple[SelectionRequest, ReleasedReadable | None]:
-    """Count the cells without a value, with noise, if that was asked for."""
-    check = planned.check
-    if check is None:
-        return planned, None
-    bad, n = table.count_bad(passes)
-    planned = planned.with_rows(n)
-    price(planned)  # whatever it refuses is refused before anything is drawn
-    drawn = check.draw(bad, n, rng)
-    rows = None if check.counts_rows else n
-    found = ReleasedReadable.of(check.names, drawn, rows, check.noise.epsilon)
-    return planned, found
-
-
-def draw_support(
-    planned: SelectionRequest,
-    table: SensitiveTable,
-    rng: Randomness,
-    passes: Passes,
-    price: Callable[[SelectionRequest], Guarantee],
-    scale: Scale | None = None,
-) -> Drawn:
-    """Draw a scale of the response, if there is one, and a support.
-
-    ``price`` is what the whole release costs, of which these may be a part; ``passes`` are all
-    that it makes over the table; ``scale`` is one that was released before, where the plan is for
-    such.
-    """
-    if planned.scale is not None and not planned.given:
-        planned, scales, _, n = _scales(planned, table, passes)
-        price(planned)  # whatever it refuses is refused before anything is drawn
-        scale = scales.draw(rng)
-        if passes.count > 2:
-            table.keep(n)
-    planned, behind = _read(planned, table, passes, scale)
-    # Of the setting that the draw uses: the rows that were read, not those a file says it has.
-    guarantee = price(planned)
-    with _telling_cost(guarantee):
-        sampler = planned.mechanism.prepare(behind, planned.setting)
-        outcome = sampler.draw(rng)
-    return Drawn(planned, outcome, scale, sampler)
+    request = build_request(data, schema, k=k, epsilon=epsilon, y=y, **options)
+    return event_of(request, data, y)
 
 
 @with_keywords_of(build_request, build_problem_spec)
@@ -287,80 +174,78 @@ def simulate(
     epsilon: float | Fraction | Decimal,
     draws: int = 1000,
     progress: Progress | None = None,
-    **asked: Unpack[SelectionOptions],
+    y: Any = None,
+    **options: Unpack[SelectionOptions],
 ) -> Counter[Outcome]:
-    """How often each support would be released. NOT PRIVATE: each draw costs epsilon.
+    """Count how often each support would be released. NOT PRIVATE: each draw costs epsilon.
 
-    None stands for a draw that released nothing. For synthetic data, planning and tests. Takes the
-    arguments of :func:`select`, and how many ``draws`` to make.
+    For synthetic data, planning and tests.
+
+    Parameters
+    ----------
+    data, schema, k, epsilon
+        As for :func:`select`, and so are all other arguments that are not listed here.
+    draws : int
+        How many selections to draw.
+    progress : callable, optional
+        Called with the fraction of the work done so far.
+
+    Returns
+    -------
+    Counter
+        The number of draws of each support; None stands for a draw that released nothing.
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is wrong.
+
+    Examples
+    --------
+    >>> import numpy as np, dpsubset as dps
+    >>> X = np.tile([[-1.0, 1.0], [1.0, 1.0]], (500, 1))
+    >>> dps.simulate(X, y=X[:, 0], bounds=dps.Bounds(x=1, y=1), k=1, epsilon=5, draws=10)
+    Counter({(0,): 10})
     """
     draws = check_int(draws, "draws")
     if draws < 1:
         raise ArgumentError("draws must be at least 1")
     check_progress(progress)
-    planned = build_request(data, schema, k=k, epsilon=epsilon, **asked)
-    table, rng = open_table_of(planned, data, asked.get("y")), planned.randomness
-    alike: dict[bytes, list[Scale | None]] = {b"": [None] * draws}
+    request = build_request(data, schema, k=k, epsilon=epsilon, y=y, **options)
+    table, rng = request.open(data, y), open_randomness(request.seed)
     # One pass, and draws: how many more passes these take depends on what is drawn.
-    passes, behind = Passes(progress, planned.setting.problem.n_is_public, 2), None
-    if planned.scale is None:
-        planned, behind = _read(planned, table, passes, None)
+    passes, private = Passes(progress, request.n_is_public, 2), None
+    scales_by_effect: dict[bytes, list[RangeInSteps | None]] = {b"": [None] * draws}
+    if request.source is None:
+        request, private = request.read(table, passes, None)
     else:
-        planned, scales, present, n = _scales(planned, table, passes)
-        planned.price()  # what `select` would refuse is refused here too
-        alike = {}
-        for scale in (scales.draw(rng) for _ in range(draws)):
-            # Scales that do the same to every response of the table make the same table.
-            done_to_it = scale.images(STEPS)[present].tobytes()
-            alike.setdefault(sha256(done_to_it).digest(), []).append(scale)
-        if len(alike) > 1:
+        request, ranges, present, n = request.range_sampler(table, passes)
+        _ = request.guarantee  # what `select` would refuse is refused here too
+        scales_by_effect = {}
+        for scale in (ranges.draw(rng) for _ in range(draws)):
+            # Ranges that map all responses of the table in the same way share its quantised form.
+            effect = scale.images(STEPS)[present].tobytes()
+            scales_by_effect.setdefault(sha256(effect).digest(), []).append(scale)
+        if len(scales_by_effect) > 1:
             table.keep(n)
-    found: Counter[Outcome] = Counter()
-    for same in passes.over(alike.values(), draws):
-        if planned.scale is not None:
-            planned, behind = _read(planned, table, None, same[0])
-        assert behind is not None
-        sampler = planned.mechanism.prepare(behind, planned.setting)
-        found.update(sampler.draw(rng) for _ in same)
-    return found
+    counts: Counter[Outcome] = Counter()
+    for scales in passes.over(scales_by_effect.values(), draws):
+        counts.update(_drawn(request, table, private, scales, rng))
+    return counts
 
 
-@dataclass(frozen=True)
-class Price:
-    """What a selection would cost, and what it would read. Public.
-
-    Attributes
-    ----------
-    guarantee : Guarantee, or None
-        None where it depends on the number of rows, which is public here but not known before the
-        file is read.
-    mechanism : str
-    columns : tuple of str
-        What would be read of the table, the response last.
-    warnings : tuple of str
-        Columns whose declaration goes ill with their types: much of them would count as missing.
-    unit : str
-        Whom the guarantee protects, in words.
-    """
-
-    guarantee: Guarantee | None
-    mechanism: str
-    columns: tuple[str, ...]
-    unit: str
-    warnings: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        cost = "Cost: known once the rows are counted, since it depends on their number"
-        if self.guarantee is not None:
-            costs = self.guarantee.costs.items()
-            each = ", ".join(f"{shown_cost(cost)} under {relation}" for relation, cost in costs)
-            cost = f"Guarantee: {self.guarantee}" + (f"\nCost: {each}" if each else "")
-        cost += f"\nUnit of privacy: {self.unit}"
-        *features, response = self.columns
-        shown = ", ".join(features[:10]) + (f", ... ({len(features)} in all)" * bool(features[10:]))
-        read = f"Would read: {shown}; to explain {response}"
-        type_mismatches = [f"Warning: {warning}" for warning in self.warnings]
-        return "\n".join([cost, f"Mechanism: {self.mechanism}", read, *type_mismatches])
+def _drawn(
+    request: SelectionRequest,
+    table: SensitiveTable,
+    private: Data | None,
+    scales: list[RangeInSteps | None],
+    rng: Randomness,
+) -> list[Outcome]:
+    """One support for each of some response ranges that make the same table."""
+    if private is None:
+        request, private = request.read(table, None, scales[0])
+    sampler = request.mechanism.prepare(private, request.setting)
+    return [sampler.draw(rng) for _ in scales]
 
 
 @with_keywords_of(build_request, build_problem_spec)
@@ -370,105 +255,34 @@ def price(
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
-    **asked: Unpack[SelectionOptions],
+    y: Any = None,
+    **options: Unpack[SelectionOptions],
 ) -> Price:
-    """What :func:`select` with these arguments would cost. Costs nothing: no value is read.
+    """Price :func:`select` with these arguments. Costs nothing: no value is read.
 
-    Without ``data`` the arguments are checked and priced alone; with it, names and types of its
-    columns are compared with the schema too.
+    Parameters
+    ----------
+    data : path, data frame, array or Moments, optional
+        With it, names and types of its columns are compared with the schema; without it the
+        arguments are checked and priced alone.
+    schema, k, epsilon
+        As for :func:`select`, and so are all other arguments.
+
+    Returns
+    -------
+    Price
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError
+        What :func:`select` would raise before it reads a value.
+
+    Examples
+    --------
+    >>> import dpsubset as dps
+    >>> schema = dps.Schema.from_bounds({"age": (0, 110), "sex": (0, 1)}, ("cost", 0, 1000))
+    >>> print(dps.price(None, schema, k=1, epsilon=0.5).guarantee.epsilon)
+    1/2
     """
-    planned = build_request(data, schema, k=k, epsilon=epsilon, **asked)
-    if data is not None:
-        planned = planned.with_rows(open_table_of(planned, data, asked.get("y")).rows)
-    return priced(planned, data, planned.price() if planned.priced else None, asked.get("y"))
-
-
-def priced(
-    planned: SelectionRequest, data: Any, guarantee: Guarantee | None, y: Any = None
-) -> Price:
-    """A price, with what would be read and what is doubtful about that."""
-    declared = planned.stated.schema
-    told = () if data is None else type_mismatches(data, declared, y)
-    if guarantee is not None and guarantee.proven and not planned.divided:
-        # The total under the neighbours that were asked for is known, its parts are not.
-        cost = guarantee.costs[guarantee.neighbours]
-        guarantee = replace(guarantee, costs={guarantee.neighbours: cost}, parts=())
-    return Price(
-        guarantee=guarantee,
-        mechanism=planned.mechanism.name,
-        columns=(*declared.feature_names, declared.response.name),
-        warnings=told,
-        unit=declared.protected,
-    )
-
-
-def _scales(
-    planned: SelectionRequest, table: SensitiveTable, passes: Passes
-) -> tuple[SelectionRequest, QuantileSampler, NDArray[np.bool_], int]:
-    """Read the response alone, for draws of its scale; the plan then knows the number of rows, if
-    it is public. Also which values the response has, and the number of rows: both are private.
-    """
-    counts, n = table.count_response(passes)
-    planned = planned.with_rows(n).with_scale_settled()
-    assert planned.scale is not None
-    epsilon, neighbours = planned.scale_epsilon, planned.setting.problem.neighbours
-    return planned, QuantileSampler(counts, planned.scale.rule, epsilon, neighbours), counts > 0, n
-
-
-def _read(
-    planned: SelectionRequest, table: SensitiveTable, passes: Passes | None, scale: Scale | None
-) -> tuple[SelectionRequest, Data]:
-    """Send all values through the door; the plan then knows the number of rows, if it is public."""
-    images = None if scale is None else scale.images(STEPS)
-    digest = table.read(planned.setting.problem, passes, images)
-    return planned.with_rows(digest.n), Data(digest, planned.stated.limits)
-
-
-def passes_of(planned: SelectionRequest, progress: Progress | None, more: int = 0) -> Passes:
-    """The passes of a selection over its table, and ``more`` after it."""
-    count = 1 + (planned.check is not None) + (planned.scale is not None) + more
-    return Passes(progress, planned.setting.problem.n_is_public, count)
-
-
-@contextmanager
-def _telling_cost(guarantee: Guarantee) -> Iterator[None]:
-    """Add to the error of a passed limit what it has cost: the event depends on the data."""
-    try:
-        yield
-    except SearchLimitError as error:
-        cost = "as there is no guarantee, no epsilon bounds it"
-        if guarantee.proven:
-            cost = shown_cost(guarantee.costs[guarantee.neighbours])
-        raise SearchLimitError(f"{error}: {cost}") from None
-
-
-def make_release(
-    planned: SelectionRequest,
-    guarantee: Guarantee,
-    outcome: Outcome,
-    scale: Scale | None,
-    diagnostics: dict[str, int],
-) -> Release:
-    """What may leave: what was drawn, and public facts."""
-    schema, chosen = planned.stated.schema, planned.mechanism
-    released = None
-    if scale is not None and planned.scale is not None:
-        released = ReleasedRange(planned.scale.rule, scale, schema.response)
-    return Release(
-        support=outcome,
-        features=planned.stated.design.names(outcome),
-        guarantee=guarantee,
-        mechanism=chosen.name,
-        mechanism_summary=chosen.summary,
-        schema=schema,
-        problem=planned.setting.problem,
-        sensitivity=planned.setting.sensitivity,
-        options=chosen.options(),
-        details=chosen.details(planned.setting),
-        randomness=chosen.randomness,
-        scale=released,
-        made_in_search=in_search(),
-        rows=planned.setting.n if guarantee.tells_rows else None,
-        date=planned.date,
-        diagnostics=diagnostics or None,
-    )
+    request = build_request(data, schema, k=k, epsilon=epsilon, y=y, **options)
+    return price_of(request, data, y, request.mechanism.name, request.spec.schema)

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError, TableError
 from ..data.gram import GramData, with_constant
+from ..data.histograms import count_response
 from ..data.moments import Block, Moments, check_n
 from ..data.readers import Table, open_table
 from ..data.readers.passes import Passes, over
-from ..data.response import counted, rescaled, rescaled_schema
 from ..objective.problem import Problem
 from ..schema.encoding import Design
 from ..schema.schema import Schema
@@ -82,7 +82,8 @@ class SensitiveTable:
         Both are private, as a table is. Moments have none: who asks them for it has been refused.
         """
         assert self._table is not None
-        return counted(self._schema, over(passes, self._table.responses(), self._table.rows))
+        responses = over(passes, self._table.responses(), self._table.rows)
+        return count_response(self._schema.response, responses)
 
     def count_bad(self, passes: Passes | None = None) -> tuple[list[int], int]:
         """How many cells of each feature and, last, of the response read as no value; and the
@@ -122,12 +123,11 @@ class SensitiveTable:
             return GramData.from_moments(self._moments, constant)
         rows, p, schema = self._table.rows, problem.columns, self._schema
         blocks = self._blocks(passes)
-        if images is not None:
-            blocks, schema = rescaled(schema, blocks, images), rescaled_schema(schema)
         wide = p > _MANY_VARIABLES and rows is not None and 2 * rows * (p + 1) <= _RECORD_BYTES
         if self._records or wide:
-            return GramData.from_records(schema, blocks, constant)
-        return GramData.from_moments(Moments.from_blocks(schema, blocks, constant), constant)
+            return GramData.from_records(schema, blocks, constant, images)
+        moments = Moments.from_blocks(schema, blocks, constant, images)
+        return GramData.from_moments(moments, constant)
 
     def read_support(
         self,
@@ -143,7 +143,7 @@ class SensitiveTable:
             if passes is not None:
                 passes.skip(self._moments.n)
             return _part_of(self._moments, self._schema, self._places(part), constant)
-        return Moments.from_blocks(*self._support(part, passes, images), constant)
+        return Moments.from_blocks(part, self._support(part, passes), constant, images)
 
     def read_records(
         self,
@@ -153,7 +153,7 @@ class SensitiveTable:
         images: NDArray[np.int16] | None = None,
     ) -> NDArray[np.int16]:
         """The same columns record by record, a row each; the constant and the response last."""
-        digest = GramData.from_records(*self._support(part, passes, images), constant)
+        digest = GramData.from_records(part, self._support(part, passes), constant, images)
         return np.concatenate([digest.records, digest.response[None]])
 
     def _blocks(self, passes: Passes | None) -> Iterator[Block]:
@@ -166,16 +166,10 @@ class SensitiveTable:
         names = list(self._schema.feature_names)
         return [names.index(name) for name in part.feature_names]
 
-    def _support(
-        self, part: Schema, passes: Passes | None, images: NDArray[np.int16] | None
-    ) -> tuple[Schema, Iterator[Block]]:
-        """Blocks of some features, and what the door takes them for."""
+    def _support(self, part: Schema, passes: Passes | None) -> Iterator[Block]:
+        """Blocks of the features of ``part``."""
         features = self._places(part)
-        blocks: Iterator[Block] = ((x[:, features], y) for x, y in self._blocks(passes))
-        schema = part
-        if images is not None:
-            blocks, schema = rescaled(part, blocks, images), rescaled_schema(part)
-        return schema, blocks
+        return ((x[:, features], y) for x, y in self._blocks(passes))
 
 
 def _part_of(moments: Moments, schema: Schema, features: list[int], constant: int) -> Moments:

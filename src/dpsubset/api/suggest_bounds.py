@@ -1,8 +1,9 @@
-"""suggest_bounds: bounds of columns from private quantiles, paid for and said so.
+"""suggest_bounds: bounds of columns from private quantiles, with their price.
 
-Bounds must not be read off the rows. Where nobody knows better than "somewhere between 0 and a
-million", a part of the budget may go to two quantiles of each column, by the exact mechanism of
-`privacy.scale` within the wide bounds. Epsilons of the columns add up: a row is in all of them.
+Bounds must not be computed from the rows without noise. Where public knowledge gives only wide
+bounds, a part of the budget may go to two quantiles of each column, drawn by the exact mechanism of
+`privacy.quantiles` within the wide bounds. The epsilons of the columns add up: a row is in all of
+them.
 """
 
 from __future__ import annotations
@@ -11,82 +12,142 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ..base.errors import ArgumentError
-from ..base.validation import check_choice, check_progress, check_seed
+from ..base.validation import check_choice, check_seed
 from ..data.column_selection import ColumnSelection, select_columns
 from ..data.histograms import count_columns
-from ..data.readers import Progress
-from ..data.readers.passes import Passes
-from ..data.type_checks import type_mismatches_of, warn_of
+from ..data.readers import Progress, Table
+from ..data.type_checks import type_mismatches_of
 from ..ledger.event import Event
-from ..ledger.spending import LedgerLike, debited
-from ..privacy.bound_quantiles import narrowed, readable, usual_rule
+from ..ledger.spending import LedgerLike
+from ..privacy.bound_quantiles import default_bounds_rule, round_outward, with_bounds
 from ..privacy.guarantee import Guarantee
 from ..privacy.quantiles import QuantileRule, QuantileSampler
-from ..privacy.random import Randomness, SeededSource, SystemSource
+from ..privacy.random import Randomness
 from ..privacy.relations import PUBLIC_N, RELATIONS, Neighbours
 from ..release.bounds import SuggestedBounds
 from ..release.response_range import ReleasedRange
-from ..schema.bounds_file import blank
-from ..schema.entries import entry as entry_of
+from ..schema.bounds_file import template_facts
+from ..schema.entries import entry_of_column
 from ..schema.provenance import KEY, PaidBounds
 from ..schema.schema import Column
+from .driver import Execution, Request, make_release
 from .request import exact_epsilon
 
-__all__ = ["BoundsRequest", "build_bounds_request", "suggest_bounds"]
+__all__ = ["BoundsRequest", "build_bounds_request", "draw_bounds", "suggest_bounds"]
 
 #: A histogram takes half a megabyte, and so many columns leave each next to nothing of epsilon.
 _MOST_COLUMNS = 1000
 
 
 @dataclass(frozen=True)
-class BoundsRequest:
-    """Which bounds will be released, and at what price. Public; no value has been read.
+class BoundsRequest(Request[Table, SuggestedBounds]):
+    """Bounds to be released, and their price. Public; no value has been read.
 
     Attributes
     ----------
-    listing : ColumnSelection
+    selection : ColumnSelection
         The columns, with the wide bounds that were declared.
     epsilon : Fraction
-        Of all of them together, for one row.
-    rule : QuantileRule, optional
-        Which quantiles; None until the number of rows is known, if that is public.
-    by_rows : bool
-        Whether that number decides on the rule: then nothing is promised to tables that differ in
-        it.
+        The budget of all of them together, for one row.
+    neighbours : {"replace-one", "add-remove"}
+    seed : int, optional
+    rule : QuantileRule
+        Which quantiles are released of each column.
+    rule_by_rows : bool
+        Whether the rule follows the public number of rows. Nothing is promised to tables with
+        another number then.
     """
 
-    listing: ColumnSelection
+    selection: ColumnSelection
     epsilon: Fraction
     neighbours: Neighbours
-    rule: QuantileRule | None
-    by_rows: bool
     seed: int | None
+    rule: QuantileRule
+    rule_by_rows: bool
 
     @property
-    def share(self) -> Fraction:
-        """Of one column, for one row."""
-        return self.epsilon / len(self.listing.columns)
+    def n_is_public(self) -> bool:
+        return self.neighbours in PUBLIC_N
+
+    @property
+    def column_epsilon(self) -> Fraction:
+        """The budget of one column, for one row."""
+        return self.epsilon / len(self.selection.columns)
 
     def with_rows(self, n: int | None) -> BoundsRequest:
-        """The same for a table of n rows, where their number is public."""
-        if self.rule is not None or n is None:
+        if not self.rule_by_rows or n is None:
             return self
-        return replace(self, rule=usual_rule(self.share, n))
+        rule = default_bounds_rule(self.column_epsilon, n)
+        return self if rule == self.rule else replace(self, rule=rule)
 
-    def price(self) -> Guarantee:
+    @cached_property
+    def guarantee(self) -> Guarantee:
         """What it costs a unit; no rule costs more or less than another under these neighbours."""
-        rule = self.rule or usual_rule(self.share, None)
-        of_column = rule.guarantee(self.share, self.neighbours, seeded=self.seed is not None)
-        if self.by_rows:
+        seeded = self.seed is not None
+        of_column = self.rule.guarantee(self.column_epsilon, self.neighbours, seeded=seeded)
+        if self.rule_by_rows:
             of_column = of_column.limited_to(PUBLIC_N)
-        parts = {f"bounds of {column.name}": of_column for column in self.listing.columns}
-        return Guarantee.compose(parts).group_privacy(self.listing.rows_per_unit)
+        parts = {f"bounds of {column.name}": of_column for column in self.selection.columns}
+        return Guarantee.compose(parts).group_privacy(self.selection.rows_per_unit)
+
+    def open(self, data: Any, y: Any = None) -> Table:
+        return self.selection.open(data)
+
+    def type_mismatches(self, data: Any, y: Any = None) -> tuple[str, ...]:
+        return type_mismatches_of(self.selection.columns, self.selection.kinds)
+
+    def describe(self, guarantee: Guarantee) -> Event:
+        selection = self.selection
+        names = [column.name for column in selection.columns]
+        return Event.of(
+            "suggest_bounds",
+            "quantiles",
+            guarantee,
+            unit=selection.privacy_unit,
+            rows_per_unit=selection.rows_per_unit,
+            schema=selection.fingerprint,
+            options={"columns": names, "declared": self.neighbours},
+        )
+
+    def run(self, execution: Execution[Table]) -> SuggestedBounds:
+        """Count the values of each column, and draw its quantiles."""
+        counts, n = count_columns(execution.table, self.selection.columns, execution.passes)
+        request = self.with_rows(n)
+        guarantee = execution.check(request.guarantee)
+        narrow, ranges = draw_bounds(
+            request.selection.columns, counts, request.rule, request.column_epsilon,
+            request.neighbours, execution.rng,
+        )  # fmt: skip
+        facts = _facts(request, narrow, guarantee)
+        return SuggestedBounds(
+            narrow, ranges, guarantee, self.selection.protected, facts,
+            column_warnings=execution.column_warnings,
+        )  # fmt: skip
+
+
+def draw_bounds(
+    columns: Iterable[Column],
+    counts: Iterable[Any],
+    rule: QuantileRule,
+    epsilon: Fraction,
+    neighbours: Neighbours,
+    rng: Randomness,
+) -> tuple[tuple[Column, ...], tuple[ReleasedRange, ...]]:
+    """Draw quantiles of columns from their histograms, at this price for one column and one row.
+
+    Returns the columns with the bounds that follow, and what was released of each.
+    """
+    narrow, ranges = [], []
+    for column, of_column in zip(columns, counts, strict=True):
+        drawn = QuantileSampler(of_column, rule, epsilon, neighbours).draw(rng)
+        released = ReleasedRange(rule, drawn, column)
+        narrow.append(with_bounds(column, *round_outward(*released.clipped, column)))
+        ranges.append(released)
+    return tuple(narrow), tuple(ranges)
 
 
 def build_bounds_request(
@@ -106,14 +167,14 @@ def build_bounds_request(
     if rule is not None and (not isinstance(rule, QuantileRule) or len(rule.probs) != 2):
         raise ArgumentError("rule must be a QuantileRule of two quantiles")
     seed = None if seed is None else check_seed(seed)
-    listing = select_columns(data, within, columns, separator)
-    if len(listing.columns) > _MOST_COLUMNS:
+    selection = select_columns(data, within, columns, separator)
+    if len(selection.columns) > _MOST_COLUMNS:
         raise ArgumentError(f"bounds are suggested for at most {_MOST_COLUMNS} columns at a time")
-    of_row = budget / listing.rows_per_unit
+    row_epsilon = budget / selection.rows_per_unit
     by_rows = rule is None and neighbours in PUBLIC_N
-    if rule is None and not by_rows:
-        rule = usual_rule(of_row / len(listing.columns), None)
-    return BoundsRequest(listing, of_row, neighbours, rule, by_rows, seed)
+    if rule is None:
+        rule = default_bounds_rule(row_epsilon / len(selection.columns), None)
+    return BoundsRequest(selection, row_epsilon, neighbours, seed, rule, by_rows)
 
 
 def suggest_bounds(
@@ -138,8 +199,8 @@ def suggest_bounds(
     within : pair, mapping, Schema or path of a bounds file
         Where values can lie at all, from public knowledge: ``(lo, hi)`` for all columns, ``{"age":
         (0, 200), ...}``, or a schema with wide bounds. The grid has 65535 values between them, so
-        bounds that are a thousand times too wide leave 65 values to tell apart; a transform
-        (``{"lo": 1, "hi": 1e9, "transform": "log"}``) makes them as fine as one likes.
+        bounds that are a thousand times too wide leave 65 values to choose from. A transform
+        (``{"lo": 1, "hi": 1e9, "transform": "log"}``) gives small values a finer grid.
     epsilon : number
         What all bounds cost together; each column has an equal part.
     columns : names, optional
@@ -163,75 +224,43 @@ def suggest_bounds(
     Returns
     -------
     SuggestedBounds
+        The bounds, what they cost, and the contents of a bounds file.
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError
+        If an argument, the schema, or a name or type in the table is wrong. Nothing is spent.
+    BudgetExceeded, LedgerError
+        If the ledger has no room for the release, or cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np, dpsubset as dps
+    >>> X = np.random.default_rng(0).normal(50, 5, (10_000, 2))
+    >>> bounds = dps.suggest_bounds(X, (0, 1000), epsilon=1)
+    >>> [column.name for column in bounds.columns], bounds.guarantee.epsilon
+    (['x0', 'x1'], Fraction(1, 1))
     """
-    planned = build_bounds_request(
+    request = build_bounds_request(
         data, within, epsilon=epsilon, columns=columns, neighbours=neighbours, rule=rule, seed=seed,
         separator=separator,
     )  # fmt: skip
-    return release_bounds(planned, data, progress, ledger)
+    return make_release(request, data, progress=progress, ledger=ledger)
 
 
-def release_bounds(
-    planned: BoundsRequest, data: Any, progress: Progress | None = None, ledger: LedgerLike = None
-) -> SuggestedBounds:
-    """Debit what a plan costs, read its columns, and draw."""
-    check_progress(progress)
-    listing = planned.listing
-    table = listing.open(data)
-    told = type_mismatches_of(listing.columns, listing.kinds)
-    warn_of(told)
-    with debited(ledger, lambda: event_of_bounds(planned)) as debit:
-        passes = Passes(progress, planned.neighbours in PUBLIC_N)
-        counts, n = count_columns(table, planned.listing.columns, passes)
-        counted = planned.with_rows(n)
-        released = _drawn(counted, counts, debit.checked(counted.price()))
-        return debit.signed(replace(released, column_warnings=told))
-
-
-def event_of_bounds(planned: BoundsRequest) -> Event:
-    """What a ledger notes of a plan, before a value is read."""
-    listing, names = planned.listing, [column.name for column in planned.listing.columns]
-    return Event.of(
-        "suggest_bounds",
-        "quantiles",
-        planned.price(),
-        unit=listing.bare_unit,
-        rows_per_unit=listing.rows_per_unit,
-        schema=listing.fingerprint,
-        options={"columns": names, "declared": planned.neighbours},
-    )
-
-
-def _drawn(
-    planned: BoundsRequest, counts: Iterable[NDArray[np.int64]], guarantee: Guarantee
-) -> SuggestedBounds:
-    """From here on nothing fails because of a value."""
-    wide = planned.listing.columns
-    assert planned.rule is not None
-    rng = Randomness(SystemSource() if planned.seed is None else SeededSource(planned.seed))
-    scales, found = [], []
-    for column, of_column in zip(wide, counts, strict=True):
-        sampler = QuantileSampler(of_column, planned.rule, planned.share, planned.neighbours)
-        scale = ReleasedRange(planned.rule, sampler.draw(rng), column)
-        low, high = readable(*scale.clipped, column)
-        scales.append(scale)
-        found.append(narrowed(column, low, high))
-    facts = _facts(planned, found, guarantee)
-    return SuggestedBounds(tuple(found), tuple(scales), guarantee, planned.listing.unit, facts)
-
-
-def _facts(planned: BoundsRequest, found: list[Column], guarantee: Guarantee) -> dict[str, Any]:
+def _facts(
+    request: BoundsRequest, narrow: Iterable[Column], guarantee: Guarantee
+) -> dict[str, Any]:
+    """The contents of a bounds file with the released bounds and their price."""
     assert guarantee.epsilon is not None
-    names = tuple(column.name for column in found)
-    paid = PaidBounds(names, guarantee.epsilon, planned.neighbours, guarantee.seeded)
-    listing, schema = planned.listing, planned.listing.schema
+    by_name = {column.name: column for column in narrow}
+    paid = PaidBounds(tuple(by_name), guarantee.epsilon, request.neighbours, guarantee.seeded)
+    selection, schema = request.selection, request.selection.schema
     if schema is None:
-        facts = blank(listing.names, listing.kinds, listing.separator)
+        facts = template_facts(selection.names, selection.kinds, selection.separator)
         response, columns = facts.pop("response"), facts.pop("columns")
-        columns |= {column.name: entry_of(column) for column in found}
+        columns |= {name: entry_of_column(column) for name, column in by_name.items()}
         return {**facts, KEY: [paid.entry()], "response": response, "columns": columns}
-    by_name = {column.name: column for column in found}
-    narrow = tuple(by_name.get(column.name, column) for column in schema.columns)
-    explained = by_name.get(schema.response.name, schema.response)
-    paid_for = (*schema.paid, paid)
-    return replace(schema, columns=narrow, response=explained, paid=paid_for).to_dict()
+    columns = tuple(by_name.get(column.name, column) for column in schema.columns)
+    response = by_name.get(schema.response.name, schema.response)
+    return replace(schema, columns=columns, response=response, paid=(*schema.paid, paid)).to_dict()

@@ -1,10 +1,9 @@
-"""tune: a model whose setting was chosen privately among a grid, under one total epsilon.
+"""tune: a model whose setting is chosen privately among a grid, under one total epsilon.
 
-A scale of the response is released first, once. Then each run takes a setting of the grid at
-random, makes what :func:`dpsubset.fit` would release with it, and gets a score with noise
-(`models.run_score`). The number of runs is random (`privacy.stopping`), and the run with the
-highest score is the release. All of it is debited before a value is read. The proof is in
-`proofs/private_search.md`.
+A response range is released first, once. Each run then takes a random setting of the grid, draws
+what :func:`dpsubset.fit` would release with it, and gets a noisy score (`models.run_score`). The
+number of runs is random (`privacy.random_stopping`), and the run with the highest score is
+released. The proof is in `proofs/private_search.md`.
 """
 
 from __future__ import annotations
@@ -14,22 +13,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any, Unpack
 
-from ..base.errors import ArgumentError, LedgerError
+from ..base.errors import ArgumentError
 from ..base.renamed import SELECTION, current_names
 from ..base.validation import as_decimal_fraction
 from ..data.moments import Moments
-from ..data.type_checks import type_mismatches, warn_of
+from ..data.readers.passes import Passes
 from ..ledger.event import Event
-from ..ledger.spending import LedgerLike, debited
+from ..ledger.spending import LedgerLike
 from ..models.rule import RANGE_FRACTION, FitRule
 from ..models.run_score import RunScore, Window, total_loss
 from ..privacy.guarantee import Guarantee
-from ..privacy.missing_counts import share_of
+from ..privacy.missing_counts import readable_fraction
 from ..privacy.quantiles import QuantileSampler
 from ..privacy.random import Randomness
 from ..privacy.random_stopping import NAME, Stopping, covered
@@ -39,17 +38,17 @@ from ..release.release import Release
 from ..release.tuned import Tuned, Value, setting_as_text
 from ..schema.layout import STEPS
 from ..schema.schema import Schema
-from .fit import FitRequest, build_fit_request, make_fit, solution_of
-from .problem_spec import build_problem_spec, settle_schema, with_keywords_of
+from .driver import Execution, Price, Request, event_of, make_release, price_of
+from .fit import FitRequest, build_fit_request, draw_fit, solution_of
+from .problem_spec import build_problem_spec, resolve_schema, with_keywords_of
 from .request import (
     SCALE,
+    EarlierRange,
     SelectionOptions,
     SelectionRequest,
     build_request,
     exact_epsilon,
-    open_table_of,
 )
-from .select import Price, passes_of, priced, warn_of_counts
 from .sensitive_table import SensitiveTable
 
 __all__ = ["price_tune", "tune"]
@@ -58,29 +57,52 @@ __all__ = ["price_tune", "tune"]
 _OF_SELECTION = (
     "k", "mechanism", "loss", "threshold", "constraint", "prediction_bound", "radius", "ridge",
 )  # fmt: skip
-#: What a grid may vary of a FitRule, and how that calls it.
+#: Fields of a FitRule that a grid may vary, and their names in a FitRule.
 _OF_RULE = {"fit": "mechanism", "budget_fraction": "budget_fraction", "width": "width"}
-#: Former names of these.
+#: Former names of both.
 _FORMER = {**SELECTION, "share": "budget_fraction"}
 VARIED = (*_OF_SELECTION, *_OF_RULE)
 
 #: Most settings of a grid.
 LARGEST_GRID = 1000
 
-#: The steps of a search as guarantees name them: a scale of the response comes first, once.
+#: The steps of a search after the response range, as guarantees name them.
 SEARCH, SCORE_STEP = "the search", "the score"
 
-#: Of what one run may cost, for its score.
+#: The share of the score in the budget of one run.
 SCORE_SHARE = Fraction(1, 6)
 
-#: Of the default stopping rule, whose mean number of runs is that of the settings.
+#: The shape of the default stopping rule.
 ETA: Fraction = Fraction(-1, 2)
 
 Grid = Mapping[str, Iterable[Value]] | Sequence[Mapping[str, Iterable[Value]]]
 
 
 @dataclass(frozen=True)
-class TuneRequest:
+class SearchTables:
+    """The table, opened for settings that need the records, for those that sums suffice for, or
+    both.
+    """
+
+    by_need: dict[bool, SensitiveTable]
+
+    @property
+    def any(self) -> SensitiveTable:
+        """One of them."""
+        return next(iter(self.by_need.values()))
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows, if it is known before values are read."""
+        return self.any.rows
+
+    def of(self, selection: SelectionRequest) -> SensitiveTable:
+        """The table for a setting."""
+        return self.by_need[selection.records_for is not None]
+
+
+@dataclass(frozen=True)
+class TuneRequest(Request[SearchTables, Release]):
     """A private search, ready for a table. Public.
 
     Attributes
@@ -88,84 +110,131 @@ class TuneRequest:
     grid : tuple of dict
         The settings.
     candidates : tuple of FitRequest
-        What a run with each of them does before it is scored.
+        What a run with each of them draws before it is scored.
     score : RunScore
         How a run is scored.
     stopping : Stopping
-        How many runs there are.
-    scale : ResponseRange, optional
+        The distribution of the number of runs.
+    response_range : ResponseRange, optional
         What is released of the response once, before all runs.
-    scale_epsilon : Fraction
-        What that may cost one row.
+    range_epsilon : Fraction
+        The budget of that, for one row.
     """
 
     grid: tuple[dict[str, Value], ...]
     candidates: tuple[FitRequest, ...]
     score: RunScore
     stopping: Stopping
-    scale: ResponseRange | None
-    scale_epsilon: Fraction
-
-    def with_rows(self, n: int | None) -> TuneRequest:
-        """The same for a table of n rows, where their number is public."""
-        known = (each.with_selection(each.selection.with_rows(n)) for each in self.candidates)
-        return replace(self, candidates=tuple(known))
+    response_range: ResponseRange | None
+    range_epsilon: Fraction
 
     @property
     def first(self) -> SelectionRequest:
-        """Of the first setting: schema, neighbours and seed are those of all."""
+        """The selection of the first setting: schema, neighbours and seed are those of all."""
         return self.candidates[0].selection
 
     @property
-    def neighbours(self) -> Neighbours:
-        """Which tables count as neighbours."""
-        return self.first.setting.problem.neighbours
+    def seed(self) -> int | None:  # type: ignore[override]
+        return self.first.seed
 
     @property
-    def priced(self) -> bool:
-        """Whether all is known that the price depends on."""
-        return all(each.selection.priced for each in self.candidates)
+    def neighbours(self) -> Neighbours:
+        return self.first.neighbours
 
-    def run(self, candidate: FitRequest) -> Guarantee:
-        """What one run with a setting costs a unit: selection, fit and score."""
-        seeded, rows = self.first.seed is not None, self.first.stated.schema.rows_per_unit
+    @property
+    def n_is_public(self) -> bool:
+        return self.first.n_is_public
+
+    @property
+    def priced_item(self) -> str:
+        """The settings: the cost of one may depend on the number of rows."""
+        return "a setting of the grid"
+
+    @property
+    def needs_rows(self) -> bool:
+        return any(each.needs_rows for each in self.candidates)
+
+    def with_rows(self, n: int | None) -> TuneRequest:
+        known = tuple(each.with_rows(n) for each in self.candidates)
+        same = all(new is old for new, old in zip(known, self.candidates, strict=True))
+        return self if same else replace(self, candidates=known)
+
+    @cached_property
+    def runs(self) -> tuple[Guarantee, ...]:
+        """What one run with each setting costs a unit: selection, fit and score."""
+        seeded, rows = self.seed is not None, self.first.spec.schema.rows_per_unit
         score = self.score.guarantee(seeded=seeded).group_privacy(rows)
-        steps = dict(candidate.price().parts)
-        return Guarantee.compose({**steps, SCORE_STEP: score})
+        return tuple(
+            Guarantee.compose({**dict(each.guarantee.parts), SCORE_STEP: score})
+            for each in self.candidates
+        )
 
-    def price(self) -> Guarantee:
+    @cached_property
+    def guarantee(self) -> Guarantee:
         """What the whole search costs a unit."""
-        found = self.stopping.guarantee([self.run(each) for each in self.candidates])
-        if self.scale is not None:
-            seeded, rows = self.first.seed is not None, self.first.stated.schema.rows_per_unit
-            first = self.scale.rule.guarantee(self.scale_epsilon, self.neighbours, seeded=seeded)
-            found = Guarantee.compose({SCALE: first.group_privacy(rows), SEARCH: found})
-        return covered(found)
+        whole = self.stopping.guarantee(list(self.runs))
+        if self.response_range is not None:
+            seeded, rows = self.seed is not None, self.first.spec.schema.rows_per_unit
+            rule = self.response_range.rule
+            first = rule.guarantee(self.range_epsilon, self.neighbours, seeded=seeded)
+            whole = Guarantee.compose({SCALE: first.group_privacy(rows), SEARCH: whole})
+        return covered(whole)
 
-    def event(self) -> Event:
-        """What a ledger notes of it, before it is made."""
-        if not self.priced:
-            raise LedgerError(
-                "what a setting of the grid costs depends on the number of rows, which this file "
-                "does not tell before it is read: with a ledger, take a Parquet file or a data "
-                "frame"
-            )
-        schema = self.first.stated.schema
+    def open(self, data: Any, y: Any = None) -> SearchTables:
+        needs = {each.selection.records_for is not None: each for each in self.candidates}
+        return SearchTables({need: each.open(data, y) for need, each in needs.items()})
+
+    def type_mismatches(self, data: Any, y: Any = None) -> tuple[str, ...]:
+        return self.first.type_mismatches(data, y)
+
+    def describe(self, guarantee: Guarantee) -> Event:
+        schema = self.first.spec.schema
         return Event.of(
             "tune",
             NAME,
-            self.price(),
-            unit=schema.unit,
+            guarantee,
+            unit=schema.privacy_unit,
             rows_per_unit=schema.rows_per_unit,
             schema=schema.fingerprint(),
             options={
                 "grid": "; ".join(map(setting_as_text, self.grid)),
                 "eta": str(self.stopping.eta),
                 "gamma": str(self.stopping.gamma),
-                "p": self.first.setting.problem.p,
+                "p": self.first.problem.p,
                 "declared": self.neighbours,
             },
         )
+
+    def run(self, execution: Execution[SearchTables]) -> Release:
+        """Release the response range, make the runs, and return the best of them."""
+        tables, rng = execution.table, execution.rng
+        counts, n = tables.any.count_response()
+        request = self.with_rows(n)
+        execution.check(request.guarantee)
+        for table in tables.by_need.values():
+            table.keep(n)
+        scale, half_width = None, Fraction(1)
+        if self.response_range is not None:
+            rule = self.response_range.rule
+            scale = QuantileSampler(counts, rule, self.range_epsilon, self.neighbours).draw(rng)
+            half_width = rule.min_half_width
+        window = Window.of(scale, half_width)
+
+        def check(known: SelectionRequest) -> Guarantee:
+            return execution.check(request.with_rows(known.n).guarantee)
+
+        def one_run() -> tuple[int, Release, float]:
+            chosen = rng.below(len(request.grid))
+            candidate = request.candidates[chosen]
+            table = tables.of(candidate.selection)
+            used = None if candidate.selection.source is None else scale
+            silent = Passes(None, request.n_is_public)
+            made = draw_fit(candidate, table, rng, silent, check, used)
+            return chosen, made, _score(request.score, made, table, window, rng)
+
+        chosen, release, _ = request.stopping.best(rng, one_run, lambda run: run[2])
+        tuned = Tuned(request.grid, chosen, request.stopping, request.runs[chosen])
+        return replace(release, tuned=tuned, column_warnings=execution.column_warnings)
 
 
 def settings(grid: Any) -> tuple[dict[str, Value], ...]:
@@ -173,7 +242,7 @@ def settings(grid: Any) -> tuple[dict[str, Value], ...]:
     parts = [grid] if isinstance(grid, Mapping) else grid
     if isinstance(parts, str) or not isinstance(parts, Iterable):
         parts = ()
-    found: list[dict[str, Value]] = []
+    listed: list[dict[str, Value]] = []
     for part in parts:
         if not isinstance(part, Mapping):
             raise ArgumentError("a grid is a mapping from names to lists of values, or several")
@@ -186,12 +255,12 @@ def settings(grid: Any) -> tuple[dict[str, Value], ...]:
             if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
                 raise ArgumentError(f"the values of {name} in a grid must be a list")
         lists = [[_value(name, value) for value in values] for name, values in part.items()]
-        found += [dict(zip(part, chosen, strict=True)) for chosen in product(*lists)]
-        if len(found) > LARGEST_GRID:
+        listed += [dict(zip(part, chosen, strict=True)) for chosen in product(*lists)]
+        if len(listed) > LARGEST_GRID:
             raise ArgumentError(f"a grid has at most {LARGEST_GRID} settings")
-    if not found:
+    if not listed:
         raise ArgumentError("the grid has no settings: give names and lists of values")
-    return tuple(found)
+    return tuple(listed)
 
 
 def _value(name: str, value: Any) -> Value:
@@ -204,12 +273,12 @@ def _value(name: str, value: Any) -> Value:
     if isinstance(value, bool) or not (value is None or isinstance(value, (int, float, Fraction,
                                                                            str))):  # fmt: skip
         raise ArgumentError(f"the values of {name} in a grid must be numbers or words")
-    found: Value = value
-    return found
+    checked: Value = value
+    return checked
 
 
 def rule_of(rule: FitRule | None, setting: Mapping[str, Value]) -> FitRule:
-    """The rule of a setting, which may vary a part of it."""
+    """The FitRule of a setting of the grid."""
     varied: Any = {_OF_RULE[name]: v for name, v in setting.items() if name in _OF_RULE}
     return replace(FitRule() if rule is None else rule, **varied)
 
@@ -224,7 +293,8 @@ def build_tune_request(
     rule: FitRule | None = None,
     runs: float | None = None,
     eta: float | Fraction = ETA,
-    **asked: Unpack[SelectionOptions],
+    y: Any = None,
+    **options: Unpack[SelectionOptions],
 ) -> TuneRequest:
     """Check everything that can be checked without opening the table, for every setting."""
     listed = settings(grid)
@@ -232,44 +302,47 @@ def build_tune_request(
         raise ArgumentError("rule must be a dpsubset.FitRule")
     if isinstance(data, Moments):
         raise ArgumentError("a private search needs the records: moments are not enough")
-    if share_of(asked.get("check_readable")):
+    if readable_fraction(options.get("check_readable")):
         raise ArgumentError(
             "check_readable is for select and fit: each run of a private search would pay for it. "
             "Check the table before, with a release of its own"
         )
     stopping = Stopping.of_mean(max(len(listed), 2) if runs is None else runs, eta)
     budget = exact_epsilon(epsilon)
-    settled = settle_schema(data, asked.get("y"), schema, asked.get("bounds"))
-    asked = {**asked, "bounds": None}
+    declared = resolve_schema(data, y, schema, options.get("bounds"))
+    options = {**options, "bounds": None}
 
-    def planned(epsilon: Fraction) -> list[FitRequest]:
-        found = []
+    def candidates_at(epsilon: Fraction) -> tuple[FitRequest, ...]:
+        candidates = []
         for setting in listed:
             if setting.get("k", k) is None:
                 raise ArgumentError("every setting needs k: give it in the grid, or as k=")
-            part: Any = {"k": k, **{n: v for n, v in setting.items() if n in _OF_SELECTION}}
+            own: Any = {"k": k, **{n: v for n, v in setting.items() if n in _OF_SELECTION}}
             one = build_fit_request(
-                data, settled, epsilon=epsilon, rule=rule_of(rule, setting), **{**asked, **part}
-            )
-            found.append(one.with_selection(one.selection.with_scale_given()))
-        return found
+                data, declared, epsilon=epsilon, rule=rule_of(rule, setting), y=y,
+                **{**options, **own},
+            )  # fmt: skip
+            used = one.selection.response_range
+            if used is not None:
+                one = one.with_selection(one.selection.with_range(EarlierRange(used)))
+            candidates.append(one)
+        return tuple(candidates)
 
-    # Whether there is a scale is known once all settings are planned; its share is of the total.
-    scales = [each.selection.scale for each in planned(budget)]
-    scale = next((each for each in scales if each is not None), None)
-    share = Fraction(0) if scale is None else scale.budget_fraction
-    if asked.get("response_range") in (None, "private"):
-        share = min(share, RANGE_FRACTION)
-    one = budget * (1 - share) / stopping.factor
-    candidates = planned(one * (1 - SCORE_SHARE))
-    problem, rows = candidates[0].selection.setting.problem, settled.rows_per_unit
-    found = TuneRequest(
-        listed, tuple(candidates), RunScore(one * SCORE_SHARE / rows, problem.neighbours), stopping,
-        scale, budget * share / rows,
-    )  # fmt: skip
-    if found.priced:
-        found.price()  # whatever it refuses is refused here
-    return found
+    # Whether there is a response range is known once all settings are checked; its share is of the
+    # total.
+    ranges = [each.selection.response_range for each in candidates_at(budget)]
+    used = next((each for each in ranges if each is not None), None)
+    range_fraction = Fraction(0) if used is None else used.budget_fraction
+    if options.get("response_range") in (None, "private"):
+        range_fraction = min(range_fraction, RANGE_FRACTION)
+    run_epsilon = budget * (1 - range_fraction) / stopping.factor
+    candidates = candidates_at(run_epsilon * (1 - SCORE_SHARE))
+    rows = declared.rows_per_unit
+    score = RunScore(run_epsilon * SCORE_SHARE / rows, candidates[0].neighbours)
+    request = TuneRequest(listed, candidates, score, stopping, used, budget * range_fraction / rows)
+    if not request.needs_rows:
+        _ = request.guarantee  # what pricing refuses is refused here
+    return request
 
 
 @with_keywords_of(build_request, build_problem_spec)
@@ -284,19 +357,20 @@ def tune(
     runs: float | None = None,
     eta: float | Fraction = ETA,
     ledger: LedgerLike = None,
-    **asked: Unpack[SelectionOptions],
+    y: Any = None,
+    **options: Unpack[SelectionOptions],
 ) -> Release:
     """Choose a setting of a public grid and release the model made with it, privately.
 
-    The whole search costs epsilon. A scale of the response is released once, for a tenth of it.
-    What is left is divided by 2 + eta, and that is the budget of one run: a selection and a fit
-    with a setting picked at random, and a noisy score of the fitted model on the table. The number
-    of runs is random, and the one with the highest score is released.
+    The whole search costs epsilon. A response range is released once, for a tenth of it. The rest,
+    divided by 2 + eta, is the budget of one run: a selection and a fit with a setting picked at
+    random, and a noisy score of the fitted model on the table. The number of runs is random, and
+    the run with the highest score is released.
 
     ``release.tuned.setting`` is the chosen setting, and ``release.model`` its model. The running
     time depends on the number of runs, which is not released.
 
-    Takes the arguments of :func:`dpsubset.select`, for all settings alike.
+    Takes the arguments of :func:`dpsubset.select`, which hold for all settings.
 
     Parameters
     ----------
@@ -328,65 +402,36 @@ def tune(
     Returns
     -------
     Release
-        That of the best run, with the guarantee of the whole search.
+        The best run. Its ``tuned.setting`` is the chosen setting, its ``model`` the model.
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError
+        If an argument, the schema, or a name or type in the table is wrong. Nothing is spent.
+    BudgetExceeded, LedgerError
+        If the ledger has no room for the search, or cannot be used.
+    SearchLimitError
+        If a run passes a node or time limit. Nothing is released, and epsilon is spent.
+
+    Examples
+    --------
+    >>> import numpy as np, dpsubset as dps
+    >>> X = np.tile([[-1.0, 1.0], [1.0, 1.0]], (500, 1))
+    >>> bounds, grid = dps.Bounds(x=1, y=1), {"k": [1, 2]}
+    >>> release = dps.tune(X, y=X[:, 0], bounds=bounds, grid=grid, epsilon=10)
+    >>> release.tuned.setting["k"] in grid["k"]
+    True
     """
-    planned = build_tune_request(
-        data, schema, grid=grid, epsilon=epsilon, k=k, rule=rule, runs=runs, eta=eta, **asked
+    request = build_tune_request(
+        data, schema, grid=grid, epsilon=epsilon, k=k, rule=rule, runs=runs, eta=eta, y=y, **options
     )
-    tables = _sealed(planned, data, asked.get("y"))
-    told = type_mismatches(data, planned.first.stated.schema, asked.get("y"))
-    warn_of(told)
-    some = next(iter(tables.values()))
-    planned, rng = planned.with_rows(some.rows), planned.first.randomness
-    price = cache(lambda n: planned.with_rows(n).price())
-
-    with debited(ledger, planned.event) as debit:
-
-        def paid(known: FitRequest) -> Guarantee:
-            return debit.checked(price(known.selection.setting.n))
-
-        counts, n = some.count_response()
-        planned = planned.with_rows(n)
-        paid(planned.candidates[0])
-        for table in tables.values():
-            table.keep(n)
-        scale = None
-        if planned.scale is not None:
-            rule_of_scale = planned.scale.rule
-            scale = QuantileSampler(
-                counts, rule_of_scale, planned.scale_epsilon, planned.neighbours
-            ).draw(rng)
-        window = Window.of(
-            scale, Fraction(1) if planned.scale is None else planned.scale.rule.min_half_width
-        )
-
-        def run() -> tuple[int, Release, float]:
-            chosen = rng.below(len(planned.grid))
-            one = planned.candidates[chosen]
-            table = tables[one.selection.records_for is None]
-            own = None if one.selection.scale is None else scale
-            made = make_fit(one, table, rng, passes_of(one.selection, None), paid, own)
-            return chosen, made, _score(planned.score, made, table, window, rng)
-
-        chosen, release, _ = planned.stopping.best(rng, run, lambda found: found[2])
-        tuned = Tuned(
-            planned.grid, chosen, planned.stopping, planned.run(planned.candidates[chosen])
-        )
-        release = debit.signed(replace(release, tuned=tuned, column_warnings=told))
-    warn_of_counts(release)
-    return release
-
-
-def _sealed(planned: TuneRequest, data: Any, y: Any) -> dict[bool, SensitiveTable]:
-    """The table, for settings that need the records and for those that sums are enough for."""
-    kinds = {each.selection.records_for is None: each.selection for each in planned.candidates}
-    return {sums: open_table_of(selection, data, y) for sums, selection in kinds.items()}
+    return make_release(request, data, y, ledger=ledger)
 
 
 def _score(
     score: RunScore, release: Release, table: SensitiveTable, window: Window, rng: Randomness
 ) -> float:
-    """Of a run, with noise; the lowest there is where no model was released."""
+    """The noisy score of a run; minus infinity where no model was released."""
     fit = release.fit
     if fit is None:
         return -math.inf
@@ -407,16 +452,14 @@ def event_of_tune(
     rule: FitRule | None = None,
     runs: float | None = None,
     eta: float | Fraction = ETA,
-    **asked: Unpack[SelectionOptions],
+    y: Any = None,
+    **options: Unpack[SelectionOptions],
 ) -> Event:
     """What a ledger would note of :func:`tune` with these arguments. Reads no value."""
-    planned = build_tune_request(
-        data, schema, grid=grid, epsilon=epsilon, k=k, rule=rule, runs=runs, eta=eta, **asked
+    request = build_tune_request(
+        data, schema, grid=grid, epsilon=epsilon, k=k, rule=rule, runs=runs, eta=eta, y=y, **options
     )
-    if data is not None:
-        tables = _sealed(planned, data, asked.get("y"))
-        planned = planned.with_rows(next(iter(tables.values())).rows)
-    return planned.event()
+    return event_of(request, data, y)
 
 
 @with_keywords_of(build_request, build_problem_spec)
@@ -430,15 +473,36 @@ def price_tune(
     rule: FitRule | None = None,
     runs: float | None = None,
     eta: float | Fraction = ETA,
-    **asked: Unpack[SelectionOptions],
+    y: Any = None,
+    **options: Unpack[SelectionOptions],
 ) -> Price:
-    """What :func:`tune` with these arguments would cost. Costs nothing: no value is read."""
-    planned = build_tune_request(
-        data, schema, grid=grid, epsilon=epsilon, k=k, rule=rule, runs=runs, eta=eta, **asked
+    """Price :func:`tune` with these arguments. Costs nothing: no value is read.
+
+    Parameters
+    ----------
+    data : path, data frame or array, optional
+        With it, names and types of its columns are compared with the schema.
+    schema, grid, epsilon, k, rule, runs, eta
+        As for :func:`tune`, and so are all other arguments.
+
+    Returns
+    -------
+    Price
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError
+        What :func:`tune` would raise before it reads a value.
+
+    Examples
+    --------
+    >>> import dpsubset as dps
+    >>> schema = dps.Schema.from_bounds({"age": (0, 110), "sex": (0, 1)}, ("cost", 0, 1000))
+    >>> print(dps.price_tune(None, schema, grid={"k": [1, 2]}, epsilon=2).guarantee.epsilon)
+    2
+    """
+    request = build_tune_request(
+        data, schema, grid=grid, epsilon=epsilon, k=k, rule=rule, runs=runs, eta=eta, y=y, **options
     )
-    if data is not None:
-        tables = _sealed(planned, data, asked.get("y"))
-        planned = planned.with_rows(next(iter(tables.values())).rows)
-    guarantee = planned.price() if planned.priced else None
-    found = priced(planned.first, data, guarantee, asked.get("y"))
-    return replace(found, mechanism=f"{NAME} among {len(planned.grid)} settings")
+    mechanism = f"{NAME} among {len(request.grid)} settings"
+    return price_of(request, data, y, mechanism, request.first.spec.schema)

@@ -143,16 +143,16 @@ class SuggestedBounds(Step):
         """As `suggest_bounds` has it."""
         made_up = np.zeros((1, self.columns))
         planned = build_bounds_request(made_up, (-1, 1), epsilon=epsilon, neighbours=neighbours)
-        return planned.with_rows(n).price()
+        return planned.with_rows(n).guarantee
 
     def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
         """By the way of bounds."""
         planned = build_bounds_request(table, (-1, 1), epsilon=epsilon, neighbours=neighbours)
-        listing = planned.listing
+        listing = planned.selection
         counts, n = count_columns(listing.open(table), listing.columns)
         rule = planned.with_rows(n).rule
         assert rule is not None
-        return Quantiles(rule, planned.share, neighbours, tuple(counts))
+        return Quantiles(rule, planned.column_epsilon, neighbours, tuple(counts))
 
     def pairs(self, relation: Neighbours) -> Iterator[tuple[str, Table, Table]]:
         """Nearly all values of the grid come nearer to the quantiles, a few go away."""

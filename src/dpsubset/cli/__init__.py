@@ -1,8 +1,6 @@
-"""The command line: ``dpsubset select``, ``fit``, ``predict``, ``power``, ``schema``, ``bounds``,
-``ledger``, ``verify``, ``mechanisms``, ``audit`` and ``warmup``.
+"""The command line ``dpsubset``: one file a command, which calls the function of the same name.
 
-Thin over the library, one file a command. Modules that are slow to import are imported by the
-command that needs them, so that ``--help`` is quick.
+Modules that are slow to import are imported within the commands, so that ``--help`` is quick.
 """
 
 from __future__ import annotations
@@ -16,22 +14,25 @@ from .. import __version__
 from . import signals
 from .audit import audit_command
 from .bounds import bounds_app
-from .fit import fit_command, predict_command
+from .fit import fit_command
 from .ledger import ledger_app
 from .mechanisms import mechanisms_command
+from .options import OTHER_SPELLINGS
 from .power import power_command
+from .predict import predict_command
 from .schemas import schema_app
 from .select import select_command
-from .shared import guarded, occupy_streams, trouble
+from .terminal import handle_errors, occupy_streams, try_print
 from .tune import tune_command
 from .verify import verify_command
 from .warmup import warmup_command
 
-# Plain tracebacks would not do either: the text of an unforeseen exception may quote a cell.
+# No tracebacks: the text of an unexpected exception may quote a cell.
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"token_normalize_func": lambda name: OTHER_SPELLINGS.get(name, name)},
 )
 app.command("select")(select_command)
 app.command("fit")(fit_command)
@@ -40,9 +41,9 @@ app.command("predict")(predict_command)
 app.command("power")(power_command)
 app.command("plan", hidden=True)(power_command)  # its first name
 app.command("mechanisms")(mechanisms_command)
-app.add_typer(schema_app, name="schema", help="Write or check a schema: the public bounds file.")
+app.add_typer(schema_app, name="schema", help="Write or check a bounds file.")
 app.add_typer(bounds_app, name="bounds", help="Suggest bounds from private quantiles.")
-app.add_typer(ledger_app, name="ledger", help="The budget of a data set: what was spent of it.")
+app.add_typer(ledger_app, name="ledger", help="Limit and record what is spent on a data set.")
 app.command("verify")(verify_command)
 app.command("audit")(audit_command)
 app.command("warmup")(warmup_command)
@@ -53,16 +54,16 @@ def main() -> None:
     occupy_streams()
     code = 0
     try:
-        with guarded():
-            signals.catch()
-            app(prog_name="dpsubset")  # also as python -m dpsubset, for completion too
+        with handle_errors():
+            signals.raise_on_signals()
+            app(prog_name="dpsubset")  # the same name under python -m dpsubset
     except typer.Exit as end:
         code = end.exit_code
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
-    # Nothing is left for the interpreter to flush, whose own way to fail is a traceback.
+    # Flush here: where the interpreter fails to flush, it prints a traceback.
     for stream in (sys.stdout, sys.stderr):
-        if trouble(stream, "") and stream is sys.stdout:
+        if try_print(stream, "") and stream is sys.stdout:
             code = code or 1
     sys.exit(code)
 
@@ -82,4 +83,4 @@ def _root(
         ),
     ] = False,
 ) -> None:
-    """Which k of p variables matter, under pure differential privacy."""
+    """Exact best-subset selection under pure differential privacy."""

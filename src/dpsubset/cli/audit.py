@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..base.errors import ArgumentError
-from .shared import guarded, number, working
+from .options import parse_number
+from .terminal import handle_errors, progress_bar
 
 if TYPE_CHECKING:
     from ..audit.cases import Recipe
@@ -19,28 +20,26 @@ if TYPE_CHECKING:
     from ..mechanisms import Mechanism
 
 
-@guarded()
+@handle_errors()
 def audit_command(
     mechanism: Annotated[
         str | None,
         typer.Argument(
-            help="A mechanism from 'dpsubset mechanisms'; or another step of releases: scale, "
+            help="A mechanism of 'dpsubset mechanisms', or another step of a release: scale, "
             "noisy-moments, means, bounds, readable or private-search.",
-            metavar="[MECHANISM]",
-            show_default=False,
+            metavar="MECHANISM",
         ),
     ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Audit every mechanism and step, and print a table.")
     ] = False,
     epsilon: Annotated[
-        str, typer.Option(help="Budget that the mechanism is given.", metavar="NUMBER")
+        str, typer.Option(help="Privacy budget of the mechanism.", metavar="NUMBER")
     ] = "1",
     delta: Annotated[
         str | None,
         typer.Option(
-            help="Delta of the budget; 0.001 by default if one is needed.",
-            metavar="NUMBER",
+            help="Delta of the mechanism; 0.001 by default if it needs one.", metavar="NUMBER"
         ),
     ] = None,
     loss: Annotated[
@@ -56,23 +55,25 @@ def audit_command(
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(help="Draws under each loss and relation; by default 20000, or 2 seconds."),
+        typer.Option(
+            help="Draws for each loss and neighbour relation. By default 20000, for at most 2 "
+            "seconds."
+        ),
     ] = None,
     report: Annotated[
-        Path | None,
-        typer.Option(help="Write a report here, as Markdown; .json gives JSON."),
+        Path | None, typer.Option(help="Write a report here, Markdown or .json.")
     ] = None,
 ) -> None:
-    """Try to contradict the guarantee of MECHANISM. Uses simulated data only, never a table.
+    """Try to contradict a guarantee on simulated data.
 
-    Compares output distributions on neighbouring data sets, under every loss: exactly where there
-    is a closed form, and by draws. Reports how much of epsilon the worst neighbours use. The exit
-    code is 1 if a guarantee is contradicted.
+    Compares output distributions on neighbouring tables, for every loss: exactly where there is a
+    closed form, and by draws. Reports how much of epsilon the worst pair of neighbours uses. No
+    table is read. Exit code 1 if a guarantee is contradicted.
     """
     if (mechanism is None) != everything:
         raise ArgumentError("give the name of a mechanism, or --all")
     if everything and (option or delta is not None):
-        raise ArgumentError("--option and --delta need the name of one mechanism: leave out --all")
+        raise ArgumentError("--option and --delta need one mechanism: leave them out with --all")
     with ExitStack() as stack:
         from .outputs import Output
 
@@ -82,9 +83,9 @@ def audit_command(
         from ..audit.report import CAVEAT, lines, markdown, to_json
         from ..audit.steps import STEPS_OF_RELEASES, audit_step
 
-        budget = exact_epsilon(number(epsilon, "epsilon"))
-        chance = None if delta is None else exact_delta(number(delta, "delta"))
-        # A given number of draws has no time limit.
+        budget = exact_epsilon(parse_number(epsilon, "epsilon"))
+        chance = None if delta is None else exact_delta(parse_number(delta, "delta"))
+        # A given number of draws is made however long it takes.
         limit: dict[str, Any] = {} if runs is None else {"runs": runs, "seconds": None}
         steps = [*STEPS_OF_RELEASES] if everything else [mechanism]
         steps = [name for name in steps if name in STEPS_OF_RELEASES]
@@ -94,7 +95,7 @@ def audit_command(
         parts = len(chosen) + len(steps)
         reports: list[Report] = []
         left_out: dict[str, str] = {}
-        with working("Auditing") as progress:
+        with progress_bar("Auditing") as progress:
             for i, (one, recipe) in enumerate(chosen):
                 limit["progress"] = _part(progress, i, parts)
                 try:
@@ -153,7 +154,7 @@ def _print_table(reports: list[Report], left_out: dict[str, str]) -> None:
     table.add_column("by draws")
     table.add_column("verdict")
     for found in reports:
-        # The first row of a mechanism has its name and its verdict, which is about all losses.
+        # Name and verdict are those of all losses: only the first row of a mechanism has them.
         name, verdict = found.name, found.short_verdict + (" (assumed)" if found.assumes else "")
         for loss in found.losses:
             table.add_row(name, loss or "", *row(found, loss), verdict)

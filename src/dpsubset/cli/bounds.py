@@ -9,132 +9,130 @@ from typing import Annotated, Any
 
 import typer
 
+from ..base.errors import ArgumentError
 from ..base.text import escape_for_terminal
 from . import signals
 from .options import (
     File,
-    LedgerOption,
+    Force,
+    LedgerAddress,
     Neighbours,
-    NoLedgerOption,
-    PurposeOption,
-    SeparatorOption,
-    separator_sign,
+    NoLedger,
+    Purpose,
+    Separator,
+    check_distinct,
+    parse_number,
+    parse_separator,
 )
-from .shared import check_apart, fail, guarded, ledger_of, number, red, show_room, trouble
+from .outputs import Output
+from .releasing import NOTHING_SPENT, open_ledger, print_balance
+from .terminal import fail, handle_errors, try_print, warn
 
 bounds_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 
 @bounds_app.callback()
 def _bounds() -> None:
-    """Bounds of columns, where nobody knows them well enough."""
+    """Suggest bounds of columns from private quantiles, where public knowledge has none."""
 
 
 @bounds_app.command("suggest")
+@handle_errors()
 def bounds_suggest(
     file: File,
     epsilon: Annotated[
         str,
         typer.Option(
-            help="What all bounds cost together, taken exactly as written.",
+            help="Privacy budget of all bounds together, taken exactly as written.",
             metavar="NUMBER",
-            show_default=False,
         ),
     ],
     within: Annotated[
         tuple[str, str] | None,
         typer.Option(
-            help="Where values can lie at all, from public knowledge: for all columns alike.",
+            help="Smallest and largest possible value, from public knowledge, for all columns.",
             metavar="LO HI",
-            show_default=False,
         ),
     ] = None,
     schema: Annotated[
         Path | None,
-        typer.Option(
-            help="Instead of --within: a bounds file with wide bounds, column by column.",
-            show_default=False,
-        ),
+        typer.Option(help="Instead of --within: a bounds file with wide bounds for each column."),
     ] = None,
     columns: Annotated[
         str | None,
         typer.Option(
-            help="For which, by commas. If not given: all that have bounds in the schema, or whose "
-            "type is a number; a text file has no types, so there they must be named.",
+            help="Columns, separated by commas. By default all that have bounds in the schema or a "
+            "numeric type; a text file has no types, so columns must be named.",
             metavar="NAMES",
         ),
     ] = None,
     neighbours: Neighbours = "replace-one",
-    out: Annotated[Path, typer.Option(help="Where to write; .json gives JSON.")] = Path(
+    out: Annotated[Path, typer.Option(help="Bounds file to write, YAML or .json.")] = Path(
         "bounds.yaml"
     ),
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: Force = False,
     seed: Annotated[
         int | None,
-        typer.Option(help="For tests only: bounds from a seeded draw are NOT PRIVATE."),
+        typer.Option(help="Seed, for tests only: bounds from a seeded draw are NOT PRIVATE."),
     ] = None,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Only say what it would cost: spends nothing."),
+        bool, typer.Option("--dry-run", help="Only print the cost. Spends nothing.")
     ] = False,
-    ledger: LedgerOption = None,
-    no_ledger: NoLedgerOption = False,
-    purpose: PurposeOption = None,
-    separator: SeparatorOption = None,
+    ledger: LedgerAddress = None,
+    no_ledger: NoLedger = False,
+    purpose: Purpose = None,
+    separator: Separator = None,
 ) -> None:
     """Release bounds for columns of FILE from private quantiles. Costs epsilon.
 
-    Bounds from public knowledge cost nothing and are as good. The file that is written says which
-    bounds were released and what that has cost; a selection that uses it says so too.
+    Bounds from public knowledge cost nothing and are as good. The bounds file records which bounds
+    were released and their cost, and so do the statements of selections that use it.
     """
-    with guarded():
-        budget = number(epsilon, "epsilon")
-        check_apart(file, schema, out)
-        book = ledger_of(ledger, no_ledger, purpose)
+    budget = parse_number(epsilon, "epsilon")
+    check_distinct(file, schema, out)
+    opened = open_ledger(ledger, no_ledger, purpose)
 
-        from ..api.suggest_bounds import build_bounds_request, event_of_bounds, release_bounds
-        from ..base.errors import ArgumentError
-        from ..release.bounds import cost_line
-        from .outputs import Output
+    from ..api.driver import make_release
+    from ..api.suggest_bounds import build_bounds_request
+    from ..release.bounds import cost_line
 
-        if (within is None) == (schema is None):
-            raise ArgumentError("give --within LO HI or --schema FILE, and not both")
-        wide: Any = schema if within is None else tuple(map(_end, within))
-        names = None if columns is None else [name.strip() for name in columns.split(",")]
-        relation: Any = neighbours
-        planned = build_bounds_request(
-            file, wide, epsilon=budget, columns=names, neighbours=relation, seed=seed,
-            separator=separator_sign(separator),
-        )  # fmt: skip
-        if dry_run:
-            typer.echo(escape_for_terminal(cost_line(planned.price(), "Would spend")))
-            show_room(book, lambda: event_of_bounds(planned))
-            typer.echo("Nothing was read but the header, and nothing is spent.")
-            return
-        if book:
-            book.check([event_of_bounds(planned)])  # before it is said to be spent
-        with Output(out, replace=force) as output:
-            typer.echo(escape_for_terminal(cost_line(planned.price(), "Spending")))
-            released = release_bounds(planned, file, ledger=book)
-            # From here on the budget is spent: the file comes first.
-            lost = []
-            with signals.held():
-                try:
-                    released.write(output.draft)
-                    output.publish()
-                except OSError as error:
-                    lost.append(f"{out}: {error.strerror}")
-        if seed is not None:
-            trouble(sys.stderr, red("NOT PRIVATE: this draw was made with a fixed seed.\n"))
-        written = "" if lost else f"Wrote {escape_for_terminal(str(out))}\n"
-        unprinted = trouble(sys.stdout, f"{released}\n{written}")
-        if unprinted:
-            lost.append(f"standard output: {unprinted}")
-        if lost:
-            trouble(sys.stderr, json.dumps(released.to_dict(), indent=2) + "\n")
-            fail(f"bounds were released, but not all was written: {'; '.join(lost)}", 1)
+    if (within is None) == (schema is None):
+        raise ArgumentError("give --within LO HI or --schema FILE, and not both")
+    wide: Any = schema if within is None else tuple(map(_limit, within))
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    relation: Any = neighbours
+    request = build_bounds_request(
+        file, wide, epsilon=budget, columns=names, neighbours=relation, seed=seed,
+        separator=parse_separator(separator),
+    )  # fmt: skip
+    if dry_run:
+        typer.echo(escape_for_terminal(cost_line(request.guarantee, "Would spend")))
+        print_balance(opened, request.event)
+        typer.echo(NOTHING_SPENT)
+        return
+    if opened:
+        opened.check([request.event()])  # before the cost is reported as spent
+    with Output(out, replace=force) as output:
+        typer.echo(escape_for_terminal(cost_line(request.guarantee, "Spending")))
+        released = make_release(request, file, ledger=opened)
+        # The budget is spent: the file is written before anything is printed.
+        problems = []
+        with signals.deferred():
+            try:
+                released.write(output.draft)
+                output.publish()
+            except OSError as error:
+                problems.append(f"{out}: {error.strerror}")
+    if seed is not None:
+        warn("NOT PRIVATE: this draw was made with a fixed seed.")
+    written = "" if problems else f"Wrote {escape_for_terminal(str(out))}\n"
+    if unprinted := try_print(sys.stdout, f"{released}\n{written}"):
+        problems.append(f"standard output: {unprinted}")
+    if problems:
+        try_print(sys.stderr, json.dumps(released.to_dict(), indent=2) + "\n")
+        fail(f"bounds were released, but not all was written: {'; '.join(problems)}", 1)
 
 
-def _end(text: str) -> Any:
-    """A number as written, or a date, which the column understands."""
-    return text if text.count("-") == 2 and text[:4].isdigit() else number(text, "within")
+def _limit(text: str) -> Any:
+    """Return a number as written; a date stays text, which the column reads."""
+    return text if text.count("-") == 2 and text[:4].isdigit() else parse_number(text, "within")

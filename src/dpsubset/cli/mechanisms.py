@@ -1,13 +1,14 @@
-"""The command ``dpsubset mechanisms``: what there is to choose from."""
+"""The command ``dpsubset mechanisms``: the selection mechanisms and their options."""
 
 from __future__ import annotations
 
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from .shared import guarded
+from .options import Json
+from .terminal import handle_errors
 
 if TYPE_CHECKING:
     from ..mechanisms import Mechanism
@@ -15,35 +16,27 @@ if TYPE_CHECKING:
 _WIDTH = 100
 
 
-def mechanisms_command(
-    as_json: Annotated[bool, typer.Option("--json", help="Print a list for machines.")] = False,
-) -> None:
-    """List the selection mechanisms: what each promises, and its options."""
-    with guarded():
-        import json
+@handle_errors()
+def mechanisms_command(as_json: Json = False) -> None:
+    """List the selection mechanisms, their guarantees and options."""
+    import json
 
-        from ..mechanisms import MECHANISMS
+    from ..mechanisms import MECHANISMS
 
-        listed = [_entry(cls) for cls in MECHANISMS.values()]
-        if as_json:
-            typer.echo(json.dumps(listed, indent=2))
-            return
-        for entry in listed:
-            text = f"{entry['name']}: {entry['promises']}. Use it when {entry['use_when']}."
-            typer.echo(fill(text, _WIDTH, subsequent_indent="    "))
-            options = ", ".join(f"{name}={value}" for name, value in entry["options"].items())
-            if options:
-                typer.echo(
-                    fill(
-                        f"options: {options}",
-                        _WIDTH,
-                        initial_indent="    ",
-                        subsequent_indent="    ",
-                    )
-                )
+    listed = [_to_dict(cls) for cls in MECHANISMS.values()]
+    if as_json:
+        typer.echo(json.dumps(listed, indent=2))
+        return
+    for entry in listed:
+        text = f"{entry['name']}: {entry['promises']}. Use it when {entry['use_when']}."
+        typer.echo(fill(text, _WIDTH, subsequent_indent="    "))
+        options = ", ".join(f"{name}={value}" for name, value in entry["options"].items())
+        if options:
+            text = f"options: {options}"
+            typer.echo(fill(text, _WIDTH, initial_indent="    ", subsequent_indent="    "))
 
 
-def _entry(cls: type[Mechanism]) -> dict[str, Any]:
+def _to_dict(cls: type[Mechanism]) -> dict[str, Any]:
     from dataclasses import fields
 
     defaults = {field.name: field.default for field in fields(cls)}

@@ -1,7 +1,8 @@
-"""Options that several commands have, each written down once.
+"""Options that several commands share, and groups of options.
 
-`selection` lists what may be said of a selection; a command decorated with `asks` has all of these
-options in place of its argument ``asked``, and gets them as :func:`dpsubset.select` takes them.
+A command that is decorated with `with_option_groups` has the options of a group in place of each
+parameter whose type is one: `SelectionOptions` for the options of :func:`dpsubset.select`, or
+`cli.releasing.ReleaseOptions` for where a release goes and what pays for it.
 """
 
 from __future__ import annotations
@@ -9,259 +10,253 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from .shared import number
+from ..base.errors import ArgumentError
+
+#: Former names and other spellings of options. They are accepted and not shown in help texts.
+OTHER_SPELLINGS = {
+    "reach": "prediction-bound",
+    "response-scale": "response-range",
+    "share": "budget-fraction",
+    "neighbors": "neighbours",
+}
 
 File = Annotated[
-    Path, typer.Argument(help="The sensitive table: Parquet, CSV or TSV.", show_default=False)
+    Path, typer.Argument(help="The sensitive table: Parquet, CSV or TSV.", metavar="FILE")
 ]
 SchemaFile = Annotated[
-    Path,
-    typer.Option(
-        help="Bounds file, YAML or JSON; 'dpsubset schema init' writes one to fill in.",
-        show_default=False,
-    ),
+    Path, typer.Option(help="Bounds file, YAML or JSON; 'dpsubset schema init' writes a template.")
 ]
 Neighbours = Annotated[
     str,
     typer.Option(
-        "--neighbours",
-        "--neighbors",
-        help="replace-one (the number of rows is public) or add-remove (private).",
+        help="Neighbouring tables: replace-one (the number of rows is public) or add-remove (it is "
+        "private)."
     ),
 ]
 Intercept = Annotated[
     bool,
     typer.Option(
-        "--intercept/--no-intercept", help="Whether every model has one, beside the k variables."
+        "--intercept/--no-intercept", help="Whether each model has an intercept beside k variables."
     ),
 ]
-Out = Annotated[Path | None, typer.Option(help="Write the release here, as JSON.")]
-Statement = Annotated[
-    Path | None,
-    typer.Option(
-        help="Write the privacy statement here: .html is a page to read or print, .json for "
-        "machines, .yaml a draft for OpenDP's deployments registry, any other name Markdown. If "
-        "not given, it is printed."
-    ),
+ModelFile = Annotated[
+    Path | None, typer.Option(help="Write the model here, as JSON, for 'dpsubset predict'.")
 ]
-AboutFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--about",
-        help="YAML file for the statement: data_set, version, curator, operator, approver, "
-        "purpose, recipient, bounds_from. What it leaves out is left to fill in by hand.",
-        show_default=False,
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are there already.")]
-DryRun = Annotated[
-    bool,
-    typer.Option(
-        "--dry-run", help="Only say what it would cost and what would be read: spends nothing."
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print the selected names only, one a line.")]
-LedgerOption = Annotated[
+Force = Annotated[bool, typer.Option("--force", help="Replace existing files.")]
+LedgerAddress = Annotated[
     str | None,
     typer.Option(
-        "--ledger",
-        help="Debit the cost here before a value is read: a file or a URL of 'dpsubset ledger "
-        "create'. If not given: what DPSUBSET_LEDGER names.",
+        help="Debit the cost to this ledger before a value is read: a file or URL of 'dpsubset "
+        "ledger create'. By default the ledger in DPSUBSET_LEDGER, if set.",
         metavar="FILE|URL",
     ),
 ]
-NoLedgerOption = Annotated[
-    bool,
-    typer.Option("--no-ledger", help="Debit nowhere, also where DPSUBSET_LEDGER names a ledger."),
+NoLedger = Annotated[
+    bool, typer.Option("--no-ledger", help="Debit no ledger, even if DPSUBSET_LEDGER is set.")
 ]
-PurposeOption = Annotated[
-    str | None,
-    typer.Option(help="What for: a line for the ledger. If not given: the ledger's own purpose."),
+Purpose = Annotated[
+    str | None, typer.Option(help="Purpose to record in the ledger. By default the ledger's own.")
 ]
-SeparatorOption = Annotated[
-    str | None,
-    typer.Option(
-        "--separator",
-        help="What separates the columns of a text file, if not a comma: ';', '|' or 'tab'. A "
-        "bounds file says it by its key separator.",
-        metavar="SIGN",
-        show_default=False,
+LedgerArgument = Annotated[
+    str,
+    typer.Argument(
+        help="A file, or postgresql://user@host/database, with #DATA-SET after it if it has "
+        "several.",
+        metavar="LEDGER",
     ),
 ]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        help="Column separator of a text file, if not a comma: ';', '|' or 'tab'. In a bounds file "
+        "it is the key separator.",
+        metavar="SIGN",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def separator_sign(written: str | None) -> str | None:
-    """What an option says of a separator; a tab is hard to type."""
-    from ..schema.bounds_file import check_separator
+@dataclass(frozen=True)
+class SelectionOptions:
+    """The options of :func:`dpsubset.select`, under its names, as given on the command line.
 
-    return check_separator("\t" if written in ("tab", "\\t") else written)
+    A test compares names and defaults with those of the function. Values are checked where the
+    request is built.
+    """
 
-
-def selection(
     delta: Annotated[
-        str,
-        typer.Option(help="For guarantees that have one; 0 otherwise.", metavar="NUMBER"),
-    ] = "0",
+        str, typer.Option(help="Delta of mechanisms that need one; otherwise 0.", metavar="NUMBER")
+    ] = "0"
     mechanism: Annotated[
-        str, typer.Option(help="How to select; 'dpsubset mechanisms' lists them.")
-    ] = "permute-and-flip",
-    option: Annotated[
+        str, typer.Option(help="Selection mechanism; 'dpsubset mechanisms' lists them.")
+    ] = "permute-and-flip"
+    options: Annotated[
         list[str] | None,
-        typer.Option(help="An option of the mechanism; may be repeated.", metavar="NAME=VALUE"),
-    ] = None,
+        typer.Option(
+            "--option", help="An option of the mechanism; may be repeated.", metavar="NAME=VALUE"
+        ),
+    ] = None
     allow_unproven: Annotated[
-        bool,
-        typer.Option("--allow-unproven", help="Run a mechanism that has NO PRIVACY GUARANTEE."),
-    ] = False,
+        bool, typer.Option("--allow-unproven", help="Allow a mechanism with NO PRIVACY GUARANTEE.")
+    ] = False
     loss: Annotated[
         str | None,
         typer.Option(
-            help="least-squares, logistic, hinge or huber. If not given: least-squares, also for "
+            help="least-squares, logistic, hinge or huber. By default least-squares, also for "
             "labels, which count as -1 and 1."
         ),
-    ] = None,
+    ] = None
     threshold: Annotated[
         float | None,
-        typer.Option(help="Of the huber loss, in half-ranges of the response; 0.25 if not given."),
-    ] = None,
+        typer.Option(
+            help="Threshold of the huber loss, in half-ranges of the response; 0.25 by default."
+        ),
+    ] = None
     constraint: Annotated[
         str, typer.Option(help="Set of allowed coefficients: box, ball or l1.")
-    ] = "box",
+    ] = "box"
     prediction_bound: Annotated[
         float | None,
         typer.Option(
-            "--prediction-bound",
-            "--reach",
-            help="Largest prediction, in half-ranges of the response. If not given: 1.25 in a "
-            "private scale (1 if that is a median); in the declared one 1, for labels 1.25, and 2 "
-            "under logistic and hinge.",
+            help="Largest absolute prediction, in half-ranges of the response. By default 1.25 "
+            "with a private response range (1 if that is a median), 1 with declared bounds, 1.25 "
+            "for labels, and 2 for logistic and hinge."
         ),
-    ] = None,
+    ] = None
     radius: Annotated[
         float | None,
         typer.Option(
             help="Radius of the constraint, in scaled units; instead of --prediction-bound."
         ),
-    ] = None,
+    ] = None
     ridge: Annotated[
         float, typer.Option(help="Weight of the squared coefficients, in scaled units.")
-    ] = 0.0,
-    neighbours: Neighbours = "replace-one",
+    ] = 0.0
+    neighbours: Neighbours = "replace-one"
     sensitivity: Annotated[
-        str, typer.Option(help="sharp, or the name of a published, looser rule.")
-    ] = "sharp",
+        str,
+        typer.Option(help="Sensitivity rule: sharp, or published or lemma-2, which are looser."),
+    ] = "sharp"
     response_range: Annotated[
         str | None,
         typer.Option(
-            "--response-range",
-            "--response-scale",
-            help="What the response is scaled by: private (quantiles, released first with a part "
-            "of epsilon) or declared (its bounds). If not given: private, for labels declared.",
+            help="Range to which the response is scaled: private (quantiles, released first with a "
+            "part of epsilon) or declared (its bounds). By default private; for labels declared."
         ),
-    ] = None,
+    ] = None
     check_readable: Annotated[
         str | None,
         typer.Option(
-            help="Count, with noise, the cells that hold no value, for this share of epsilon (such "
-            "as 0.01). A warning follows if most of a column seems unreadable.",
-            metavar="SHARE",
+            help="Release noisy counts of cells without a readable value, for this fraction of "
+            "epsilon (such as 0.01), and warn if most of a column seems unreadable.",
+            metavar="FRACTION",
         ),
-    ] = None,
+    ] = None
     always_include: Annotated[
         list[str] | None,
-        typer.Option(help="A variable that is part of every set; may be repeated.", metavar="NAME"),
-    ] = None,
+        typer.Option(
+            help="A variable that is part of every support; may be repeated.", metavar="NAME"
+        ),
+    ] = None
     seed: Annotated[
-        int | None,
-        typer.Option(help="For tests only: a seeded release is NOT PRIVATE."),
-    ] = None,
+        int | None, typer.Option(help="Seed, for tests only: a seeded release is NOT PRIVATE.")
+    ] = None
     node_limit: Annotated[
         int | None,
-        typer.Option(help="Most splits of the search; passing it costs epsilon, releases nothing."),
-    ] = None,
+        typer.Option(
+            help="Most nodes of the search. If it is exceeded, epsilon is spent and nothing is "
+            "released."
+        ),
+    ] = None
     time_limit: Annotated[
         float | None,
-        typer.Option(help="Most seconds of the search; passing it costs epsilon likewise."),
-    ] = None,
-) -> dict[str, Any]:
-    """What may be said of a selection, as `dpsubset.select` takes it.
+        typer.Option(
+            help="Most seconds of the search. If it is exceeded, epsilon is spent and nothing is "
+            "released."
+        ),
+    ] = None
 
-    Words are checked where the plan is made, not by their types.
-    """
-    from ..mechanisms import option as parse
-
-    return {
-        "delta": number(delta, "delta"),
-        "mechanism": mechanism,
-        "options": dict(map(parse, option or ())),
-        "allow_unproven": allow_unproven,
-        "loss": loss,
-        "threshold": threshold,
-        "constraint": constraint,
-        "prediction_bound": prediction_bound,
-        "radius": radius,
-        "ridge": ridge,
-        "neighbours": neighbours,
-        "sensitivity": sensitivity,
-        "response_range": response_range,
-        "check_readable": _share(check_readable),
-        "always_include": always_include or (),
-        "seed": seed,
-        "node_limit": node_limit,
-        "time_limit": time_limit,
-    }
-
-
-def _share(text: str | None) -> Any:
-    return None if text is None else number(text, "check-readable")
-
-
-class Asked:
-    """The options of `selection` as somebody wrote them."""
-
-    def __init__(self, given: dict[str, Any]) -> None:
-        self._given = given
+    def given(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults, as they were written."""
+        return {
+            field.name: value
+            for field in fields(self)
+            if (value := getattr(self, field.name)) not in (field.default, [])
+        }
 
     def arguments(self) -> dict[str, Any]:
-        """For `dpsubset.select`; an error if one of them cannot be read."""
-        return selection(**self._given)
+        """Return the options that differ from their defaults, as `dpsubset.select` takes them."""
+        found = self.given()
+        for name in ("delta", "check_readable"):
+            if name in found:
+                found[name] = parse_number(found[name], name.replace("_", "-"))
+        if "options" in found:
+            from ..mechanisms import option
 
-    def beyond(self, *names: str) -> list[str]:
-        """Options that are neither these nor left as they are by default, as they are written."""
-        usual = inspect.signature(selection).parameters
-        return [
-            "--" + name.replace("_", "-")
-            for name, value in self._given.items()
-            if name not in names and value not in (usual[name].default, [])
-        ]
+            found["options"] = dict(map(option, found["options"]))
+        return found
 
 
-def asks(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with the options of `selection` in place of its argument ``asked``."""
-    listed = _parameters(selection)
+def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Show the options of a group in place of each parameter of a command that is a group."""
+    parameters = _parameters(command)
+    groups: dict[str, Any] = {
+        each.name: each.annotation for each in parameters if is_dataclass(each.annotation)
+    }
     shown: list[inspect.Parameter] = []
-    for parameter in _parameters(command):
-        shown += listed if parameter.name == "asked" else [parameter]
+    for parameter in parameters:
+        group = groups.get(parameter.name)
+        shown += [parameter] if group is None else _parameters(group)
 
     @functools.wraps(command)
     def called(**given: Any) -> None:
-        asked = Asked({each.name: given.pop(each.name) for each in listed})
-        command(asked=asked, **given)
+        for name, group in groups.items():
+            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
+        command(**given)
 
     called.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     called.__annotations__ = {each.name: each.annotation for each in shown}
     return called
 
 
-def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """With annotations that are objects, not texts: the texts are of different modules."""
-    hints = get_type_hints(function, include_extras=True)
+def _parameters(command: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return parameters whose annotations are resolved in the module that defines them."""
+    hints = get_type_hints(command, include_extras=True)
     return [
         parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY)
-        for name, parameter in inspect.signature(function).parameters.items()
+        for name, parameter in inspect.signature(command).parameters.items()
     ]
+
+
+def flag(name: str) -> str:
+    """Return the option of a parameter, as in --node-limit."""
+    return "--" + {"options": "option"}.get(name, name).replace("_", "-")
+
+
+def parse_number(text: str, name: str) -> Decimal:
+    """Return a number exactly as written."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise ArgumentError(f"{name} must be a number, such as 0.5 or 1e-6") from None
+
+
+def parse_separator(text: str | None) -> str | None:
+    """Return a column separator; a tab may be written out."""
+    from ..schema.bounds_file import check_separator
+
+    return check_separator("\t" if text in ("tab", "\\t") else text)
+
+
+def check_distinct(*paths: Path | None) -> None:
+    """Refuse to read and write the same file."""
+    given = [path.resolve() for path in paths if path is not None]
+    if len(set(given)) < len(given):
+        raise ArgumentError("the table, the schema and the outputs must be different files")

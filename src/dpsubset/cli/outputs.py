@@ -1,13 +1,13 @@
-"""Output files that appear whole or not at all.
+"""Output files that are written completely or not at all.
 
 A release costs budget, so whatever can prevent its file from being written is found before the
-table is read: an :class:`Output` tries its folder at once and is filled later. An earlier file of
-the same name may be a release that was paid for, so it is not replaced unless that was asked for.
+table is read: an `Output` tests its folder at once and is filled later. An earlier file of the same
+name may be a release that was paid for, so it is not replaced without --force.
 
-Between the two nothing of it is on disk, so that nothing is left behind however the process ends.
-A process killed (SIGKILL) in the moment of writing may leave a draft: a file with a hidden name
-of its own, ``.name.xxxxxxxx.json``. All it can hold is a part of what was to be published; nothing
-reads it, and it may be deleted. Under the file's own name there is only ever a whole file.
+Between the two nothing is on disk, so nothing is left behind however the process ends. A process
+killed (SIGKILL) while it writes may leave a draft: a hidden file ``.name.xxxxxxxx.json`` with a
+part of what was to be published. Nothing reads it, and it may be deleted. Under its own name a file
+is always complete.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -28,14 +28,14 @@ class Output:
     Attributes
     ----------
     path : Path
-        The file's name, which shows nothing new before :meth:`publish`.
+        The name of the file, which is not changed before :meth:`publish`.
     draft : Path
-        A name beside it, with the same ending, for a file to be written and published.
+        A name in the same folder, with the same ending, to write to before publishing.
 
     Parameters
     ----------
     replace : bool
-        Whether a file that is there already may be replaced.
+        Whether an existing file may be replaced.
     """
 
     def __init__(self, path: Path, *, replace: bool = False) -> None:
@@ -60,7 +60,13 @@ class Output:
             self._discard()
 
     def publish(self) -> None:
-        """Give the draft the file's name; FileExistsError if that was taken in the meantime."""
+        """Rename the draft to the file's name.
+
+        Raises
+        ------
+        FileExistsError
+            If a file of that name has appeared in the meantime and must not be replaced.
+        """
         with open(self.draft, "rb") as file:
             os.fsync(file.fileno())  # or a power cut could leave the name without the contents
         if not self._replace:
@@ -90,3 +96,20 @@ class Output:
     def _discard(self) -> None:
         with suppress(OSError):
             self.draft.unlink(missing_ok=True)
+
+
+def reserve_output(path: Path | None, force: bool, stack: ExitStack) -> Output | None:
+    """Check at once that a file can be written, if there is one."""
+    return None if path is None else stack.enter_context(Output(path, replace=force))
+
+
+def write_output(output: Output | None, text: str) -> list[str]:
+    """Write and publish a file, if there is one. Return what went wrong."""
+    if output is None:
+        return []
+    try:
+        output.draft.write_text(text, encoding="utf-8")
+        output.publish()
+    except OSError as error:
+        return [f"{output.path}: {error.strerror}"]
+    return []

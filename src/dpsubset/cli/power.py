@@ -9,29 +9,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..base.errors import ArgumentError
-from .options import Asked, Force, Intercept, asks
-from .shared import guarded, number, say, working
-from .warmup import telling_of_compilation
+from .options import Force, Intercept, Json, SelectionOptions, parse_number, with_option_groups
+from .outputs import Output, reserve_output
+from .terminal import handle_errors, print_line, progress_bar
+from .warmup import note_compilation
 
 if TYPE_CHECKING:
     from ..power_analysis.expectation import Expectation
-    from .outputs import Output
 
 #: Options of selections that have no effect without a table.
 _REFUSED = {"always_include": "--always-include", "node_limit": "--node-limit",
             "time_limit": "--time-limit", "check_readable": "--check-readable"}  # fmt: skip
 
 
-@asks
+@handle_errors()
+@with_option_groups
 def power_command(
     *,
-    p: Annotated[int, typer.Option("--p", help="Variables to select from.", show_default=False)],
-    k: Annotated[
-        int, typer.Option("--k", help="How many make up the response.", show_default=False)
-    ],
-    n: Annotated[
-        int | None, typer.Option("--n", help="Number of rows. Leave out to find it.")
-    ] = None,
+    p: Annotated[int, typer.Option(help="Variables to select from.")],
+    k: Annotated[int, typer.Option(help="How many make up the response.")],
+    n: Annotated[int | None, typer.Option(help="Number of rows. Leave out to find it.")] = None,
     epsilon: Annotated[
         str | None,
         typer.Option(
@@ -47,8 +44,7 @@ def power_command(
         float, typer.Option(help="Signal-to-noise ratio, as a quotient of variances.")
     ] = 1.0,
     rho: Annotated[
-        float,
-        typer.Option(help="Correlation of neighbouring columns; rho^d at distance d."),
+        float, typer.Option(help="Correlation of neighbouring columns; rho^d at distance d.")
     ] = 0.0,
     least: Annotated[
         float, typer.Option(help="The smallest weight in the response over the largest.")
@@ -65,7 +61,7 @@ def power_command(
     rows_per_unit: Annotated[
         int, typer.Option(help="How many rows one privacy unit has, as in a schema.")
     ] = 1,
-    asked: Asked,
+    selection: SelectionOptions,
     intercept: Intercept = True,
     tables: Annotated[
         int | None,
@@ -81,7 +77,7 @@ def power_command(
         typer.Option(help="The figure's x axis, n or epsilon. By default the one that is found."),
     ] = None,
     force: Force = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Power analysis: how likely a release names the true variables. Spends nothing.
 
@@ -89,19 +85,19 @@ def power_command(
     variables, on simulated tables. With --probability and one of them: find the smallest value of
     the other one. No table is read.
 
-    \\b
+    \b
     Exit codes:
       0: success.
       1: an unexpected error.
       2: an argument was refused.
     """
-    with guarded(), ExitStack() as stack:
+    with ExitStack() as stack:
         arguments: dict[str, Any] = {
             "p": p, "k": k, "n": n, "probability": probability, "snr": snr, "rho": rho,
             "least": least, "x_bound": x_bound, "y_bound": y_bound, "labels": labels,
             "rows_per_unit": rows_per_unit, "intercept": intercept, "tables": tables,
-            "epsilon": None if epsilon is None else number(epsilon, "epsilon"),
-            **_selection(asked),
+            "epsilon": None if epsilon is None else parse_number(epsilon, "epsilon"),
+            **_without_table(selection),
         }  # fmt: skip
         if over is not None and figure is None:
             raise ArgumentError("--over needs --figure")
@@ -109,20 +105,20 @@ def power_command(
 
         from ..power_analysis.power import power
 
-        with telling_of_compilation(as_json), working("Simulating") as progress:
+        with note_compilation(as_json), progress_bar("Simulating") as progress:
             found = power(**arguments, seconds=seconds, progress=progress)
         typer.echo(found.to_json() if as_json else str(found))
         if output is not None:
             _draw(output, found, over, arguments, seconds)
             if not as_json:
-                say(f"Figure: {output.path}")
+                print_line(f"Figure: {output.path}")
 
 
-def _selection(asked: Asked) -> dict[str, Any]:
+def _without_table(selection: SelectionOptions) -> dict[str, Any]:
     """The options of the selection; those that need a table are refused."""
-    given = asked.arguments()
+    given = selection.arguments()
     for name, option in _REFUSED.items():
-        if given.pop(name):
+        if given.pop(name, None):
             raise ArgumentError(f"{option} needs a table, and a power analysis has none")
     return given
 
@@ -137,9 +133,7 @@ def _reserve(figure: Path | None, force: bool, stack: ExitStack) -> Output | Non
 
     if find_spec("matplotlib") is None:
         raise ArgumentError("a figure needs matplotlib: pip install 'dpsubset[plot]'")
-    from .select import reserve
-
-    return reserve(figure, force, stack)
+    return reserve_output(figure, force, stack)
 
 
 def _draw(
@@ -152,7 +146,7 @@ def _draw(
 
     axis: Any = over or found.solved or "epsilon"
     settled = {**arguments, "n": found.n, "epsilon": found.epsilon, "probability": None}
-    with working("Drawing") as progress:
+    with progress_bar("Drawing") as progress:
         points = curve(
             axis, around(axis, getattr(found, axis, 0)), seconds=seconds, progress=progress,
             **settled,

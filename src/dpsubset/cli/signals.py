@@ -1,8 +1,8 @@
-"""Signals that ask the command to end: SIGINT, SIGTERM and SIGHUP.
+"""Signals that end the command: SIGINT, SIGTERM and SIGHUP.
 
-They become exceptions, wherever the command is: files are cleared away as for any other error, and
-a line and an exit code say why it ended. While a release is being written they wait, because its
-budget is spent.
+They become exceptions, so that files are cleaned up as for any other error, and a line and an exit
+code give the reason. They are deferred while a release is being written, because its budget is
+spent.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has not all of them
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows lacks some of them
 
-#: An exception can get lost, in a callback of another library: while numba compiles, for instance.
-#: So it is raised again after so many seconds, until the command has ended.
-_AGAIN = 5.0
+#: A callback of another library can swallow the exception, for instance while numba compiles. So it
+#: is raised again after this many seconds, until it is acknowledged.
+_REPEAT_AFTER = 5.0
 
-_came: int | None = None
-_held = False
+_received: int | None = None
+_deferred = False
 
 
 class Ended(BaseException):
-    """The process was asked to end. Not an Exception: what guards against cells must not stop it.
+    """A signal asked the process to end. No Exception: handlers of errors must not catch it.
 
     Attributes
     ----------
     number : int
-        Of the signal.
+        The number of the signal.
     """
 
     def __init__(self, number: int) -> None:
@@ -37,49 +37,49 @@ class Ended(BaseException):
         self.number = number
 
 
-def catch() -> None:
-    """From here on the signals raise `Ended`; for the main thread of a command."""
+def raise_on_signals() -> None:
+    """Raise `Ended` on signals from now on; to be called from the main thread of a command."""
     for number in (getattr(signal, name) for name in _NAMES if hasattr(signal, name)):
-        # What nohup and the like have ignored stays ignored.
+        # A signal that nohup or the like ignores stays ignored.
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _end)
 
 
 @contextmanager
-def held() -> Iterator[None]:
-    """Signals wait until the end of this block."""
-    global _held
-    _held = True
+def deferred() -> Iterator[None]:
+    """Defer signals until the end of this block."""
+    global _deferred
+    _deferred = True
     try:
         yield
     finally:
-        _held = False
-    if _came is not None:
-        raise Ended(_came)
+        _deferred = False
+    if _received is not None:
+        raise Ended(_received)
 
 
-def heard() -> None:
-    """The exception has arrived: it need not be raised again."""
+def acknowledge() -> None:
+    """Stop raising the exception again: it has been handled."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    global _came
-    if _came is None:
-        _came = number
+    global _received
+    if _received is None:
+        _received = number
         if hasattr(signal, "setitimer"):
             signal.signal(signal.SIGALRM, _end_again)
-            signal.setitimer(signal.ITIMER_REAL, _AGAIN, _AGAIN)
-    elif not _held:
-        # Asked again: at once.
+            signal.setitimer(signal.ITIMER_REAL, _REPEAT_AFTER, _REPEAT_AFTER)
+    elif not _deferred:
+        # The second signal ends the process at once.
         with suppress(OSError):
-            os.write(2, f"Error: ended by {signal.Signals(_came).name}\n".encode())
-        os._exit(128 + _came)
-    if not _held:
-        raise Ended(_came)
+            os.write(2, f"Error: ended by {signal.Signals(_received).name}\n".encode())
+        os._exit(128 + _received)
+    if not _deferred:
+        raise Ended(_received)
 
 
 def _end_again(number: int, frame: FrameType | None) -> None:
-    if not _held and _came is not None:
-        raise Ended(_came)
+    if not _deferred and _received is not None:
+        raise Ended(_received)

@@ -1,4 +1,4 @@
-"""The command ``dpsubset verify``: whether a release is what it says, and what was paid for."""
+"""The command ``dpsubset verify``: compare a release file with its schema and its ledger."""
 
 from __future__ import annotations
 
@@ -7,43 +7,38 @@ from typing import Annotated
 
 import typer
 
-from .shared import fail, guarded, say
+from .terminal import fail, handle_errors, print_line
 
 
+@handle_errors()
 def verify_command(
     release: Annotated[
-        Path, typer.Argument(help="The release, as JSON: what --out wrote.", show_default=False)
+        Path, typer.Argument(help="Release file, as written by --out.", metavar="RELEASE")
     ],
-    schema: Annotated[
-        Path, typer.Option(help="The bounds file that it was made with.", show_default=False)
-    ],
+    schema: Annotated[Path, typer.Option(help="Bounds file of the release.")],
     ledger: Annotated[
-        str | None,
-        typer.Option(
-            help="The ledger that it was debited to.", metavar="FILE|URL", show_default=False
-        ),
+        str | None, typer.Option(help="Ledger that the release was debited to.", metavar="FILE|URL")
     ] = None,
     table: Annotated[
         Path | None,
-        typer.Option(help="The table, if the bounds file has patterns; only names are read."),
+        typer.Option(help="The table, if the bounds file has patterns; only its names are read."),
     ] = None,
 ) -> None:
-    """Compare a release with its schema and its entry in a ledger: fingerprint, digest, version.
+    """Compare a release with its schema and its entry in a ledger.
 
-    Ends with 1 if something does not agree. Costs nothing.
+    Compares fingerprint, digest and version. Exit code 1 if something differs. Costs nothing.
     """
-    with guarded():
-        from ..data.readers import read_schema
-        from ..ledger.ledger import Ledger
-        from ..release.verify import checks
+    from ..data.readers import read_schema
+    from ..ledger.ledger import Ledger
+    from ..release.verify import checks
 
-        found = checks(
-            release,
-            read_schema(schema, table).fingerprint(),
-            None if ledger is None else Ledger(ledger),
-        )
-        for check in found:
-            say(f"{'ok ' if check.holds else 'NO '} {check.says}")
-        wrong = sum(not check.holds for check in found)
-        if wrong:
-            fail(f"{wrong} of {len(found)} do not agree", 1)
+    found = checks(
+        release,
+        read_schema(schema, table).fingerprint(),
+        None if ledger is None else Ledger(ledger),
+    )
+    for check in found:
+        print_line(f"{'ok ' if check.holds else 'NO '} {check.says}")
+    wrong = sum(not check.holds for check in found)
+    if wrong:
+        fail(f"{wrong} of {len(found)} do not agree", 1)

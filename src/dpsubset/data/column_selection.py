@@ -1,42 +1,41 @@
-"""Some columns of a table with public bounds, without a response or a model.
+"""Selected columns of a table with public bounds, for releases about columns: quantiles and means.
 
-For what is released of columns alone, quantiles or means. Names and types of the table's columns
-are looked at, values are not.
+Names and types of the table's columns are looked at; values are not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import ArgumentError, SchemaError, TableError, did_you_mean
 from ..schema.bounds_file import check_separator
-from ..schema.entries import column as column_of
-from ..schema.schema import Column, Schema
-from .histograms import reading
+from ..schema.entries import column_of_entry
+from ..schema.schema import Column, FeatureSchema, Schema
+from .histograms import by_itself
 from .readers import Table, column_names, open_table, read_schema
 from .readers.arrays import check_held, held, is_array
-from .type_checks import sorts
+from .type_checks import column_kinds
 
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """Columns of a table. Public.
+    """Columns of a table with their bounds. Public.
 
     Attributes
     ----------
     columns : tuple of Column
-        Those that are asked for, with their bounds.
+        The selected columns.
     schema : Schema, optional
-        Where the bounds come from, if from a schema.
+        The source of the bounds, if it was a schema.
     names : tuple of str
         All columns of the table.
     kinds : mapping
-        What their types hold, where these are known.
+        What the types of the columns hold, where these are known.
     separator : str, optional
-        Of the columns of a text file, where that is declared.
+        Declared column separator of a text file.
     """
 
     columns: tuple[Column, ...]
@@ -46,59 +45,46 @@ class ColumnSelection:
     separator: str | None = None
 
     @property
-    def unit(self) -> str:
+    def protected(self) -> str:
         """Whom a guarantee protects, in words."""
         return "one row" if self.schema is None else self.schema.protected
 
     @property
-    def bare_unit(self) -> str:
-        """The unit alone, without its rows."""
-        return "one row" if self.schema is None else self.schema.unit
+    def privacy_unit(self) -> str:
+        """The privacy unit, without its number of rows."""
+        return "one row" if self.schema is None else self.schema.privacy_unit
 
     @property
     def fingerprint(self) -> str:
-        """Of the schema, or of the one that these columns make."""
-        return (self.reading if self.schema is None else self.schema).fingerprint()
+        """Fingerprint of the schema, or of the columns if there is none."""
+        return (self.schema or self.reading).fingerprint()
 
     @property
     def rows_per_unit(self) -> int:
-        """Of the schema; 1 without one."""
+        """Largest number of rows of a privacy unit; 1 without a schema."""
         return 1 if self.schema is None else self.schema.rows_per_unit
 
     @property
-    def reading(self) -> Schema:
-        """What makes a source read these columns; see `histograms.reading`."""
-        return replace(reading(self.columns, self._beside()), separator=self.separator)
+    def reading(self) -> FeatureSchema:
+        """The schema with which a table is opened to read these columns alone."""
+        return FeatureSchema(
+            tuple(map(by_itself, self.columns)),
+            "middle" if self.schema is None else self.schema.bad_cells,
+            self.separator,
+        )
 
     def open(self, data: Any) -> Table:
-        """The table, with these columns alone."""
-        if not is_array(data):
-            return open_table(data, self.reading)
-        places = [self.names.index(column.name) for column in self.columns]
-        x = held(data, "the table")[:, places]
-        # The schema has another column before a single one: its own copy will do.
-        return open_table(x[:, :-1] if len(places) > 1 else x, self.reading, x[:, -1])
-
-    def _beside(self) -> Column:
-        """Another column of the table, which a schema needs beside a single one; it is not read."""
-        first = self.columns[0].name
-        if self.schema is not None:
-            known = (*self.schema.features, self.schema.response)
-            other = next(column for column in known if column.name != first)
-            return other if other.labels is None else Column(other.name, levels=other.labels)
-        others = [name for name in self.names if name != first]
-        # Of a type that can be read as something, though it is not.
-        plain = [name for name in others if self.kinds.get(name) != "other"]
-        name = (*plain, *others, f"beside {first}")[0]
-        if self.kinds.get(name) == "date":
-            return Column(name, 0, 1, kind="date")
-        return Column(name, 0, 1) if not self.kinds else Column(name, levels=("0", "1"))
+        """Open a table to read these columns alone."""
+        if is_array(data):
+            places = [self.names.index(column.name) for column in self.columns]
+            data = held(data, "the table")[:, places]
+        return open_table(data, self.reading)
 
 
 def select_columns(
-    data: Any, within: Any, asked: Any = None, separator: str | None = None
+    data: Any, within: Any, names: Any = None, separator: str | None = None
 ) -> ColumnSelection:
-    """Which columns, with which bounds.
+    """Select columns and find their bounds.
 
     Parameters
     ----------
@@ -106,13 +92,13 @@ def select_columns(
         Columns of an array are called x0, x1, ...
     within : pair, mapping, Schema or path of a bounds file
         Bounds: ``(lo, hi)`` for all, ``{"age": (0, 110)}`` by name, or a schema.
-    asked : names, optional
+    names : names, optional
         Which columns; by default those of the mapping or the schema that have bounds, or all whose
         type is a number.
     separator : str, optional
-        Of the columns of a text file; a schema says it itself.
+        Column separator of a text file; a schema declares its own.
     """
-    chosen = None if asked is None else _listed(asked)
+    wanted = None if names is None else _checked_names(names)
     check_held(data, "the table")
     schema = None
     if isinstance(within, (str, Path)):
@@ -122,19 +108,19 @@ def select_columns(
     if schema is not None and separator is not None:
         raise ArgumentError("separator goes with bounds; a schema declares it itself")
     separator = check_separator(separator) if schema is None else schema.separator
-    names, kinds = _named(data, separator)
+    present, kinds = _names_and_kinds(data, separator)
     if schema is not None:
-        columns = _of_schema(schema, chosen)
+        columns = _columns_of_schema(schema, wanted)
     else:
-        columns = _of_bounds(within, chosen, names, kinds)
+        columns = _columns_of_bounds(within, wanted, present, kinds)
     if not columns:
         raise ArgumentError("there is no column of numbers or dates")
-    return ColumnSelection(columns, schema, names, kinds, separator)
+    return ColumnSelection(columns, schema, present, kinds, separator)
 
 
-def _named(data: Any, separator: str | None) -> tuple[tuple[str, ...], Mapping[str, str]]:
+def _names_and_kinds(data: Any, separator: str | None) -> tuple[tuple[str, ...], Mapping[str, str]]:
     if not is_array(data):
-        return tuple(column_names(data, separator)), sorts(data)
+        return tuple(column_names(data, separator)), column_kinds(data)
     array = held(data, "the table")
     if array.ndim != 2:
         raise TableError("an array must have two dimensions: rows and columns")
@@ -142,16 +128,16 @@ def _named(data: Any, separator: str | None) -> tuple[tuple[str, ...], Mapping[s
     return names, dict.fromkeys(names, "number")
 
 
-def _listed(asked: Any) -> list[str]:
-    names = [asked] if isinstance(asked, str) else list(asked)
+def _checked_names(given: Any) -> list[str]:
+    names = [given] if isinstance(given, str) else list(given)
     if not names or not all(isinstance(name, str) for name in names):
         raise ArgumentError("columns must be names, one or more")
     if len(set(names)) < len(names):
-        raise ArgumentError("columns names one of them twice: it would be paid for twice")
+        raise ArgumentError("columns names one column twice, and its cost would count twice")
     return names
 
 
-def _bounded(column: Column) -> bool:
+def _has_bounds(column: Column) -> bool:
     return (
         column.role != "ignored"
         and column.levels is None
@@ -160,47 +146,47 @@ def _bounded(column: Column) -> bool:
     )
 
 
-def _of_schema(schema: Schema, asked: list[str] | None) -> tuple[Column, ...]:
+def _columns_of_schema(schema: Schema, wanted: list[str] | None) -> tuple[Column, ...]:
     known = {column.name: column for column in (*schema.columns, schema.response)}
-    if asked is None:
-        return tuple(column for column in known.values() if _bounded(column))
-    for name in asked:
+    if wanted is None:
+        return tuple(column for column in known.values() if _has_bounds(column))
+    for name in wanted:
         if name not in known:
             hint = did_you_mean(name, known)
             raise SchemaError(f"the schema declares no column {name!r}{hint}")
-        if not _bounded(known[name]):
+        if not _has_bounds(known[name]):
             raise SchemaError(f"column {name!r} is not declared as a number or date with bounds")
-    return tuple(known[name] for name in asked)
+    return tuple(known[name] for name in wanted)
 
 
-def _of_bounds(
-    within: Any, asked: list[str] | None, names: tuple[str, ...], kinds: Mapping[str, str]
+def _columns_of_bounds(
+    within: Any, wanted: list[str] | None, names: tuple[str, ...], kinds: Mapping[str, str]
 ) -> tuple[Column, ...]:
     if isinstance(within, Mapping):
         declared = {str(name): entry for name, entry in within.items()}
-        if asked is not None and (lacking := [name for name in asked if name not in declared]):
-            raise ArgumentError(f"within says nothing of the column {lacking[0]!r}")
+        if wanted is not None and (lacking := [name for name in wanted if name not in declared]):
+            raise ArgumentError(f"within has no bounds of the column {lacking[0]!r}")
     else:
-        if asked is None and not kinds:
+        if wanted is None and not kinds:
             raise ArgumentError(
-                "this table has no types that tell numbers from text: name the columns, since each "
-                "of them costs a part of epsilon"
+                "this table has no types, so numbers cannot be distinguished from text: name the "
+                "columns, since each of them takes a part of epsilon"
             )
-        chosen = asked or [name for name in names if kinds.get(name) == "number"]
+        chosen = wanted or [name for name in names if kinds.get(name) == "number"]
         declared = dict.fromkeys(chosen, within)
     for name in declared:
         if name not in names:
             raise TableError(f"the table has no column {name!r}{did_you_mean(name, declared)}")
-    chosen = list(declared) if asked is None else asked
+    chosen = list(declared) if wanted is None else wanted
     found = tuple(_with_bounds(name, declared[name]) for name in chosen)
-    if other := [column.name for column in found if not _bounded(column)]:
+    if other := [column.name for column in found if not _has_bounds(column)]:
         raise ArgumentError(f"column {other[0]!r}: within must be bounds, lo and hi")
     return found
 
 
 def _with_bounds(name: str, entry: Any) -> Column:
     if isinstance(entry, Mapping):
-        return column_of(name, entry)
+        return column_of_entry(name, entry)
     if isinstance(entry, (tuple, list)) and len(entry) == 2:
         return Column(name, *entry)
     raise ArgumentError("within must be a pair (lo, hi), a mapping, a Schema or a bounds file")

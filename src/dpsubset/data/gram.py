@@ -1,10 +1,10 @@
-"""GramData: what is kept of a table behind the door, for scorers, bounds and mechanisms.
+"""GramData: the quantized data of a table, for scorers, bounds and mechanisms.
 
-It has the entries of X'X that a search asks for, whole or on demand, always exact integers. For
-many variables the p x p matrix need not exist. A search touches the columns of a few dozen
-variables: `GramData.from_records` keeps the quantised records (two bytes a cell) and multiplies
-columns out when they are first asked for. The answers are the same integers as those of the
-moments. Losses that are summed over records find these here too.
+It provides entries of X'X as exact integers, all at once or on demand. With many variables the
+p x p matrix need not exist, since a search uses the columns of a few dozen variables:
+`GramData.from_records` keeps the quantized records (two bytes a cell) and computes a column of X'X
+when it is first needed. The integers equal those of the moments. Losses that are summed over
+records use the records.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .moments import Block, Moments, check_n, checked_block
 from .products import Products
 from .quantize import Quantizer
 
-#: Columns and rows of the block of cells that is multiplied at a time, 4 MB in float64. Products of
-#: up to 2**22 rows are exact (see `moments`).
+#: Columns and rows of the blocks that are multiplied, 4 MB in float64. Products of up to 2**22 rows
+#: are exact (see `moments`).
 _BLOCK = (64, 8192)
 
-#: Bytes of columns that are kept, usually.
+#: Default of `GramData.cache_bytes`.
 _CACHE_BYTES = 2**30
 
 Ints = NDArray[np.int64]
@@ -42,17 +42,17 @@ class GramData:
     columns, slot : int64 arrays
         Column j of X'X is ``columns[slot[j], :p]``, where slot[j] >= 0.
     diagonal, c : int64 arrays
-        Of X'X, and X'y.
+        The diagonal of X'X, and X'y.
     yy, n : int
         y'y and the number of records.
     records : int16 array of shape (p, n), or empty
-        The quantised columns, where X'X is multiplied out on demand.
+        The quantized columns, if X'X is computed on demand.
     response : int16 array of shape (n,), or empty
-        The quantised response that goes with them.
+        The quantized response of these records.
     cache_bytes : int
-        Most bytes of columns that are kept, but for those that are asked for together.
+        Largest size of stored columns, except for columns that are fetched together.
     fingerprint : str
-        Of the schema.
+        Identifies the schema, see `Quantizer.fingerprint`.
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class GramData:
         self.yy, self.n, self.records, self.fingerprint = yy, n, records, fingerprint
         self.response = response
         self.cache_bytes = _CACHE_BYTES
-        #: Whether every column is at hand.
+        #: Whether every column is stored.
         self.whole = bool((slot >= 0).all())
         self.p = len(c)
 
     @property
     def products(self) -> Products:
-        """X'X as kernels take it."""
+        """The arrays for compiled code."""
         return Products(self.columns, self.slot, self.diagonal, self.records)
 
     def block(self, features: Ints) -> Ints:
@@ -85,7 +85,7 @@ class GramData:
         return products.block(self.products, features)
 
     def product_rows(self, features: Ints | Sequence[int] | slice = slice(None)) -> Ints:
-        """Rows of X'X, whole, of features that are at hand: of all of them, by default."""
+        """Rows of X'X of stored features, by default of all features."""
         return self.columns[self.slot[features], : self.p]
 
     def __repr__(self) -> str:
@@ -93,7 +93,7 @@ class GramData:
 
     @classmethod
     def from_moments(cls, moments: Moments, constant: int = 0) -> GramData:
-        """All of X'X at hand, with the column of an intercept of this value, if it is not 0."""
+        """Store all of X'X; with an intercept of value ``constant``, unless that is 0."""
         products = with_constant(moments, constant)
         p = moments.p + (constant != 0)
         return cls(
@@ -108,22 +108,32 @@ class GramData:
         )
 
     @classmethod
-    def from_records(cls, schema: Schema, blocks: Iterable[Block], constant: int = 0) -> GramData:
-        """Columns of X'X when they are asked for; with an intercept of this value, if not 0."""
-        door = Quantizer(schema, constant)
-        parts = [np.empty((door.width, 0), dtype=np.int16)]
+    def from_records(
+        cls,
+        schema: Schema,
+        blocks: Iterable[Block],
+        constant: int = 0,
+        images: NDArray[np.int16] | None = None,
+    ) -> GramData:
+        """Keep the quantized records and compute columns of X'X on demand.
+
+        ``constant`` is the value of the intercept, 0 for none; ``images`` maps the response (see
+        `Quantizer`).
+        """
+        quantizer = Quantizer(schema, constant, images)
+        parts = [np.empty((quantizer.width, 0), dtype=np.int16)]
         for block in blocks:
             x, y = checked_block(block, len(schema.features))
-            part = np.empty((door.width, x.shape[0]), dtype=np.int16)
-            door.records(x, y, part.T)
+            part = np.empty((quantizer.width, x.shape[0]), dtype=np.int16)
+            quantizer.records(x, y, part.T)
             parts.append(part)
         cells = np.concatenate(parts, axis=1)
         del parts
-        return cls.of_cells(cells, schema.fingerprint())
+        return cls.of_cells(cells, quantizer.fingerprint)
 
     @classmethod
     def of_cells(cls, cells: NDArray[np.int16], fingerprint: str) -> GramData:
-        """From quantised columns, the response last."""
+        """From quantized columns, the response last."""
         n = cells.shape[1]
         check_n(n)
         records = cells[:-1]
@@ -143,26 +153,26 @@ class GramData:
         )
 
     def fetch(self, features: Sequence[int]) -> None:
-        """Have the columns of these features at hand."""
+        """Store the columns of these features."""
         missing = sorted({int(j) for j in features if self.slot[j] < 0})
         if not missing:
             return
         used = int(self.slot.max()) + 1
         if (used + len(missing)) * self.p * 8 > self.cache_bytes:
-            # Starting over beats book-keeping: what is still needed comes back in a few batches.
+            # All columns are dropped: those still in use are computed again in a few batches.
             self.slot[:] = -1
             used = 0
             missing = sorted({int(j) for j in features})
-        near = np.flatnonzero(self.slot >= 0)
-        if len(near) + len(missing) < self.p:
-            fresh = _products(self.records, missing)
+        stored = np.flatnonzero(self.slot >= 0)
+        if len(stored) + len(missing) < self.p:
+            fresh = _rows_of_products(self.records, missing)
         else:
-            # All columns then: what is at hand has its part of the others, the rest is symmetric.
+            # All columns are wanted: the rest follows from the stored ones by symmetry.
             fresh = np.empty((len(missing), self.p), dtype=np.int64)
-            fresh[:, near] = self.columns[np.ix_(self.slot[near], np.array(missing))].T
-            fresh[:, missing] = _square(self.records, missing)
+            fresh[:, stored] = self.columns[np.ix_(self.slot[stored], np.array(missing))].T
+            fresh[:, missing] = _products_among(self.records, missing)
         if used + len(missing) > len(self.columns):
-            # Doubling: what is copied stays in proportion to what is there.
+            # Doubling keeps the cost of copying proportional to the number of columns.
             grown = np.empty((max(2 * used, used + len(missing)), self.p), dtype=np.int64)
             grown[:used] = self.columns[:used]
             self.columns = grown
@@ -171,16 +181,17 @@ class GramData:
 
 
 def with_constant(moments: Moments, constant: int) -> Ints:
-    """The products, with what the column before the response has to hold.
+    """The products with ``constant`` in the column before the response.
 
-    A column that is not wanted stays where it is: nobody asks for it.
+    With the constant 0 the column is unused, and left unchanged.
     """
     products, held = moments.products, moments.constant
     if constant in (0, held):
         return products
     if not held or constant % held:
         raise ArgumentError(
-            "these moments were made without the sums that an intercept needs: make them anew from "
+            "these moments were made without the sums that an intercept needs: make them again "
+            "from "
             "the table, or pass intercept=False"
         )
     # Entries stay within n * STEPS^2, as those of any column.
@@ -190,10 +201,10 @@ def with_constant(moments: Moments, constant: int) -> Ints:
     return products
 
 
-def _products(records: NDArray[np.int16], features: Sequence[int]) -> Ints:
-    """These rows of X'X: exact integers, by float64 products that are exact.
+def _rows_of_products(records: NDArray[np.int16], features: Sequence[int]) -> Ints:
+    """Rows of X'X as exact integers, by exact products in float64.
 
-    Blocks of records are small enough to stay in a cache between their conversion and their use.
+    Blocks of records are small enough to stay in the cache between conversion and product.
     """
     p, n = records.shape
     found = np.zeros((len(features), p), dtype=np.int64)
@@ -209,8 +220,8 @@ def _products(records: NDArray[np.int16], features: Sequence[int]) -> Ints:
     return found
 
 
-def _square(records: NDArray[np.int16], features: Sequence[int]) -> Ints:
-    """X'X on these features, likewise exact: BLAS forms half of a product with itself."""
+def _products_among(records: NDArray[np.int16], features: Sequence[int]) -> Ints:
+    """X'X on these features, exact. BLAS computes half of a product of a matrix with itself."""
     n = records.shape[1]
     found = np.zeros((len(features), len(features)), dtype=np.int64)
     for first in range(0, n, _BLOCK[1]):

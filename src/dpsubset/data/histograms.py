@@ -1,42 +1,31 @@
-"""Columns by themselves: how many records have each value of a column, behind the door.
+"""Histograms of quantized columns, for private quantiles.
 
-What `response` does for a response, for any columns with bounds, in one pass over the table: the
-integers that the door makes of cells are counted, bad cells are not. A record counts once in each
-histogram at most, by its own cell.
+The integers of a column are counted; bad cells are not. A record counts at most once in each
+histogram, by its own cell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..privacy.quantiles import histogram
-from ..schema.schema import Column, Missing, Schema
+from ..schema.schema import Column, Missing
 from .moments import check_n
-from .quantize import STEPS
+from .quantize import STEPS, ColumnQuantizer
 from .readers import Table
 from .readers.passes import Passes, over
-from .response import ResponseDoor
 
 
-def alone(column: Column) -> Column:
-    """A column with bounds as it is read for itself: no role, no group, no column beside it."""
+def by_itself(column: Column) -> Column:
+    """The declaration of a column that is read by itself: no role, no group, no indicator."""
     missing = column.missing
     if missing is not None and missing.rule in ("indicator", "drop"):
         missing = Missing(missing.codes)
     return replace(column, role="feature", group=None, missing=missing)
-
-
-def reading(columns: Sequence[Column], beside: Column) -> Schema:
-    """What makes a source read these columns, the last one as a response.
-
-    ``beside`` is another column of the table, for a schema has two at least; it is not counted.
-    """
-    *others, last = map(alone, columns)
-    return Schema(tuple(others) or (beside,), last)
 
 
 def count_columns(
@@ -47,31 +36,30 @@ def count_columns(
     Parameters
     ----------
     table : Table
-        Opened with the schema of `reading` these columns.
+        Opened with these columns as its features.
     """
-    doors = [ResponseDoor(reading([column], _BESIDE)) for column in columns]
-    counts = [np.zeros(2 * STEPS + 1, dtype=np.int64) for _ in columns]
-    n = 0
-    for cells in _columns(table, len(columns), passes):
-        n += len(cells[0])
-        check_n(n)
-        for door, found, values in zip(doors, counts, cells, strict=True):
-            quantised, bad = door.enter(values)
-            found += histogram(quantised[~bad], STEPS)
+    return _counts(columns, over(passes, map(tuple, table.columns()), table.rows))
+
+
+def count_response(
+    response: Column, parts: Iterable[NDArray[np.float64]]
+) -> tuple[NDArray[np.int64], int]:
+    """The histogram of a response and the number of records, both private."""
+    (counts,), n = _counts([response], ([y] for y in parts))
     return counts, n
 
 
-#: Never read: a door for a response alone needs a schema, and a schema a feature. No column of a
-#: table can be told from it by a name that is only a line break.
-_BESIDE = Column("\n", 0, 1)
-
-
-def _columns(
-    table: Table, count: int, passes: Passes | None
-) -> Iterator[list[NDArray[np.float64]]]:
-    """Blocks of cells, column by column; of one column nothing else is read."""
-    if count == 1:
-        yield from ([y] for y in over(passes, table.responses(), table.rows))
-        return
-    for x, y in over(passes, table.blocks(), table.rows):
-        yield [*(np.ascontiguousarray(x[:, j]) for j in range(count - 1)), y]
+def _counts(
+    columns: Sequence[Column], batches: Iterable[Sequence[NDArray[np.float64]]]
+) -> tuple[list[NDArray[np.int64]], int]:
+    quantizers = [ColumnQuantizer(column) for column in columns]
+    counts = [np.zeros(2 * STEPS + 1, dtype=np.int64) for _ in columns]
+    n = 0
+    for batch in batches:
+        n += len(batch[0])
+        check_n(n)
+        for quantizer, found, values in zip(quantizers, counts, batch, strict=True):
+            quantized = np.empty(len(values), dtype=np.int16)
+            quantizer.quantize(values, quantized)
+            found += histogram(quantized[~quantizer.bad(values)], STEPS)
+    return counts, n

@@ -1,20 +1,20 @@
-"""Moments: exact integer X'X, X'y, y'y and n of the records behind the door.
+"""Moments: X'X, X'y, y'y and n of quantized records, as exact integers.
 
-After the door every entry is an integer of at most 15 bits and a sign, so the float64 matrix
-product of up to 2**22 records is exact (every partial sum is an integer below 2**53). Blocks are
-added as int64. The result is the same bytes for any batch size, row order and number of threads,
-and moments of parts of a table merge into those of the whole.
+A quantized entry is an integer of at most 15 bits and a sign, so the float64 matrix product of up
+to 2**22 records is exact (every partial sum is an integer below 2**53). Blocks are added as int64.
+The result has the same bytes for any batch size, row order and number of threads, and moments of
+parts of a table merge into those of the whole.
 
-A model with an intercept has one more column, the same in every record that counts (the door makes
-records without a readable response 0 in every column). Its products are the sums of the others, and
-its square is the number of records that count. Moments that are kept hold a column of ones, of
-which any intercept follows.
+A model with an intercept has one more column, which is equal in all records that count (records
+without a readable response are 0 in every column). Its products are the sums of the other columns,
+and its square is the number of records that count. Stored moments have a column of ones, from which
+the products with any intercept follow.
 
-Sums do not tell which records are in them, and a record that counts twice moves the scores twice as
-far as a guarantee allows for. So every reading of a table has a random number, moments keep those
-of all readings they are made of, and moments with a reading in common are not merged.
+A record that is counted twice would move the scores twice as far as the guarantee allows. Sums do
+not show which records they contain, so every reading of a table has a random number, moments keep
+those of all their readings, and moments with a reading in common are not merged.
 
-Moments are *private data*: they describe the table, noise has yet to be added.
+Moments are *private data*: they contain no noise.
 """
 
 from __future__ import annotations
@@ -38,27 +38,27 @@ from ..base.validation import check_int
 from ..schema.schema import Schema
 from .quantize import STEPS, Quantizer
 
-#: Records whose products are summed in float64 before they move on to int64: 2**22 products of
-#: two 15-bit integers stay within 2**52.
+#: Number of records whose products are summed in float64 before they are added to int64: 2**22
+#: products of two 15-bit integers stay within 2**52.
 _EXACT_ROWS = 2**22
 
 #: Bytes of the random number of a reading.
 _PART_BYTES = 16
 
-#: Of the files that `Moments.save` writes. Earlier ones have no such entry, and no parts.
+#: Version of the files that `Moments.save` writes. Earlier files have neither version nor parts.
 _FILE_VERSION = 2
 
 #: Entries of the moments are at most n * 2**30; int64 holds them below this many records.
 LARGEST_N = 2**33 - 1
 
-#: Up to this width it takes about a second to decide in integers whether a matrix is semidefinite.
+#: Up to this width the exact test of semidefiniteness takes about a second.
 _EXACT_WIDTH = 160
 
 #: Size of the float64 work block, in bytes: large enough for a fast matrix product.
 _WORK_BYTES = 2**26
 
-#: What features (rows, features) and response (rows,) read as: real numbers or positions of levels,
-#: NaN where a cell is missing or unreadable.
+#: Values of features (rows, features) and response (rows,): real numbers or positions of levels,
+#: NaN for cells that are missing or unreadable.
 Block = tuple[NDArray[Any], NDArray[Any]]
 
 
@@ -68,19 +68,19 @@ class Moments:
     Attributes
     ----------
     products : int64 array, square
-        Sums of products of the quantised columns: p of the model, that of the constant if there is
-        one, and the response. In scaled units [-1, 1] they are ``products / STEPS**2``.
+        Sums of products of the quantized columns: p of the model, the constant if there is one, and
+        the response. In scaled units [-1, 1] they are ``products / STEPS**2``.
     n : int
-        Number of records, with those that do not count. Private under add/remove neighbours.
+        Number of records, including those that do not count. Private under add-remove.
     fingerprint : str
-        Of the schema whose door the records came through.
+        Identifies the schema, see `Quantizer.fingerprint`.
     constant : int
-        What the column before the response holds in every record that counts, in steps; 0 if there
-        is no such column.
+        Value of the column before the response in every record that counts, in steps; 0 if there is
+        no such column.
     parts : frozenset of bytes
         The readings whose records are in the sums: random numbers of 128 bits. Copies and files
-        keep them. A table that is read twice has two of them, so this tells moments that are
-        merged twice, not records that are read twice.
+        keep them. A table that is read twice has two of them, so moments that are merged twice are
+        detected, and records that are read twice are not.
     """
 
     def __init__(
@@ -98,21 +98,28 @@ class Moments:
         self.parts = frozenset({os.urandom(_PART_BYTES)}) if parts is None else parts
 
     @classmethod
-    def from_blocks(cls, schema: Schema, blocks: Iterable[Block], constant: int = 1) -> Moments:
-        """Send blocks of raw values through the door and add up their products.
+    def from_blocks(
+        cls,
+        schema: Schema,
+        blocks: Iterable[Block],
+        constant: int = 1,
+        images: NDArray[np.int16] | None = None,
+    ) -> Moments:
+        """Quantize blocks of raw values and add up their products.
 
         Each block is a pair of NumPy arrays of numbers, NaN for bad cells: x of shape (rows,
         features), columns in the order of the schema, and y of shape (rows,). With the constant 1
-        the sums serve models with and without an intercept.
+        the sums serve models with and without an intercept. ``images`` maps the response, see
+        `Quantizer`.
         """
-        total = Accumulator(schema, constant)
+        total = Accumulator(Quantizer(schema, constant, images))
         for block in blocks:
             total.add(*checked_block(block, len(schema.features)))
         return total.moments()
 
     @property
     def counted(self) -> int | None:
-        """How many records count; None without a column that tells. Always private."""
+        """Number of records that count; None without a constant column. Always private."""
         return int(self.products[-2, -2]) // self.constant**2 if self.constant else None
 
     @property
@@ -121,10 +128,10 @@ class Moments:
         return int(self.products.shape[0]) - 1 - (self.constant != 0)
 
     def checked(self) -> Moments:
-        """The same, if a table can have such moments; an error if they were made up or damaged.
+        """Return these moments, checked; an error if no table can have them.
 
-        For moments that come from outside. Whether there is an error depends on private values,
-        but moments of a table never lead to one.
+        For moments from a file or a caller. Whether there is an error depends on private values,
+        but moments of a table never cause one.
         """
         products, n = self.products, self.n
         if (
@@ -140,10 +147,10 @@ class Moments:
             raise TableError(f"moments must have n between 0 and {LARGEST_N}")
         constant = check_int(self.constant, "constant of moments")
         if not (0 <= constant <= STEPS and products.shape[0] >= 2 + (constant != 0)):
-            raise TableError("these moments have no such column as they say")
-        if type(self.parts) is not frozenset or not all(map(_names_part, self.parts)):
+            raise TableError("these moments lack the constant column that they declare")
+        if type(self.parts) is not frozenset or not all(map(_is_part, self.parts)):
             raise TableError("these moments do not say which readings they are made of")
-        if not _possible(products, n, constant):
+        if not _is_possible(products, n, constant):
             raise TableError(
                 "no table has such moments: they were damaged, or not made by dpsubset"
             )
@@ -152,19 +159,19 @@ class Moments:
     def merge(self, other: Moments) -> Moments:
         """Moments of the two tables stacked; commutative, associative, exact.
 
-        ``a + b`` and ``sum(several)`` do the same. The tables must have no record in common: it
-        would count twice, and the guarantee would be off by as much. Moments that were merged
-        before, or come from the same file, are refused. A table that was read twice is not
-        noticed.
+        ``a + b`` and ``sum(several)`` are equivalent. The tables must have no record in common: it
+        would count twice, and the guarantee would not hold. Moments that were merged before, or
+        come from the same file, are refused. A table that was read twice is not detected.
         """
         if not isinstance(other, Moments):
-            raise ArgumentError("moments are merged with moments alone")
+            raise ArgumentError("moments can only be merged with moments")
         if self.fingerprint != other.fingerprint or self.p != other.p:
             raise ArgumentError("these moments come from different schemas and cannot be merged")
         if self.constant != other.constant:
             raise ArgumentError(
-                "some of these moments have the sums that an intercept needs, and some have not or "
-                "others: make them anew, all by the same version of dpsubset"
+                "these moments differ in the sums that an intercept needs: make them again, all "
+                "with "
+                "the same version of dpsubset"
             )
         if not self.parts.isdisjoint(other.parts):
             raise ArgumentError(
@@ -183,11 +190,11 @@ class Moments:
     __add__ = merge
 
     def __radd__(self, other: int) -> Moments:
-        """For ``sum``, which starts from 0."""
+        """Support ``sum``, which starts from 0."""
         return self if type(other) is int and other == 0 else NotImplemented
 
     def __eq__(self, other: object) -> bool:
-        """Whether the sums are the same, of whichever readings."""
+        """Whether the sums are equal. Readings are not compared."""
         return (
             isinstance(other, Moments)
             and self.n == other.n
@@ -219,8 +226,8 @@ class Moments:
     def load(cls, path: str | Path) -> Moments:
         """Read what :meth:`save` wrote.
 
-        Files of earlier versions say nothing of readings: what they hold stands for one, so that
-        such a file is not merged with itself.
+        Files of earlier versions do not list readings: their content stands for one, so that such a
+        file is not merged with itself.
         """
         with suppress(OSError, ValueError, TypeError, KeyError, EOFError, BadZipFile):
             with np.load(path, allow_pickle=False) as file:
@@ -230,16 +237,16 @@ class Moments:
                 version = int(file["version"]) if "version" in file else None
                 listed = None if version is None else file["parts"]
             known = version in (None, _FILE_VERSION)
-            # Of what `save` writes and nothing else: an n of 2.5 is not 2.
+            # Exactly the types that `save` writes: an n of 2.5 is not 2.
             kinds = n.dtype == constant.dtype == np.int64 and fingerprint.dtype.kind == "U"
             if known and kinds and n.ndim == constant.ndim == fingerprint.ndim == 0:
                 found = cls(products, int(n), str(fingerprint), int(constant)).checked()
-                found.parts = found._content() if listed is None else _listed(listed)
+                found.parts = found._content() if listed is None else _parts_of_file(listed)
                 return found
         raise TableError(f"{Path(path).name} is not a file of moments that this version can read")
 
     def _content(self) -> frozenset[bytes]:
-        """One part that equal sums have in common; none where there is no record."""
+        """One part, shared by equal sums; none if there is no record."""
         if not self.n:
             return frozenset()
         facts = f"{self.n} {self.constant} {self.fingerprint}"
@@ -248,9 +255,9 @@ class Moments:
 
 
 def checked_block(block: Any, features: int) -> Block:
-    """The same, if it is a pair of arrays of numbers with so many features; else an error.
+    """Return a block if it is a pair of arrays of numbers with so many features, else an error.
 
-    By types and shapes alone. The door's kernels do not check where they read.
+    Only types and shapes are checked. The quantizer's kernels do not check bounds.
     """
     if not isinstance(block, (tuple, list)) or len(block) != 2:
         raise ArgumentError("each block must be a pair (x, y) of NumPy arrays")
@@ -278,31 +285,30 @@ def checked_block(block: Any, features: int) -> Block:
     return x, y
 
 
-def _names_part(part: object) -> bool:
+def _is_part(part: object) -> bool:
     return type(part) is bytes and len(part) == _PART_BYTES
 
 
-def _listed(parts: NDArray[np.uint8]) -> frozenset[bytes]:
+def _parts_of_file(parts: NDArray[np.uint8]) -> frozenset[bytes]:
     """The parts of a file, or an error if it lists something else."""
     if parts.dtype != np.uint8 or parts.ndim != 2 or parts.shape[1] != _PART_BYTES:
-        raise ValueError("parts are rows of bytes")
+        raise ValueError("parts must be rows of bytes")
     return frozenset(row.tobytes() for row in parts)
 
 
 class Accumulator:
     """Running sum of products over blocks of any size."""
 
-    def __init__(self, schema: Schema, constant: int = 0) -> None:
-        self._door = Quantizer(schema, constant)
-        self._fingerprint = schema.fingerprint()
-        width = self._door.width
+    def __init__(self, quantizer: Quantizer) -> None:
+        self._quantizer = quantizer
+        width = quantizer.width
         budget = max(_WORK_BYTES, 2 * width * width)
         self._capacity = max(1, min(_EXACT_ROWS, budget // (8 * width), 2**15))
         self._work = np.empty((0, width))
-        self._pending = 0  # records waiting in the work block
+        self._pending = 0  # number of records in the work block
         self._recent = np.zeros((width, width), order="F")  # upper triangle of their products
         self._recent_rows = 0
-        self._settled: NDArray[np.int64] | None = None  # only once n passes _EXACT_ROWS
+        self._flushed: NDArray[np.int64] | None = None  # only once n passes _EXACT_ROWS
         self._n = 0
 
     def add(self, x: NDArray[Any], y: NDArray[Any]) -> None:
@@ -313,33 +319,33 @@ class Accumulator:
             self._reserve(self._pending + rows)
             out = self._work[self._pending : self._pending + rows]
             part = slice(start, start + rows)
-            self._door.records(x[part], y[part], out)
+            self._quantizer.records(x[part], y[part], out)
             self._pending += rows
             start += rows
             if self._pending == self._capacity:
                 self._multiply()
 
     def moments(self) -> Moments:
-        """The moments of all records added so far; ends the accumulation."""
+        """The moments of all records. Ends the accumulation."""
         self._multiply()
-        if self._settled is None:
+        if self._flushed is None:
             # In place: the float64 sums become int64 in the same memory, a few rows at a time.
             products = self._recent.T.view(np.int64)
-            step = max(1, 2**20 // self._door.width)
-            for i in range(0, self._door.width, step):
+            step = max(1, 2**20 // self._quantizer.width)
+            for i in range(0, self._quantizer.width, step):
                 products[i : i + step] = self._recent.T[i : i + step]
         else:
-            self._settle()
-            products = self._settled
+            self._flush()
+            products = self._flushed
         _mirror(products)
         del self._recent, self._work
-        return Moments(products, self._n, self._fingerprint, self._door.constant)
+        return Moments(products, self._n, self._quantizer.fingerprint, self._quantizer.constant)
 
     def _reserve(self, rows: int) -> None:
-        # Grown on demand, so that a short table does not pay for a long one's work block.
+        # Grown on demand: a short table needs a small work block.
         if rows > self._work.shape[0]:
             grown = np.empty((min(self._capacity, max(rows, 2 * self._work.shape[0])),
-                              self._door.width))  # fmt: skip
+                              self._quantizer.width))  # fmt: skip
             grown[: self._pending] = self._work[: self._pending]
             self._work = grown
 
@@ -348,7 +354,7 @@ class Accumulator:
             return
         check_n(self._n + self._pending)
         if self._recent_rows + self._pending > _EXACT_ROWS:
-            self._settle()
+            self._flush()
         # The work block is C-ordered, so its transpose is what dsyrk takes without a copy.
         block = self._work[: self._pending].T
         self._recent = dsyrk(1.0, block, beta=1.0, c=self._recent, overwrite_c=1)
@@ -356,17 +362,17 @@ class Accumulator:
         self._n += self._pending
         self._pending = 0
 
-    def _settle(self) -> None:
-        if self._settled is None:
-            self._settled = np.zeros(self._recent.shape, dtype=np.int64)
-        for row, recent in zip(self._settled, self._recent.T, strict=True):
+    def _flush(self) -> None:
+        if self._flushed is None:
+            self._flushed = np.zeros(self._recent.shape, dtype=np.int64)
+        for row, recent in zip(self._flushed, self._recent.T, strict=True):
             row += recent.astype(np.int64)  # integer addition: the sum may pass 2**53
         self._recent[:] = 0.0
         self._recent_rows = 0
 
 
-def _possible(products: NDArray[np.int64], n: int, constant: int) -> bool:
-    """Whether these can be sums of products of n records; always so if they are."""
+def _is_possible(products: NDArray[np.int64], n: int, constant: int) -> bool:
+    """Whether these may be the sums of products of n records. Never false if they are."""
     counted = n
     if constant:
         ones = products[-2].tolist()
@@ -380,22 +386,22 @@ def _possible(products: NDArray[np.int64], n: int, constant: int) -> bool:
     if squares.min() < 0 or products[squares == 0].any():
         return False
     kept = squares > 0
-    some = np.ascontiguousarray(products[np.ix_(kept, kept)])
-    return len(some) == 0 or _semidefinite(some)
+    part = np.ascontiguousarray(products[np.ix_(kept, kept)])
+    return len(part) == 0 or _is_semidefinite(part)
 
 
-def _semidefinite(products: NDArray[np.int64]) -> bool:
-    """Whether no combination of columns has a negative square; the diagonal is positive.
+def _is_semidefinite(products: NDArray[np.int64]) -> bool:
+    """Whether a matrix with a positive diagonal is positive semidefinite.
 
     Cholesky's factorisation of a matrix with unit diagonal fails only if the smallest eigenvalue is
-    below w (w + 1) u or so, w its width and u = 2^-53, and succeeds only if it is above minus that
-    (Higham, Accuracy and Stability, Theorem 10.7); scaling costs a few u an entry. What lies
-    between is singular up to rounding, as columns that are copies of each other make it. There
-    integers decide, as long as they are quick.
+    below about w (w + 1) u, with the width w and u = 2^-53, and succeeds only if it is above minus
+    that (Higham, Accuracy and Stability, Theorem 10.7); scaling costs a few u an entry. Between the
+    two the matrix is singular up to rounding, as it is with copies of a column. An exact test in
+    integers then decides, up to a width at which it is fast.
     """
     width = len(products)
-    scale = 1 / np.sqrt(np.diagonal(products).astype(np.float64))
-    unit = products * scale[:, None] * scale[None, :]
+    factors = 1 / np.sqrt(np.diagonal(products).astype(np.float64))
+    unit = products * factors[:, None] * factors[None, :]
     margin = 8 * (width + 2) ** 2 * 2.0**-53
     if _factorises(unit - margin * np.eye(width)):
         return True
@@ -405,11 +411,11 @@ def _semidefinite(products: NDArray[np.int64]) -> bool:
 
 
 def is_semidefinite(matrix: flint.fmpz_mat) -> bool | None:
-    """Whether a symmetric matrix of integers is; None if it is too large to decide."""
+    """Whether a symmetric matrix of integers is positive semidefinite; None if it is too wide."""
     width = matrix.nrows()
     if width > _EXACT_WIDTH:
         return None
-    # It has no negative eigenvalue iff these signs alternate.
+    # It has no negative eigenvalue if and only if these signs alternate.
     coefficients = matrix.charpoly().coeffs()
     return all((-1) ** (width - i) * int(c) >= 0 for i, c in enumerate(coefficients))
 

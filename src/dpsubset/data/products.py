@@ -1,4 +1,4 @@
-"""X'X as kernels see it: entries that are at hand, or are multiplied out from the records."""
+"""X'X in compiled code: entries are stored, or computed from the records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..base.kernels.compiled import kernel
 
 
 class Products(NamedTuple):
-    """Exact integers; see `digest.GramData`, whose arrays these are."""
+    """Arrays of a `gram.GramData`, for compiled code. Exact integers."""
 
     columns: Ints
     slot: Ints
@@ -24,7 +24,7 @@ class Products(NamedTuple):
 
 @kernel
 def entry(x: Products, i: int, j: int) -> np.int64:
-    """X'X at (i, j): from a column at hand, or multiplied out from the records."""
+    """X'X at (i, j): from a stored column, or computed from the records."""
     if i == j:
         return x.diagonal[i]
     if x.slot[i] >= 0:

@@ -1,26 +1,28 @@
-"""The door: the only way in for raw values.
+"""The quantizer: converts the values of a record to integers, within public bounds.
 
-A record comes as what its cells read as: a number for each feature, or the position of a level, and
-a number for the response; NaN is a cell that is missing or unreadable. It leaves as integers q with
-|q| <= 32767, one for each column of the model:
+A record arrives as the values of its cells: a number for each feature, or the position of a level,
+and a number for the response; NaN for a cell that is missing or unreadable. It becomes integers q
+with |q| <= 32767, one for each column of the model:
 
 - a *value* is clipped to the feature's public bounds, transformed as declared, mapped affinely to
-  [-1, 1] and rounded to a multiple of 1/32767; NaN goes where the rule of the feature says, or of
-  the schema;
-- a *level* is 1 where the feature has that level, and else 0;
-- *missing* is 1 where the cell is NaN, and else 0;
-- the column of the intercept, if there is one, holds its constant.
+  [-1, 1] and rounded to a multiple of 1/32767; NaN becomes the value that the rule of the feature,
+  or else of the schema, says;
+- a *level* is 1 if the feature has that level, and else 0;
+- *missing* is 1 if the cell is NaN, and else 0;
+- the intercept's column, if there is one, holds its constant;
+- the response, which a schema may lack, is a value. A map of its integers may follow, given by a
+  range that was released before.
 
 A record whose response is NaN becomes 0 in every column, the intercept's included, unless the
-response declares where a missing value goes: it then adds nothing to any sum of products, and no
-model tells it from another such record.
+response declares a rule for missing values: it adds nothing to any sum of products.
 
-One record in, one record out: a record's image depends on its own cells and on the schema, on
-nothing else, and no cell can make the door fail.
+The integers of a record depend on its own cells and on public facts alone, and no cell raises an
+error.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -32,13 +34,13 @@ from ..base.kernels.compiled import threaded_kernel
 from ..base.kernels.logarithm import logarithm
 from ..schema.column import SMALLEST_HALF_WIDTH
 from ..schema.encoding import Design, ModelColumn
-from ..schema.labels import reading
+from ..schema.labels import canonical
 from ..schema.layout import STEPS
-from ..schema.schema import Column, Schema
+from ..schema.schema import AnySchema, Column
 
-__all__ = ["STEPS", "Quantizer"]
+__all__ = ["STEPS", "ColumnQuantizer", "Quantizer"]
 
-#: How a column of the model comes about.
+#: How a column of the model is computed.
 _VALUE, _LOG, _SQRT, _EQUAL = range(4)
 _TRANSFORMS: dict[str | None, tuple[int, Callable[[float], float]]] = {
     None: (_VALUE, float),
@@ -46,55 +48,92 @@ _TRANSFORMS: dict[str | None, tuple[int, Callable[[float], float]]] = {
     "sqrt": (_SQRT, math.sqrt),
 }
 
-#: Where NaN goes, by the rule.
+#: The integer that NaN becomes, by the rule.
 _FILLS = {"middle": 0, "low": -STEPS, "high": STEPS, "indicator": 0, "drop": 0}
 
 
+class ColumnQuantizer:
+    """Quantizes a column with bounds by itself, as the quantizer does with a response."""
+
+    def __init__(self, column: Column) -> None:
+        self._maps = _maps([ModelColumn(0, "value")], [column], "drop")
+        missing = column.missing
+        # With the rule "value", a bad cell is a value like others.
+        self._has_bad = missing is None or missing.rule != "value"
+
+    def quantize(self, values: NDArray[Any], out: NDArray[Any]) -> None:
+        """Quantize ``values`` into ``out``, both of shape (rows,)."""
+        _quantise(_floats(values).reshape(-1, 1), *self._maps, out[:, None])
+
+    def bad(self, values: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of the values are bad cells."""
+        return np.isnan(values) if self._has_bad else np.zeros(len(values), dtype=bool)
+
+
 class Quantizer:
-    """Quantiser for the columns of a schema's model, the intercept and the response, in this order.
+    """Quantizes records into the columns of a model, the intercept and the response, in this order.
 
     Parameters
     ----------
-    schema : Schema
+    schema : Schema or FeatureSchema
     constant : int
-        The intercept's value in every record that counts, in steps; 0 if there is none, nor a
-        column for it.
+        The intercept's value in steps; 0 for a model without an intercept, which has no such
+        column.
+    images : int16 array, optional
+        A map of the response: ``images[q + STEPS]`` replaces the integer q. Bad cells stay bad.
 
     Attributes
     ----------
     width : int
-        How many integers a record becomes.
+        Number of integers that a record becomes.
     """
 
-    def __init__(self, schema: Schema, constant: int = 0) -> None:
-        design = Design.of(schema)
-        self.constant = constant
-        self._columns = len(design.columns)
-        self.width = self._columns + (constant != 0) + 1
-        self._features = _maps(design.columns, design.features, schema.bad_cells)
-        self._response = _maps([ModelColumn(0, "value")], [design.response], "drop")
-        self._drops = design.response.drops_rows
+    def __init__(
+        self, schema: AnySchema, constant: int = 0, images: NDArray[np.int16] | None = None
+    ) -> None:
+        self._schema, self.constant, self._images = schema, constant, images
+        columns = Design.of(schema).columns
+        self._columns = len(columns)
+        self._features = _maps(columns, schema.features, schema.bad_cells)
+        self.width = self._columns + (constant != 0)
+        self._response: ColumnQuantizer | None = None
+        if schema.response is not None:
+            self.width += 1
+            self._response = ColumnQuantizer(schema.response)
+            self._drops_rows = schema.response.drops_rows
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the schema and, if there is one, the map of the response."""
+        found = self._schema.fingerprint()
+        if self._images is None:
+            return found
+        return hashlib.sha256(found.encode() + self._images.tobytes()).hexdigest()
+
+    def features(self, x: NDArray[Any], out: NDArray[Any]) -> None:
+        """Quantize x (rows, features) into ``out``, of shape (rows, model columns)."""
+        _quantise(_floats(x), *self._features, out)
 
     def records(self, x: NDArray[Any], y: NDArray[Any], out: NDArray[Any]) -> None:
-        """Quantise x (rows, features) and y (rows,) into ``out`` (rows, width).
+        """Quantize x (rows, features) and y (rows,) into ``out`` (rows, width).
 
-        They are real numbers of any type, NaN for bad cells. ``out`` may be float64 (for exact
-        products) or int16, with records or columns together.
+        Values are real numbers of any type, NaN for bad cells. ``out`` may be float64 (for exact
+        products) or int16, in any memory order.
         """
+        assert self._response is not None
         y = _floats(y)
-        _quantise(_floats(x), *self._features, out[:, : self._columns])
+        self.features(x, out[:, : self._columns])
         if self.constant:
             out[:, self._columns] = self.constant
-        self.response(y, out[:, -1])
-        if self._drops:
+        self._response.quantize(y, out[:, -1])
+        if self._images is not None:
+            mapped = self._images[out[:, -1].astype(np.int64) + STEPS]
+            out[:, -1] = np.where(self._response.bad(y), out[:, -1], mapped)
+        if self._drops_rows:
             out[np.isnan(y)] = 0
 
-    def response(self, y: NDArray[Any], out: NDArray[Any]) -> None:
-        """Quantise y alone into ``out`` (rows,)."""
-        _quantise(_floats(y).reshape(-1, 1), *self._response, out[:, None])
 
-
-#: For each column: its feature, how it comes about, lo, hi, centre, scale, and where NaN goes.
+#: For each model column: its feature, kind, lo, hi, centre, steps a unit, and image of NaN.
 _Maps = tuple[NDArray[Any], ...]
 
 
@@ -104,17 +143,17 @@ def _maps(columns: Sequence[ModelColumn], features: Sequence[Column], bad_cells:
     half = np.maximum(high / 2 - low / 2, SMALLEST_HALF_WIDTH)
     feature = np.array([column.feature for column in columns], dtype=np.int64)
     maps = (feature, kinds.astype(np.int64), lo, hi, low / 2 + high / 2, STEPS / half)
-    # What stands for a missing cell goes in by the same door.
-    instead = np.array([[_instead(f) for f in features]])
-    if np.isnan(instead).all():
+    # A value that replaces missing cells is quantized as any other.
+    replacements = np.array([[_replacement(f) for f in features]])
+    if np.isnan(replacements).all():
         return *maps, fill
     images = np.empty((1, len(columns)))
-    _quantise(instead, *maps, fill, images)
+    _quantise(replacements, *maps, fill, images)
     return *maps, images[0]
 
 
 def _map(column: ModelColumn, feature: Column, bad_cells: str) -> tuple[float, ...]:
-    """Of one column: how, bounds before and after the transform, and where NaN goes."""
+    """One model column: kind, bounds before and after the transform, and image of NaN."""
     if column.kind == "level":
         return _EQUAL, column.level, 0, 0, 1, 0
     if column.kind == "missing":
@@ -122,25 +161,24 @@ def _map(column: ModelColumn, feature: Column, bad_cells: str) -> tuple[float, .
     lo, hi = feature.span
     assert lo is not None
     assert hi is not None
-    how, apply = _TRANSFORMS[feature.transform]
+    kind, apply = _TRANSFORMS[feature.transform]
     rule = None if feature.missing is None else feature.missing.rule
-    return how, lo, hi, apply(lo), apply(hi), _FILLS.get(rule or bad_cells, 0)
+    return kind, lo, hi, apply(lo), apply(hi), _FILLS.get(rule or bad_cells, 0)
 
 
-def _instead(feature: Column) -> float:
-    """What a missing cell is taken for, a number or the position of a level; NaN if for nothing."""
+def _replacement(feature: Column) -> float:
+    """The value that replaces a missing cell, a number or the position of a level; NaN for none."""
     if feature.missing is None or feature.missing.rule != "value":
         return np.nan
     value = feature.missing.value
     assert value is not None
     if feature.levels is None:
         return float(value)
-    return [reading(level) for level in feature.levels].index(reading(value))
+    return [canonical(level) for level in feature.levels].index(canonical(value))
 
 
 def _floats(values: NDArray[Any]) -> NDArray[np.float64]:
-    # A long double beyond float64 becomes inf, which is clipped: nothing to warn of, nor is a
-    # NaN that signals.
+    # No warning for a long double beyond float64, which becomes inf and is clipped.
     with np.errstate(all="ignore"):
         return np.asarray(values, dtype=np.float64)
 
@@ -158,7 +196,7 @@ def _quantise(
     out: NDArray[Any],
 ) -> None:
     rows = values.shape[0]
-    # Tiles of rows: both layouts of ``out``, records or columns together, are then written in turn.
+    # Tiles of rows suit both memory orders of ``out``.
     for start in range(0, rows, 32):
         stop = min(start + 32, rows)
         for j in range(feature.shape[0]):

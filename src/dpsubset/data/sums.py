@@ -1,20 +1,20 @@
-"""Sums: exact totals of columns behind the door, and what a noisy one says of a mean.
+"""Exact totals of quantized columns, and the means that noisy totals stand for.
 
-A cell becomes an integer q with |q| <= STEPS, so the total of a column is one, and one record moves
-it by at most STEPS if it is added or removed, 2 STEPS if it is replaced. Bad cells go where the
-schema's rule says, the middle of their bounds by default, and count as records.
+A cell becomes an integer q with |q| <= STEPS, so one record moves a total by at most STEPS if it is
+added or removed, and by 2 STEPS if it is replaced. Bad cells become what the schema's rule says, by
+default the middle of their bounds, and their records count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..base.errors import ArgumentError
-from ..schema.schema import Column, Missing, Schema
+from ..schema.schema import Column
 from .column_selection import ColumnSelection
 from .moments import check_n
 from .quantize import STEPS, Quantizer
@@ -35,52 +35,37 @@ class Sums:
     n: int = field(repr=False)
 
     @classmethod
-    def read(cls, listing: ColumnSelection, data: Any, passes: Passes | None = None) -> Sums:
-        """Send the columns of a listing through the door."""
-        door, width = Quantizer(_counting_all(listing)), len(listing.columns)
-        totals, n = np.zeros(width, dtype=np.int64), 0
-        table = listing.open(data)
-        for x, y in over(passes, table.blocks(), table.rows):
-            out = np.empty((len(y), door.width), dtype=np.int16)
-            door.records(x, y, out)
-            # A schema has another column before a single one.
-            totals += out[:, -width:].sum(axis=0, dtype=np.int64)
-            n += len(y)
+    def read(cls, selection: ColumnSelection, data: Any, passes: Passes | None = None) -> Sums:
+        """Read and quantize the selected columns of a table, and add them up."""
+        quantizer = Quantizer(selection.reading)
+        totals, n = np.zeros(quantizer.width, dtype=np.int64), 0
+        table = selection.open(data)
+        for x in over(passes, table.features(), table.rows):
+            out = np.empty((len(x), quantizer.width), dtype=np.int16)
+            quantizer.features(x, out)
+            totals += out.sum(axis=0, dtype=np.int64)
+            n += len(x)
             check_n(n)
         return cls(tuple(totals.tolist()), n)
 
 
-def _counting_all(listing: ColumnSelection) -> Schema:
-    """What a listing reads as, with a rule for bad cells of its last column too.
-
-    A schema takes that one for a response, and would leave out the other columns with it.
-    """
-    schema = listing.reading
-    bad_cells = "middle" if listing.schema is None else listing.schema.bad_cells
-    last = schema.response
-    if last.drops_rows:
-        codes = () if last.missing is None else last.missing.codes
-        last = replace(last, missing=Missing(codes, bad_cells))
-    return replace(schema, response=last, bad_cells=bad_cells)
-
-
-def check_plain(columns: Sequence[Column]) -> None:
-    """A mean of logarithms is not the logarithm of a mean."""
+def check_no_transform(columns: Sequence[Column]) -> None:
+    """Refuse columns with a transform: the mean of logarithms is not the logarithm of the mean."""
     for column in columns:
         if column.transform is not None:
             raise ArgumentError(
-                f"column {column.name!r} has a transform: a mean is one of values, so leave it out"
+                f"column {column.name!r} has a transform, but means are of values: leave it out"
             )
 
 
 def mean_of(column: Column, total: int, n: int) -> float:
-    """A mean in the column's units, within its bounds. Total and n are released or public."""
+    """The mean in the column's units, within its bounds, of a total and n that may be noisy."""
     low, high = column.span
     assert low is not None
     assert high is not None
-    # Without records the noise is all there is, and the mean is somewhere.
-    share = min(max(total / (max(n, 1) * STEPS), -1.0), 1.0)
-    return min(max(low / 2 + high / 2 + share * (high / 2 - low / 2), low), high)
+    # Without records a total is noise alone, which may lie anywhere.
+    scaled = min(max(total / (max(n, 1) * STEPS), -1.0), 1.0)
+    return min(max(low / 2 + high / 2 + scaled * (high / 2 - low / 2), low), high)
 
 
 def deviation_of(column: Column, deviation: float, n: int) -> float:

@@ -1,10 +1,11 @@
-"""The debit around a release: reserved before a value is read, closed before anybody has it.
+"""The debit around a release: reserved before a value is read, closed before it is returned.
 
     with debited(ledger, event) as debit:     reserved, on disk
         ...                                   values are read, draws are made
-        return debit.signed(release)          noted with its digest, on disk; then returned
+        release = debit.signed(release)       its digest is noted, on disk
 
-Whatever ends the block otherwise leaves a debit that counts. Without a ledger nothing is noted.
+However else the block ends, the debit counts. Without a ledger nothing is noted. Only `api.driver`
+calls `debited`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 #: What may be passed as ``ledger=``: False for none, also where the environment names one.
 LedgerLike: TypeAlias = "Ledger | str | Path | Literal[False] | None"
 
-#: Names the ledger of calls that say nothing of one.
+#: The environment variable that names the ledger of calls without the argument.
 VARIABLE = "DPSUBSET_LEDGER"
 
 Released = TypeVar("Released", bound=Any)
@@ -41,7 +42,7 @@ def in_force(ledger: LedgerLike) -> bool:
 
 
 def opened(ledger: LedgerLike) -> Ledger | None:
-    """The ledger that is meant; None if there is none."""
+    """The ledger that the argument or the environment names; None if there is none."""
     if ledger is None:
         ledger = os.environ.get(VARIABLE) or None
     if ledger is None or ledger is False:
@@ -58,29 +59,26 @@ def opened(ledger: LedgerLike) -> Ledger | None:
 
 
 class Debit:
-    """A debit that is open, or none at all.
-
-    Attributes
-    ----------
-    receipt : Receipt, optional
-        None without a ledger.
-    """
+    """An open debit; without a ledger, one that does nothing."""
 
     def __init__(self, ledger: Ledger | None = None, receipt: Receipt | None = None) -> None:
         self._ledger = ledger
-        self.receipt = receipt
+        self._receipt = receipt
         self._open = receipt is not None
 
     def checked(self, guarantee: Guarantee) -> Guarantee:
-        """A guarantee that costs no more than was reserved, or an error: before each draw.
+        """Return a guarantee that costs no more than was reserved; to be called before each draw.
 
         A file may have other rows than it says, and what a release costs may depend on them.
+
+        Raises
+        ------
+        LedgerError
+            If it costs more.
         """
-        if self.receipt is not None:
-            relation = self.receipt.declaration.relation
-            cost = guarantee.costs.get(relation)
-            assumed = guarantee.assumes
-            if cost is None or not Totals.of(cost, assumed) <= self.receipt.cost:
+        if self._receipt is not None:
+            cost = guarantee.costs.get(self._receipt.declaration.relation)
+            if cost is None or not Totals.of(cost, guarantee.assumes) <= self._receipt.cost:
                 raise LedgerError(
                     "with the number of rows that the table has, this release costs more than was "
                     "reserved for it. Nothing is released, and what was reserved is spent"
@@ -88,25 +86,25 @@ class Debit:
         return guarantee
 
     def signed(self, release: Released) -> Released:
-        """The release with its receipt, once the ledger has its digest."""
-        if self._ledger is None or self.receipt is None:
+        """Return the release with its receipt, once the ledger has its digest."""
+        if self._ledger is None or self._receipt is None:
             return release
-        signed: Released = replace(release, receipt=self.receipt)
-        self._ledger.release(self.receipt, sha256_of_facts(signed.to_dict()))
+        signed: Released = replace(release, receipt=self._receipt)
+        self._ledger.release(self._receipt, sha256_of_facts(signed.to_dict()))
         self._open = False
         return signed
 
     def lost(self) -> None:
-        """Note that there is no release. What was reserved is spent with or without the note."""
-        if self._open and self._ledger is not None and self.receipt is not None:
+        """Note that there is no release. The reserved cost is spent with or without the note."""
+        if self._open and self._ledger is not None and self._receipt is not None:
             self._open = False
             with suppress(LedgerError):
-                self._ledger.lose(self.receipt)
+                self._ledger.lose(self._receipt)
 
 
 @contextmanager
 def debited(ledger: LedgerLike, event: Callable[[], Event]) -> Iterator[Debit]:
-    """Reserve what a release costs, then let it be made."""
+    """Reserve the cost of a release for the duration of the block that makes it."""
     book = opened(ledger)
     if book is None:
         yield Debit()
@@ -121,7 +119,7 @@ def debited(ledger: LedgerLike, event: Callable[[], Event]) -> Iterator[Debit]:
 
 
 def whole_cost(cost: Cost) -> Cost:
-    """A pure cost as one term: for a release whose steps will share it in a way not yet known."""
+    """A pure cost as one term, for a release whose division among steps is not known yet."""
     if cost.kind != "pure" or any(term.kind != "pure" for term in terms_of(cost)):
         raise LedgerError(
             "how this release divides its budget depends on the number of rows, which the file "

@@ -22,7 +22,7 @@ from typing import Any
 from ..base.errors import ArgumentError
 from ..base.renamed import renamed_arguments
 from ..base.validation import as_decimal_fraction
-from ..privacy.quantiles import QuantileRule, Scale
+from ..privacy.quantiles import QuantileRule, RangeInSteps
 from ..privacy.relations import Neighbours
 from ..privacy.response_range import ResponseRange
 from ..schema.layout import STEPS
@@ -90,9 +90,9 @@ class FitRule:
         return ResponseRange(QuantileRule(_OUTER, Fraction(1, 2)), budget_fraction)
 
     def scale(
-        self, released: Scale | None, rule: QuantileRule | None, n: int | None, d: int,
+        self, released: RangeInSteps | None, rule: QuantileRule | None, n: int | None, d: int,
         epsilon: Fraction, neighbours: Neighbours,
-    ) -> Scale | None:  # fmt: skip
+    ) -> RangeInSteps | None:  # fmt: skip
         """Centre and half-width of the clip of a fit, from the released quantiles.
 
         None stands for the declared bounds: without released quantiles, and after a median, which
@@ -106,7 +106,7 @@ class FitRule:
         centre = Fraction(low + high, 2)
         below = max(Fraction(-STEPS), centre - width)
         above = min(Fraction(STEPS), centre + width)
-        return Scale((below + above) / 2, (above - below) / 2, released.quantiles)
+        return RangeInSteps((below + above) / 2, (above - below) / 2, released.quantiles)
 
     def _width(self, n: int | None, d: int, epsilon: Fraction, neighbours: Neighbours) -> Fraction:
         if self.width is not None:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..privacy import sup_norm
 from ..privacy.guarantee import Cost, Guarantee
-from ..privacy.quantiles import Scale
+from ..privacy.quantiles import RangeInSteps
 from ..privacy.random import Randomness
 from ..privacy.relations import RELATIONS, Neighbours
 from ..schema.layout import STEPS
@@ -69,17 +69,17 @@ class Window:
 
     Attributes
     ----------
-    scale : Scale, optional
+    scale : RangeInSteps, optional
         Centre and half-width, in steps of the declared grid; None for all of it.
     cap : int
         The largest residual that counts, where the window reaches from -S to S.
     """
 
-    scale: Scale | None
+    scale: RangeInSteps | None
     cap: int
 
     @classmethod
-    def of(cls, released: Scale | None, least: Fraction) -> Window:
+    def of(cls, released: RangeInSteps | None, least: Fraction) -> Window:
         """A window around the released quantiles of the response, or the declared bounds without
         any.
         """
@@ -87,13 +87,13 @@ class Window:
             return cls(None, STEPS)
         low, high = min(released.quantiles), max(released.quantiles)
         half = WINDOW * max(least, Fraction(high - low, 2))
-        return cls(Scale(Fraction(low + high, 2), half), int(CAP * STEPS))
+        return cls(RangeInSteps(Fraction(low + high, 2), half), int(CAP * STEPS))
 
     def images(self) -> NDArray[np.int16] | None:
         """The value in the window of each value of the response's grid."""
         return None if self.scale is None else self.scale.images(STEPS)
 
-    def weights(self, theta: NDArray[np.float64], clip: Scale | None, odds: bool) -> Ints:
+    def weights(self, theta: NDArray[np.float64], clip: RangeInSteps | None, odds: bool) -> Ints:
         """Coefficients in units of the window times 2^20, the constant last.
 
         ``clip`` is the scale of the response in the fit; models of log odds have none.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Unpack
@@ -18,9 +18,14 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from ..api.problem_spec import ProblemOptions, ProblemSpec, build_problem_spec, with_keywords_of
-from ..api.request import Rule, exact_epsilon
-from ..api.sensitive_table import SensitiveTable
+from ..api.problem_spec import (
+    ProblemOptions,
+    ProblemSpec,
+    Rule,
+    build_problem_spec,
+    with_keywords_of,
+)
+from ..api.request import exact_epsilon
 from ..base.errors import ArgumentError
 from ..base.validation import check_float, check_int, check_positive, check_seed
 from ..data.gram import GramData
@@ -28,7 +33,6 @@ from ..data.quantize import STEPS
 from ..mechanisms import Setting
 from ..mechanisms.published.metropolis import Metropolis
 from ..mechanisms.shared.chain import Chain
-from ..objective.sensitivity import Sensitivity
 from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..schema.layout import Layout
 from ..schema.schema import Schema
@@ -76,15 +80,18 @@ def traces_not_private(
     best: Iterable[int | str] | None = None,
     sensitivity: Rule = "sharp",
     seed: int | None = None,
-    **asked: Unpack[ProblemOptions],
+    y: Any = None,
+    **options: Unpack[ProblemOptions],
 ) -> Traces:
-    """Several chains of `metropolis` from independent uniform starts. NOT PRIVATE.
+    """Run several chains of `metropolis` from independent uniform starts. NOT PRIVATE.
 
-    For synthetic data. Takes the arguments of :func:`dpsubset.select` that state the problem
-    (``constraint``, ``reach``, ``radius``, ``ridge``, ``neighbours``), and
+    For synthetic data.
 
     Parameters
     ----------
+    data, schema, k, epsilon, sensitivity, seed
+        As for :func:`dpsubset.select`, and so are all arguments that state the problem, such as
+        ``constraint``, ``prediction_bound``, ``ridge`` and ``neighbours``.
     chains, steps, lazy
         How many chains, how long, and whether they stay put half of the time.
     every : int, optional
@@ -93,6 +100,24 @@ def traces_not_private(
         The support that the data were made from.
     best : names or positions, optional
         The best support, if known: :func:`dpsubset.best_subset` finds it.
+
+    Returns
+    -------
+    Traces
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError
+        If an argument, the schema, or a name or type in the table is wrong.
+
+    Examples
+    --------
+    >>> import numpy as np, dpsubset as dps
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 3))
+    >>> given = {"y": X[:, 1], "bounds": dps.Bounds(x=1, y=1)}
+    >>> traces = dps.traces_not_private(X, k=1, epsilon=9, chains=2, steps=100, **given)
+    >>> traces.supports.shape
+    (2, 101, 1)
     """
     mechanism = Metropolis(steps, lazy)
     if check_int(chains, "chains") < 1:
@@ -101,17 +126,16 @@ def traces_not_private(
     if not 1 <= every <= steps:
         raise ArgumentError("every must lie between 1 and steps")
     budget = exact_epsilon(epsilon)
-    stated = build_problem_spec(data, schema, k=k, **asked)
-    problem = stated.problem
+    spec = replace(build_problem_spec(data, schema, k=k, y=y, **options), rule=sensitivity)
+    problem = spec.problem
     mechanism.check(Setting.of(problem, budget, Fraction(1, 2)))
-    settled = Sensitivity.of(problem, sensitivity)
-    true = None if truth is None else _positions(truth, stated, "truth")
-    good = None if best is None else _positions(best, stated, "best")
+    eta = spec.sensitivity.eta(budget, problem.neighbours)
+    true = None if truth is None else _positions(truth, spec, "truth")
+    good = None if best is None else _positions(best, spec, "best")
     source = SystemSource() if seed is None else SeededSource(check_seed(seed))
 
-    digest = SensitiveTable(data, stated.schema, asked.get("y")).read(problem)
-    eta = settled.eta(budget, problem.neighbours)
-    chain = Chain(digest, problem, settled.score_step, eta, lazy=mechanism.lazy)
+    gram = spec.open(data, y).read(problem)
+    chain = Chain(gram, problem, spec.sensitivity.score_step, eta, lazy=mechanism.lazy)
     chain.prefetch_columns(chains * steps)
     rng = Randomness(source)
     looks = [*range(0, steps, every), steps]
@@ -128,7 +152,7 @@ def traces_not_private(
     return Traces(
         steps=np.array(looks, dtype=np.int64),
         supports=supports,
-        explained=_explained(digest, problem.layout, supports),
+        explained=_explained(gram, problem.layout, supports),
         f_truth=None if true is None else f_scores(supports, true),
         f_best=f_scores(supports, good),
         best=good,
@@ -157,7 +181,7 @@ def mixing_steps(
     x_max: float = 1.0,
     constant: float = 1.0,
 ) -> int:
-    """Enough steps to come within ``distance`` of the target: Theorem 2 of Roy et al. 2024.
+    """Compute how many steps reach a distance from the target: Theorem 2 of Roy et al. 2024.
 
         C p k^2 (n epsilon kappa_plus b_max^2 / Psi + log(1 / distance))
         Psi = (y_max + (kappa_plus / kappa_minus) b_max x_max + (sigma / kappa_minus) x_max^2)^2
@@ -166,6 +190,31 @@ def mixing_steps(
     and the theorem holds with high probability over data from a sparse linear model with enough
     signal, whose eigenvalues over all supports lie between the two kappas, with coefficients of l1
     norm at most ``b_max`` and noise of scale ``sigma``. Nothing here is taken from data.
+
+    Parameters
+    ----------
+    p, k, n : int
+        Variables, variables to select, and rows.
+    epsilon : number
+    distance : number
+        The largest distance in total variation.
+    kappa_minus, kappa_plus, b_max, sigma, y_max, x_max, constant : number
+        The quantities of the theorem.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is wrong.
+
+    Examples
+    --------
+    >>> import dpsubset as dps
+    >>> dps.mixing_steps(10, 2, 100, 1, 0.1, kappa_minus=1, kappa_plus=1, b_max=1, sigma=1)
+    537
     """
     for value, name in ((p, "p"), (k, "k"), (n, "n")):
         if check_int(value, name) < 1:
@@ -181,26 +230,24 @@ def mixing_steps(
     return math.ceil(check_positive(constant, "constant") * p * k**2 * (peak + math.log(1 / near)))
 
 
-def _positions(names: Iterable[int | str], stated: ProblemSpec, what: str) -> tuple[int, ...]:
-    found = tuple(sorted({stated.design.position(name) for name in names}))
-    if not found or found[0] < 0 or found[-1] >= stated.problem.p:
+def _positions(names: Iterable[int | str], spec: ProblemSpec, what: str) -> tuple[int, ...]:
+    positions = tuple(sorted({spec.design.position(name) for name in names}))
+    if not positions or positions[0] < 0 or positions[-1] >= spec.problem.p:
         raise ArgumentError(f"{what} lists columns, by name or by position from 0")
-    return found
+    return positions
 
 
-def _explained(
-    digest: GramData, layout: Layout, supports: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def _explained(gram: GramData, layout: Layout, supports: NDArray[np.int64]) -> NDArray[np.float64]:
     flat = supports.reshape(-1, supports.shape[-1])
     different, where = np.unique(flat, axis=0, return_inverse=True)
-    shares = np.array([_share(digest, layout.of_support(support)) for support in different])
+    shares = np.array([_share(gram, layout.of_support(support)) for support in different])
     return np.asarray(shares[where].reshape(supports.shape[:-1]))
 
 
-def _share(digest: GramData, columns: NDArray[np.int64]) -> float:
+def _share(gram: GramData, columns: NDArray[np.int64]) -> float:
     """y' Phi_S y / y'y by least squares on the normal equations; 0 where y is 0."""
     scale = float(STEPS) ** 2
-    h = digest.block(np.array(columns, dtype=np.int64)) / scale
-    c = digest.c[columns] / scale
+    h = gram.block(np.array(columns, dtype=np.int64)) / scale
+    c = gram.c[columns] / scale
     b = np.linalg.lstsq(h, c, rcond=None)[0]
-    return float(c @ b) / (digest.yy / scale) if digest.yy else 0.0
+    return float(c @ b) / (gram.yy / scale) if gram.yy else 0.0

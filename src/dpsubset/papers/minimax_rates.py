@@ -74,7 +74,7 @@ def cost_of_privacy(
     sigma: Any = 1.0,
     bounded: bool = False,
 ) -> CostOfPrivacy:
-    """The rates for n records in d dimensions, of which s matter.
+    """Compute the rates for n records in d dimensions, of which s matter.
 
     Parameters
     ----------
@@ -90,11 +90,27 @@ def cost_of_privacy(
         The scale of the population, or of the noise of a regression.
     bounded : bool
         Whether the population is bounded, so that nothing need be truncated; for means.
+
+    Returns
+    -------
+    CostOfPrivacy
+
+    Raises
+    ------
+    ArgumentError
+        If an argument is wrong.
+
+    Examples
+    --------
+    >>> import dpsubset as dps
+    >>> rates = dps.cost_of_privacy(100_000, 20, epsilon=1, delta=1e-6)
+    >>> rates.at_least < rates.sampling
+    True
     """
     n, d = check_int(n, "n"), check_int(d, "d")
     if n < 2 or d < 1:
         raise ArgumentError("n must be at least 2, and d at least 1")
-    found = check_choice(
+    chosen = check_choice(
         problem or ("mean" if s is None else "sparse-mean"), get_args(Problem), "problem"
     )
     eps, chance = check_positive(epsilon, "epsilon"), check_positive(delta, "delta")
@@ -102,9 +118,9 @@ def cost_of_privacy(
     if chance >= 1:
         raise ArgumentError("delta must lie between 0 and 1")
     root, log_n = math.sqrt(math.log(1 / chance)), math.log(n)
-    if found.startswith("sparse"):
+    if chosen.startswith("sparse"):
         if s is None:
-            raise ArgumentError(f"{found} needs s, how many dimensions matter")
+            raise ArgumentError(f"{chosen} needs s, how many dimensions matter")
         s = check_int(s, "s")
         if not 1 <= s < d:
             raise ArgumentError("s must lie between 1 and d - 1")
@@ -112,13 +128,13 @@ def cost_of_privacy(
         at_least, at_most = (s * f * root / (n * eps) for f in (math.log(d / s), math.log(d)))
     else:
         if s is not None:
-            raise ArgumentError(f"{found} has no s: all dimensions count")
+            raise ArgumentError(f"{chosen} has no s: all dimensions count")
         sampling = math.sqrt(d / n)
         at_least = at_most = d * root / (n * eps)
-    if found == "sparse-regression":
+    if chosen == "sparse-regression":
         at_most *= log_n**1.5
-    elif found == "regression" or not bounded:
+    elif chosen == "regression" or not bounded:
         at_most *= math.sqrt(log_n)
-    if found.endswith("regression"):
+    if chosen.endswith("regression"):
         at_least = min(at_least, 1.0)
     return CostOfPrivacy(scale * sampling, scale * at_least, scale * at_most)

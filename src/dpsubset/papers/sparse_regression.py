@@ -2,9 +2,9 @@
 
     u = b - step / rows * (X'X b - X'y + ridge b),   S = noisy top k of |u|,   b_S = u_S + noise
 
-Cai, Wang and Zhang's Algorithm 4, as `mechanisms.hard_thresholding` has it: exact integers from
-moments, coefficients on a grid. There the last round names a support; here its coefficients are
-released too, and every round is paid for alike.
+Cai, Wang and Zhang's Algorithm 4, as in `mechanisms.published.hard_thresholding`: exact integers
+from moments, coefficients on a grid. There the last round names a support; here its coefficients
+are released too, so that every round has the same price.
 """
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from ..api.request import SelectionRequest, build_request, open_table_of
+from ..api.driver import Execution, make_release
+from ..api.request import SelectionBased, SelectionRequest, build_request
+from ..api.sensitive_table import SensitiveTable
 from ..base.errors import ArgumentError
-from ..data.gram import GramData
-from ..data.type_checks import type_mismatches, warn_of
 from ..ledger.event import Event
-from ..ledger.spending import LedgerLike, debited
+from ..ledger.spending import LedgerLike
 from ..mechanisms import Data
 from ..mechanisms.published.hard_thresholding import Coefficients, HardThresholding
 from ..mechanisms.shared.base import Setting
 from ..mechanisms.shared.gradient import Gradient
 from ..mechanisms.shared.rounds import Rounds
 from ..privacy.guarantee import Guarantee
+from ..privacy.noise import Measure
 from ..privacy.relations import PUBLIC_N
 from ..release.estimate import Estimate
 from ..schema.schema import Bounds, Column, Schema
@@ -41,18 +43,16 @@ class ReleasedRounds(Rounds):
     """Rounds of picks, each of which is followed by values."""
 
     @classmethod
-    def _shared(
-        cls,
-        measure: Literal["pure", "zcdp"],
-        total: Fraction,
-        rounds: int,
-        share: Fraction,
+    def _split(
+        cls, measure: Measure, total: Fraction, rounds: int, pick_fraction: Fraction
     ) -> ReleasedRounds:
-        return cls(measure, rounds, share * total / rounds, (1 - share) * total / rounds)
+        # Unlike in the mechanism, values follow the last round too.
+        each = total / rounds
+        return cls(measure, rounds, pick_fraction * each, (1 - pick_fraction) * each)
 
     @property
     def total(self) -> Fraction:
-        """Of all rounds."""
+        """The budget of all rounds."""
         return self.rounds * (self.picks + self.values)
 
 
@@ -63,7 +63,7 @@ class Descent:
     Attributes
     ----------
     mechanism : HardThresholding
-        Its steps; the budget is shared out anew.
+        Its steps; the budget is divided among them by `ReleasedRounds`.
     setting : Setting
     """
 
@@ -99,6 +99,73 @@ class Descent:
             deviation = float(scale * mechanism.target_step(setting, b))
             b = mechanism.next_coefficients(setting, b, columns, noisy)
         return support, b, deviation * (2**0.5 if rounds.measure == "pure" else 1.0)
+
+
+@dataclass(frozen=True)
+class DescentRequest(SelectionBased[Estimate]):
+    """A sparse regression, ready for a table. Public."""
+
+    selection: SelectionRequest
+
+    @property
+    def mechanism(self) -> HardThresholding:
+        """The mechanism of the selection."""
+        mechanism = self.selection.mechanism
+        assert isinstance(mechanism, HardThresholding)
+        return mechanism
+
+    @cached_property
+    def guarantee(self) -> Guarantee:
+        """What it costs a unit: the same number of rounds for any number of rows."""
+        setting = self.selection.setting
+        guarantee = Descent(self.mechanism, setting).rounds.guarantee(setting, seeded=False)
+        if self.mechanism.rows is None:
+            # The number of rows scales the steps.
+            guarantee = guarantee.limited_to(PUBLIC_N)
+        return guarantee.group_privacy(self.selection.spec.schema.rows_per_unit)
+
+    def describe(self, guarantee: Guarantee) -> Event:
+        schema, problem = self.selection.spec.schema, self.selection.problem
+        return Event.of(
+            "sparse_regression",
+            self.mechanism.name,
+            guarantee,
+            unit=schema.privacy_unit,
+            rows_per_unit=schema.rows_per_unit,
+            schema=schema.fingerprint(),
+            options={"k": problem.k, "declared": problem.neighbours, **self.mechanism.options()},
+        )
+
+    def run(self, execution: Execution[SensitiveTable]) -> Estimate:
+        """Read the table, and draw all rounds."""
+        selection, data = self.selection.read(execution.table, execution.passes, None)
+        request = self.with_rows(selection.n)
+        guarantee = execution.check(request.guarantee)
+        return _estimate(request, guarantee, data)
+
+
+def _estimate(request: DescentRequest, guarantee: Guarantee, data: Data) -> Estimate:
+    """Draw, and state the coefficients in the units of the table."""
+    mechanism, declared = request.mechanism, request.selection.spec.schema
+    setting = request.selection.setting
+    support, b, noise = Descent(mechanism, setting).draw(data)
+    scaled = float(setting.problem.radius) / mechanism.GRID
+    names, values = _own_units(declared, {j: value * scaled for j, value in b.items()}, setting)
+    half = _ends(declared.response)[1]
+    deviations = [
+        noise * scaled * half / _ends(column)[1] if j in support else 0.0
+        for j, column in enumerate(declared.features)
+    ]
+    return Estimate(
+        "Coefficients",
+        names,
+        values,
+        # The intercept follows from all other coefficients; cut off if there is none.
+        (*deviations, noise * scaled * half)[: len(names)],
+        guarantee,
+        declared.protected,
+        support,
+    )
 
 
 def sparse_regression(
@@ -137,73 +204,34 @@ def sparse_regression(
     Estimate
         Values are coefficients; all but k of them, and the intercept, are 0. The bounds are the
         truncation levels.
+
+    Raises
+    ------
+    ArgumentError, SchemaError, TableError
+        If an argument, the schema, or a name or type in the table is wrong. Nothing is spent.
+    BudgetExceeded, LedgerError
+        If the ledger has no room for the release, or cannot be used.
+
+    Examples
+    --------
+    >>> import numpy as np, dpsubset as dps
+    >>> X = np.tile([[-1.0, 1.0], [1.0, 1.0]], (50_000, 1))
+    >>> bounds = dps.Bounds(x=1, y=1)
+    >>> found = dps.sparse_regression(
+    ...     X, y=X[:, 0], bounds=bounds, k=1, epsilon=10, intercept=False
+    ... )
+    >>> found.picked
+    (0,)
     """
-    asked: dict[str, Any] = {} if radius is None else {"radius": radius}
+    sized: Any = {} if radius is None else {"radius": radius}
     options = {"iterations": iterations, "step": step, "share": share, "rows": rows}
-    planned = build_request(
+    selection = build_request(
         data, schema, k=k, epsilon=epsilon, delta=delta, y=y, bounds=bounds,
         mechanism="hard-thresholding", options=options, intercept=intercept,
-        neighbours=neighbours, response_range="declared", **asked,
+        neighbours=neighbours, response_range="declared", **sized,
     )  # fmt: skip
-    _check_numbers(planned.stated.schema)
-    table = open_table_of(planned, data, y)
-    warn_of(type_mismatches(data, planned.stated.schema, y))
-    with debited(ledger, lambda: event_of(planned, _price(planned))) as debit:
-        digest = table.read(planned.setting.problem)
-        counted = planned.with_rows(digest.n)
-        guarantee = debit.checked(_price(counted))
-        return debit.signed(_estimate(counted, guarantee, digest))
-
-
-def _price(planned: SelectionRequest) -> Guarantee:
-    """What it costs a unit: rounds of this budget, however many rows there are."""
-    mechanism = planned.mechanism
-    assert isinstance(mechanism, HardThresholding)
-    rounds = Descent(mechanism, planned.setting).rounds
-    guarantee = rounds.guarantee(planned.setting, seeded=False)
-    if mechanism.rows is None:
-        # The number of rows scales the steps.
-        guarantee = guarantee.limited_to(PUBLIC_N)
-    return guarantee.group_privacy(planned.stated.schema.rows_per_unit)
-
-
-def event_of(planned: SelectionRequest, guarantee: Guarantee) -> Event:
-    """What a ledger notes, before a value is read."""
-    schema, problem = planned.stated.schema, planned.setting.problem
-    return Event.of(
-        "sparse_regression",
-        planned.mechanism.name,
-        guarantee,
-        unit=schema.unit,
-        rows_per_unit=schema.rows_per_unit,
-        schema=schema.fingerprint(),
-        options={"k": problem.k, "declared": problem.neighbours, **planned.mechanism.options()},
-    )
-
-
-def _estimate(planned: SelectionRequest, guarantee: Guarantee, digest: GramData) -> Estimate:
-    mechanism, declared = planned.mechanism, planned.stated.schema
-    assert isinstance(mechanism, HardThresholding)
-    support, b, noise = Descent(mechanism, planned.setting).draw(Data(digest))
-    scaled = float(planned.setting.problem.radius) / mechanism.GRID
-    names, values = _own_units(
-        declared, {j: value * scaled for j, value in b.items()}, planned.setting
-    )
-    half = _ends(declared.response)[1]
-    deviations = [
-        noise * scaled * half / _ends(column)[1] if j in support else 0.0
-        for j, column in enumerate(declared.features)
-    ]
-    return Estimate(
-        "Coefficients",
-        names,
-        values,
-        # The intercept's is made of all the others', and of none if there is no such name.
-        (*deviations, noise * scaled * half)[: len(names)],
-        guarantee,
-        declared.protected,
-        support,
-    )
+    _check_numbers(selection.spec.schema)
+    return make_release(DescentRequest(selection), data, y, ledger=ledger)
 
 
 def _check_numbers(schema: Schema) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..api.request import SelectionRequest, build_request, open_table_of
+from ..api.request import SelectionRequest, build_request
 from ..base.errors import ArgumentError
 from ..schema.schema import Schema
 from .expectation import shown_with_interval
@@ -46,16 +46,16 @@ def dry_run_hint(data: Any, schema: Schema | str | Path | None, *, k: int, epsil
     """
     request = build_request(data, schema, k=k, epsilon=epsilon, **options)
     if data is not None and not rows_private:
-        n = open_table_of(request, data, options.get("y")).rows
+        n = request.open(data, options.get("y")).rows
         with_rows = request.with_rows(n)
-        if n is not None and "add-remove" not in with_rows.price().costs:
+        if n is not None and "add-remove" not in with_rows.guarantee.costs:
             request = with_rows
     return lines(request, {name: options[name] for name in _PASSED_ON if name in options})
 
 
 def lines(request: SelectionRequest, options: dict[str, Any]) -> list[str]:
     """Return the line for a request that was made with these options."""
-    problem, schema, n = request.setting.problem, request.stated.schema, request.setting.n
+    problem, schema, n = request.setting.problem, request.spec.schema, request.setting.n
     if problem.p <= problem.k or (n is not None and n < 2):
         return []  # nothing to select, or no table to select from
     about = _ABOUT + (", with all k to be found" if problem.always_include else "")

@@ -7,7 +7,8 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal
 
-from ..api.request import Rule, exact_epsilon
+from ..api.problem_spec import Rule
+from ..api.request import exact_epsilon
 from ..base.errors import ArgumentError
 from ..base.validation import check_float, check_int, check_positive, check_progress, check_seed
 from ..constraints import Name as Constraint

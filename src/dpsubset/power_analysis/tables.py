@@ -26,7 +26,7 @@ from scipy.special import ndtr
 from ..api.request import SelectionRequest
 from ..base.errors import ArgumentError
 from ..data.gram import GramData
-from ..privacy.quantiles import QuantileSampler, Scale, histogram
+from ..privacy.quantiles import QuantileSampler, RangeInSteps, histogram
 from ..privacy.random import Randomness
 from ..schema.layout import STEPS
 from .population import Population
@@ -61,7 +61,7 @@ def simulate_table(
         )
     cells = _cells(request, population, rows, rng)
     scale = None
-    if request.scale is not None:
+    if request.response_range is not None:
         response = cells[-1].astype(np.int64)
         counts = histogram(response, STEPS)
         if rows < n:
@@ -69,7 +69,9 @@ def simulate_table(
             cumulated = np.rint(np.cumsum(_rescaled(counts, masses, rows, n)))
             counts = np.diff(cumulated, prepend=0.0).astype(np.int64)
         neighbours = request.setting.problem.neighbours
-        sampler = QuantileSampler(counts, request.scale.rule, request.scale_epsilon, neighbours)
+        sampler = QuantileSampler(
+            counts, request.response_range.rule, request.range_epsilon, neighbours
+        )
         scale = sampler.draw(bits)
         cells[-1] = scale.images(STEPS)[response + STEPS]
     if request.records_for is not None or population.p > _MOST_COLUMNS:
@@ -118,7 +120,7 @@ def _quantised(values: Floats, bound: float) -> NDArray[np.int16]:
     return np.rint(scaled, out=scaled).astype(np.int16)
 
 
-def _expected_products(population: Population, constant: int, scale: Scale | None) -> Floats:
+def _expected_products(population: Population, constant: int, scale: RangeInSteps | None) -> Floats:
     """The expected products of one row's quantised cells, in the order of `_cells`."""
     points, masses, hermite = _gaussian()
     p = population.p
@@ -145,7 +147,7 @@ def _response_masses(bound: float) -> Floats:
     return np.asarray(masses / masses.sum())
 
 
-def _response_at(points: Floats, population: Population, scale: Scale | None) -> Floats:
+def _response_at(points: Floats, population: Population, scale: RangeInSteps | None) -> Floats:
     """The quantised response, in [-1, 1], at points of its Gaussian distribution."""
     if population.labels:
         return np.asarray(np.where(points < 0, -1.0, 1.0))

@@ -1,4 +1,4 @@
-"""From zero-concentrated privacy to (epsilon, delta) and back, rounded to the safe side.
+"""Conversion between zero-concentrated privacy and (epsilon, delta), rounded to the safe side.
 
 A mechanism is rho-zCDP if for neighbours and every alpha > 1 the privacy loss Z has
 E[exp((alpha - 1) Z)] <= exp((alpha - 1) alpha rho); rho adds up over releases. Then, for every
@@ -9,8 +9,8 @@ alpha > 1, it is (epsilon, delta)-private with
 (Canonne, Kamath and Steinke 2020, Proposition 12), because delta = E[max(0, 1 - exp(epsilon - Z))],
 and with u = exp(epsilon - z) the quotient of 1 - exp(epsilon - z) and exp((alpha - 1) z) is
 exp(-(alpha - 1) epsilon) (1 - u) u^(alpha - 1), largest at u = 1 - 1 / alpha. The functions below
-solve this for epsilon. Any alpha is right; a good one is searched for in floats, and the bound is
-evaluated there in ball arithmetic.
+solve this for epsilon. Any alpha gives a valid bound; a good one is found in floats, and the bound
+is evaluated there in ball arithmetic.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ import flint
 from ..base.errors import ArgumentError
 from ..base.rounding import ball, upper
 
-#: Bits of working precision; bounds carry their own error, so this decides sharpness only.
+#: Bits of working precision. Balls contain their error, so this affects sharpness only.
 _PRECISION = 128
 
-#: No smaller rho is given to the search for alpha: its quotients must fit in a float.
+#: Smallest rho in the search for alpha, whose quotients must fit in a float.
 _SMALL = 1e-300
 
 
@@ -37,18 +37,18 @@ def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
     _check(rho, delta)
     if rho == 0:
         return Fraction(0)
-    # Any alpha will do, also one for a rho that floats can be divided by.
+    # Any alpha is valid, also that of a larger rho.
     return _bound(rho, delta, _good_alpha(max(float(rho), _SMALL), float(delta)))
 
 
 @lru_cache(maxsize=256)
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The rho that (epsilon, delta) can pay for: `epsilon_of` it is within epsilon."""
+    """A rho, nearly the largest, such that rho-zCDP implies (epsilon, delta)."""
     if epsilon <= 0:
         raise ArgumentError("epsilon must be greater than 0")
     _check(epsilon, delta)
-    # rho + 2 sqrt(rho log(1/delta)) <= epsilon is enough: where to start. More is found in floats,
-    # by doubling, then bisection; steps down from there settle what rounding left open.
+    # rho + 2 sqrt(rho log(1/delta)) <= epsilon is sufficient: the starting point. A larger rho is
+    # found in floats by doubling and bisection, then decreased until exact arithmetic confirms it.
     target, loss = float(epsilon), -math.log(delta)
 
     def within(rho: float) -> bool:
@@ -73,7 +73,7 @@ def _check(cost: Fraction, delta: Fraction) -> None:
 
 
 def _bound(rho: Fraction, delta: Fraction, alpha: Fraction) -> Fraction:
-    """Epsilon by this alpha, rounded up."""
+    """Epsilon for this alpha, rounded up."""
     with flint.ctx.workprec(_PRECISION):
         order, more = ball(alpha), ball(alpha - 1)
         rest = -ball(delta).log() - more.log() + order * (1 - 1 / order).log()
@@ -82,13 +82,13 @@ def _bound(rho: Fraction, delta: Fraction, alpha: Fraction) -> Fraction:
 
 
 def _curve(rho: float, loss: float, alpha: float) -> float:
-    """The same in floats; loss is log(1/delta)."""
+    """Epsilon for this alpha, in floats; loss is log(1/delta)."""
     more = alpha - 1
     return alpha * rho + (loss - math.log(more) + alpha * math.log1p(-1 / alpha)) / more
 
 
 def _good_alpha(rho: float, delta: float) -> Fraction:
-    """Near the best alpha: golden section over log(alpha - 1), about the best for large losses."""
+    """An alpha near the best one, by golden section over log(alpha - 1)."""
     loss = -math.log(delta)
     golden = (math.sqrt(5) - 1) / 2
     centre = math.log(math.sqrt(max(loss, 1e-3) / rho))

@@ -1,12 +1,12 @@
-"""Which quantiles bounds are made of, by what is public.
+"""The default quantiles for suggested bounds, chosen by public facts.
 
 Bounds are centre +- half-width of a `QuantileRule`: two quantiles p and 1 - p, and a multiple of
-their distance. The further out the quantiles, the more of the values lie between them, and the more
-records it takes to find them: a quantile is right to about log(65535) / weight = 44 / epsilon
-records (two quantiles, replace-one), which must be fewer than p n.
+their distance. More values lie between quantiles farther out, but finding these takes more records:
+a quantile has an error of about log(65535) / weight = 44 / epsilon records (two quantiles,
+replace-one), which must be smaller than p n.
 
 =====================  =========  ========  =================================
-epsilon n of a column  quantiles  widening  of a normal sample lies between
+epsilon n of a column  quantiles  factor    of a normal sample lies between
 =====================  =========  ========  =================================
 4,000 and more         1/40       1         95 %
 800 and more           1/10       3/2       95 %
@@ -25,51 +25,51 @@ from fractions import Fraction
 from ..schema.schema import Column
 from .quantiles import QuantileRule
 
-#: Epsilon times n of one column: from here on these quantiles are found.
+#: Epsilon times n of one column, from which on these quantiles can be found.
 _ENOUGH = 4_000
 _SOME = 800
 
-#: Digits of bounds that people read: of their distance, or of themselves for a logarithm.
+#: Significant digits of bounds: of their distance, or for a logarithm of the bounds themselves.
 _DIGITS = 2
 
 
-def usual_rule(epsilon: Fraction, n: int | None) -> QuantileRule:
-    """Of one column, which may cost epsilon; n where it is public and known."""
+def default_bounds_rule(epsilon: Fraction, n: int | None) -> QuantileRule:
+    """The rule for one column at this epsilon; n is None if it is private or unknown."""
     known = None if n is None else epsilon * n
     if known is not None and known >= _ENOUGH:
-        return _quantiles(40, Fraction(1))
+        return _rule(40, Fraction(1))
     if known is None or known >= _SOME:
-        return _quantiles(10, Fraction(3, 2))
-    return _quantiles(4, Fraction(3))
+        return _rule(10, Fraction(3, 2))
+    return _rule(4, Fraction(3))
 
 
-def _quantiles(parts: int, widening: Fraction) -> QuantileRule:
-    # Half a hundredth of the half-range: a column whose values are all equal has bounds, too.
+def _rule(parts: int, width_factor: Fraction) -> QuantileRule:
+    # At least 1/200 of the half-range, for columns whose values are all equal.
     return QuantileRule(
-        (Fraction(1, parts), 1 - Fraction(1, parts)), widening, min_half_width=Fraction(164)
+        (Fraction(1, parts), 1 - Fraction(1, parts)), width_factor, min_half_width=Fraction(164)
     )
 
 
-def readable(low: float, high: float, column: Column) -> tuple[float, float]:
-    """Bounds outward to a few digits, within those of the column. Uses nothing else."""
-    least, most = column.span
-    assert least is not None
-    assert most is not None
+def round_outward(low: float, high: float, column: Column) -> tuple[float, float]:
+    """Round bounds outward to a few digits, within the bounds of the column."""
+    lowest, highest = column.span
+    assert lowest is not None
+    assert highest is not None
     if column.kind == "date":
         units = [Decimal(1)] * 2
     elif column.transform == "log":
-        units = [_unit(abs(low)), _unit(abs(high))]
+        units = [_last_digit(abs(low)), _last_digit(abs(high))]
     else:
-        units = [_unit(high - low)] * 2
-    down = _rounded(low, units[0], ROUND_FLOOR)
-    up = _rounded(high, units[1], ROUND_CEILING)
-    down, up = min(max(down, least), most), min(max(up, least), most)
-    # Where floats are coarse nothing may be left between them.
-    return (down, up) if down < up else (least, most)
+        units = [_last_digit(high - low)] * 2
+    down = _rounded_to(low, units[0], ROUND_FLOOR)
+    up = _rounded_to(high, units[1], ROUND_CEILING)
+    down, up = min(max(down, lowest), highest), min(max(up, lowest), highest)
+    # Both may round to one float.
+    return (down, up) if down < up else (lowest, highest)
 
 
-def narrowed(column: Column, low: float, high: float) -> Column:
-    """The column with these bounds; what stands for missing cells goes to the nearer of them."""
+def with_bounds(column: Column, low: float, high: float) -> Column:
+    """The column with these bounds. The value for missing cells is clipped to them."""
     missing = column.missing
     if missing is not None and missing.rule == "value":
         assert isinstance(missing.value, (int, float))  # levels have no bounds
@@ -77,12 +77,12 @@ def narrowed(column: Column, low: float, high: float) -> Column:
     return replace(column, lo=low, hi=high, missing=missing)
 
 
-def _unit(size: float) -> Decimal:
-    """A unit of the last digit that is kept of a size."""
+def _last_digit(size: float) -> Decimal:
+    """One unit of the last significant digit of a number of this size."""
     return Decimal(10) ** (Decimal(size).adjusted() - _DIGITS + 1 if size else 0)
 
 
-def _rounded(value: float, unit: Decimal, rounding: str) -> float:
+def _rounded_to(value: float, unit: Decimal, rounding: str) -> float:
     # Enough digits for any two floats.
     context = Context(prec=800, rounding=rounding)
     steps = context.divide(Decimal(value), unit).to_integral_value(rounding=rounding)

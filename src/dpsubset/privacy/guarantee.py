@@ -57,15 +57,16 @@ class Cost:
     ----------
     epsilon, delta : Fraction
         The release is (epsilon, delta)-private. Exact, unless a number takes many thousands of
-        digits: that is rounded up (`exact.writable`), so that every cost can be written down.
+        digits, which is rounded up (`round_up_to_writable`), so that every cost can be written
+        down.
     rho : Fraction, optional
-        Where zero-concentrated privacy was accounted for: the release is rho-zCDP, which says more
-        than epsilon at one delta.
+        If zero-concentrated privacy was accounted for: the release is rho-zCDP, a stronger
+        statement than epsilon at one delta.
     terms : tuple of Cost
-        What a sum is the sum of; empty for all others.
+        Terms of a sum; empty for other costs.
     bounded_range : bool
-        Of a pure cost: whether the logarithm of the quotient of probabilities lies in an interval
-        of length epsilon, not of twice that.
+        For a pure cost: whether the log of the quotient of probabilities lies in an interval of
+        length epsilon, as for the exponential mechanism, instead of 2 epsilon.
     """
 
     epsilon: Fraction
@@ -79,11 +80,11 @@ class Cost:
             number = getattr(self, name)
             if number is None:
                 continue
-            # A float would be rounded, and nobody would know to which side.
+            # A float may be rounded to either side.
             if not isinstance(number, (int, Fraction)):
                 raise TypeError("a cost is made of exact rationals")
-            # Whole numbers too: a quotient of those would be a float. What has been paid for must
-            # not be lost because its cost cannot be written down.
+            # Integers become fractions, since a quotient of integers would be a float. Huge numbers
+            # are rounded up: a release that was paid for must not fail because of its cost.
             object.__setattr__(self, name, round_up_to_writable(Fraction(number)))
         if self.epsilon < 0 or not 0 <= self.delta <= 1:
             raise ValueError("epsilon must not be negative, and delta lies between 0 and 1")
@@ -95,7 +96,7 @@ class Cost:
 
     @classmethod
     def concentrated(cls, rho: Fraction, delta: Fraction) -> Cost:
-        """Of a rho-zCDP release, shown as epsilon at this delta."""
+        """The cost of a rho-zCDP release, reported as epsilon at this delta."""
         rho, delta = round_up_to_writable(rho), round_up_to_writable(delta)
         return cls(epsilon_of(rho, delta), delta, rho)
 
@@ -108,7 +109,7 @@ class Cost:
 
     @property
     def as_rho(self) -> Fraction:
-        """What a pure cost, or all but a mass delta of an approximate one, is as rho."""
+        """The rho of a pure cost, or of an approximate one except for a mass delta."""
         return round_up_to_writable(self.epsilon**2 / (8 if self.bounded_range else 2))
 
     def __add__(self, other: Cost) -> Cost:
@@ -117,20 +118,17 @@ class Cost:
         return _composed((*self._listed(), *other._listed()))
 
     def __radd__(self, other: int) -> Cost:
-        """For ``sum``, which starts from 0."""
+        """Support ``sum``, which starts from 0."""
         return self if other == 0 else NotImplemented
 
     def group_privacy(self, rows: int) -> Cost:
-        """For tables that differ in up to so many rows, one after another: a pure cost each time.
-
-        There is no such sum here for costs with a delta.
-        """
+        """Cost for tables that differ in up to this number of rows. Only for pure costs."""
         if rows == 1:
             return self
         if self.terms:
             return _composed(term.group_privacy(rows) for term in self.terms)
         if self.kind != "pure":
-            raise ValueError("only pure costs are counted for several rows together")
+            raise ValueError("group privacy is computed for pure costs only")
         return Cost(self.epsilon * rows, bounded_range=self.bounded_range)
 
     def _listed(self) -> tuple[Cost, ...]:
@@ -154,7 +152,7 @@ class Cost:
 
 
 def _composed(terms: Iterable[Cost]) -> Cost:
-    """The sum of terms that are no sums themselves; see the head of this module."""
+    """The sum of terms that are no sums themselves; see the module's docstring."""
     terms = tuple(
         sorted(terms, key=lambda t: (t.kind, t.epsilon, t.delta, t.rho or 0, t.bounded_range))
     )
@@ -166,8 +164,7 @@ def _composed(terms: Iterable[Cost]) -> Cost:
     delta = sum((term.delta for term in approximate), Fraction(0))
     if not concentrated:
         return Cost(epsilon, _probability(delta), terms=terms)
-    # Parts of one release are shown at one delta. If they are not, the largest is still no more
-    # than what somebody has accepted for a part; any delta would be sound.
+    # Parts of one release have one delta. Otherwise the largest is used; any delta would be sound.
     shown_at = max(term.delta for term in concentrated)
     rho = sum((term.rho for term in concentrated if term.rho is not None), Fraction(0))
     every_rho = rho + sum((term.as_rho for term in pure), Fraction(0))
@@ -183,7 +180,7 @@ def _composed(terms: Iterable[Cost]) -> Cost:
 
 
 def _probability(delta: Fraction) -> Fraction:
-    """A sum of deltas may pass 1, beyond which it says no less."""
+    """A delta of at most 1: larger sums of deltas are equivalent to 1."""
     return min(delta, Fraction(1))
 
 
@@ -196,13 +193,13 @@ class Guarantee:
     neighbours : {"replace-one", "add-remove"}
         Which data sets count as neighbours.
     costs : mapping from relation to Cost
-        What the same release costs under either relation. Empty: no guarantee at all.
+        Cost of the release under each relation. Empty if there is no guarantee.
     seeded : bool
         A seeded draw is reproducible, hence not private.
     assumes : str, optional
-        What the guarantee takes for granted and nobody has checked.
+        An assumption of the guarantee that has not been checked.
     parts : tuple of (name, Guarantee)
-        The steps of a release that was made in several; see :meth:`compose`.
+        The steps of a release of several steps; see :meth:`compose`.
     """
 
     neighbours: Neighbours
@@ -219,17 +216,17 @@ class Guarantee:
         neighbours: Neighbours,
         seeded: bool,
     ) -> Guarantee:
-        """Of a mechanism whose privacy loss is at most eta times the spread of the scores."""
+        """Guarantee of a mechanism whose privacy loss is at most eta times the range of scores."""
         costs = {relation: Cost(eta * spread(relation)) for relation in RELATIONS}
         return cls(neighbours, costs, seeded)
 
     @classmethod
     def compose(cls, parts: Mapping[str, Guarantee]) -> Guarantee:
-        """Of a release made in several steps, each with a name and a guarantee.
+        """Guarantee of a release of several steps, each with a name and a guarantee.
 
-        Under a relation it costs what the steps cost together, and nothing is known if nothing is
-        known of one of them: no cost is stated then for the other steps either, since all of them
-        are in one release. It is seeded if any of them is, and assumes what any of them assumes.
+        The cost under a relation is the sum of the costs of the steps. If a step has no cost under
+        a relation, neither has the release, nor any of its steps. The release is seeded if any step
+        is, and has the assumptions of all steps.
         """
         if len({part.neighbours for part in parts.values()}) != 1:
             raise ValueError("the parts of a guarantee are one or more, of the same neighbours")
@@ -249,7 +246,7 @@ class Guarantee:
         )
 
     def limited_to(self, relations: Iterable[Neighbours]) -> Guarantee:
-        """The same release, with costs under these relations alone; likewise of its parts."""
+        """The guarantee and its parts with costs under these relations alone."""
         kept = tuple(relations)
         return replace(
             self,
@@ -258,10 +255,10 @@ class Guarantee:
         )
 
     def group_privacy(self, rows: int) -> Guarantee:
-        """The same release, for whoever has up to so many rows: group privacy.
+        """The guarantee for a privacy unit of up to this number of rows.
 
-        Tables that differ in so many rows are joined by as many steps from neighbour to neighbour,
-        and each step costs what one row costs.
+        Tables that differ in that many rows are connected by as many neighbours, and each step has
+        the cost of one row.
         """
         if rows == 1:
             return self
@@ -278,15 +275,15 @@ class Guarantee:
 
     @property
     def private(self) -> bool:
-        """Whether the release may be called private, and nothing is left to be checked."""
+        """Whether the release is private without any assumption."""
         return self.proven and not self.seeded and self.assumes is None
 
     @property
     def tells_rows(self) -> bool:
         """Whether the number of rows may be part of the release.
 
-        It may where n is public and no cost is stated for tables of different sizes. Otherwise
-        whoever knows all other rows could tell from n alone whether one row is in the table.
+        It may if n is public and no cost is stated for tables of different sizes. Otherwise n alone
+        would show whether a row is in the table to anyone who knows all other rows.
         """
         return {self.neighbours, *self.costs} <= set(PUBLIC_N)
 
@@ -307,12 +304,12 @@ class Guarantee:
 
     @property
     def epsilon_if_replace_one(self) -> Fraction | None:
-        """What the same release costs if one row is replaced; None where that is not known."""
+        """Epsilon if one row is replaced; None if that is not known."""
         return self.costs["replace-one"].epsilon if "replace-one" in self.costs else None
 
     @property
     def epsilon_if_add_remove(self) -> Fraction | None:
-        """What the same release costs if one row is added or removed; None likewise."""
+        """Epsilon if one row is added or removed; None if that is not known."""
         return self.costs["add-remove"].epsilon if "add-remove" in self.costs else None
 
     def to_dict(self, **context: Any) -> dict[str, Any]:
@@ -392,13 +389,13 @@ def _float_up(number: Fraction | None) -> float | None:
 
 
 def shown_cost(cost: Cost) -> str:
-    """Epsilon, and delta if there is one, for people: rounded up."""
+    """Epsilon, and delta if there is one, rounded up for display."""
     delta = f" and delta = {shown_up(cost.delta)}" if cost.delta else ""
     return f"epsilon = {shown_up(cost.epsilon)}{delta}"
 
 
 def shown_parts(guarantee: Guarantee) -> str:
-    """What the steps of a release cost, each under the declared neighbours, for people."""
+    """The costs of the steps of a release, under the declared neighbours, for display."""
     shown = []
     for name, part in guarantee.parts:
         cost = part.costs.get(part.neighbours)
@@ -407,6 +404,6 @@ def shown_parts(guarantee: Guarantee) -> str:
 
 
 def shown_up(x: Fraction, digits: int = 6) -> str:
-    """x to a few digits, rounded up: for people, who should not read less than they pay."""
+    """x to a few digits, rounded up, so that no displayed cost is too small."""
     with decimal.localcontext(prec=digits, rounding=decimal.ROUND_CEILING):
         return f"{float(decimal.Decimal(x.numerator) / x.denominator):.{digits}g}"

@@ -1,8 +1,8 @@
-"""check_readable: which counts of unreadable cells are released beside a selection, at what price.
+"""The option check_readable: noisy counts of missing and unreadable cells.
 
-A table can be read in vain: amounts with a currency sign that no format declares, dates in another
-order. Types do not always tell. So a small part of epsilon may go to noisy counts of the cells that
-read as no value. Which counts these are is a public rule of the schema.
+Most cells of a column may be unreadable without an error: amounts with a currency sign that no
+format declares, dates in another order. Types do not always show it. So a small fraction of epsilon
+can pay for noisy counts of such cells. Which cells are counted is a public function of the schema.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from .noisy_counts import NoisyCounts
 from .random import Randomness
 from .relations import PUBLIC_N, Neighbours
 
-#: Of epsilon, if somebody asks for the check without saying how much.
-USUAL_SHARE = Fraction(1, 100)
-_LARGEST_SHARE = Fraction(1, 2)
+#: Fraction of epsilon for the check, if none is given.
+DEFAULT_FRACTION = Fraction(1, 100)
+_LARGEST_FRACTION = Fraction(1, 2)
 
-#: Most features that are counted one by one: noise grows with their number. Of more, the largest
-#: count is released in place of all.
+#: Largest number of features that are counted one by one, since noise grows with their number. With
+#: more features only the largest count is released.
 MOST_COUNTED = 20
 
 
-def share_of(asked: Any) -> Fraction:
-    """Which part of epsilon goes to the check; 0 for none."""
-    if asked is None or asked is False:
+def readable_fraction(given: Any) -> Fraction:
+    """The fraction of epsilon that the option check_readable asks for; 0 for none."""
+    if given is None or given is False:
         return Fraction(0)
-    if asked is True:
-        return USUAL_SHARE
-    share = as_decimal_fraction(asked)
-    if share is None or not 0 < share <= _LARGEST_SHARE:
+    if given is True:
+        return DEFAULT_FRACTION
+    fraction = as_decimal_fraction(given)
+    if fraction is None or not 0 < fraction <= _LARGEST_FRACTION:
         raise ArgumentError(
-            "check_readable must be True, for a hundredth of epsilon, or a share of it above 0 and "
-            "up to 0.5"
+            "check_readable must be True, for a hundredth of epsilon, or a fraction of it above 0 "
+            "and up to 0.5"
         )
-    return share
+    return fraction
 
 
 @dataclass(frozen=True)
 class ReadableCheck:
-    """Which cells are counted, and with which noise. Public.
+    """Which cells are counted, and their noise. Public.
 
     Attributes
     ----------
     names : tuple of str or None
-        The columns, the response last. None stands for the feature with most such cells.
+        The columns, the response last. None stands for the feature with the largest count.
     noise : NoisyCounts
     """
 
@@ -59,22 +59,22 @@ class ReadableCheck:
 
     @classmethod
     def of(cls, schema: Schema, epsilon: Fraction, neighbours: Neighbours) -> ReadableCheck:
-        """For a table of this schema, at this price for one row."""
+        """The check of a table of this schema, at this epsilon for one row."""
         many = len(schema.features) > MOST_COUNTED
         features: tuple[str | None, ...] = (None,) if many else schema.feature_names
         return cls((*features, schema.response.name), NoisyCounts(epsilon, neighbours))
 
     @property
     def counts_rows(self) -> bool:
-        """Whether the number of rows is private, and one more count."""
+        """Whether the number of rows is private, so that it is one of the counts."""
         return self.noise.neighbours not in PUBLIC_N
 
     def values(self, bad: Sequence[int], n: int) -> list[int]:
-        """What noise is added to: of the bad cells of each feature and, last, of the response."""
+        """The exact counts, of the bad cells of each feature and, last, of the response."""
         *features, response = bad
         counted = [max(features)] if self.names[0] is None else features
         return [*counted, response, *([n] if self.counts_rows else [])]
 
     def draw(self, bad: Sequence[int], n: int, rng: Randomness) -> list[int]:
-        """The same with noise."""
+        """The counts with noise."""
         return self.noise.draw(self.values(bad, n), rng)

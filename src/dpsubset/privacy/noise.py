@@ -1,10 +1,10 @@
-"""Noise from OpenDP: the one place that knows it.
+"""Noise from OpenDP, which only this module uses.
 
 =================== ==================================================== ========================
 draw                distribution                                         costs
 =================== ==================================================== ========================
 `noisy_top`         k rounds of permute-and-flip, each among those left  epsilon = k r / scale
-`noisy_top_zcdp`    k rounds of the exponential mechanism, likewise      rho = k (r / scale)^2 / 8
+`noisy_top_zcdp`    k rounds of the exponential mechanism, as above     rho = k (r / scale)^2 / 8
 `discrete_laplace`  P(z) proportional to exp(-|z| / scale)               epsilon = l1 / scale
 `discrete_gaussian` P(z) proportional to exp(-z^2 / (2 scale^2))         rho = (l2 / scale)^2 / 2
 =================== ==================================================== ========================
@@ -14,8 +14,8 @@ the sensitivity itself if all scores move in one direction (monotonic); l1 and l
 between the values of neighbours. OpenDP takes a scale as a float and computes with its exact
 value, so scales are rounded up to a float here and costs are computed back from the float.
 
-OpenDP has no seeds: mechanisms that use it say ``seedable = False``. Its errors could quote what it
-was given, so none of them leaves this module.
+OpenDP has no seeds: mechanisms that use it have ``seedable = False``. Its errors may quote values,
+so none of them leaves this module.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from typing import Any, Literal
 from ..base.errors import ArgumentError
 from ..base.rounding import float_up, sqrt_up_relative
 
-#: Scores and values are clipped to +-LARGEST, well within int64. Clipping moves no two numbers
-#: further apart and keeps their order, so it changes no sensitivity and no monotonicity.
+#: Scores and values are clipped to +-LARGEST, well within int64. Clipping increases no distance and
+#: keeps the order, so sensitivity and monotonicity hold.
 LARGEST = 2**62
 
-#: Largest sensitivity whose double fits in int64 with room to spare.
+#: Largest sensitivity; twice that is well within int64.
 LARGEST_SENSITIVITY = 2**60
 
-#: So many last bits are added to a scale one by one.
+#: Number of times that a scale is increased by its last bit, before the step doubles.
 _SMALL_STEPS = 64
 
 Measure = Literal["pure", "zcdp"]
@@ -51,20 +51,20 @@ def noisy_top(
     sensitivity: int,
     monotonic: bool = False,
 ) -> list[int]:
-    """Indices of the k noisy largest scores, in the order they were picked: pure epsilon in all.
+    """Indices of the k noisy largest scores, in the order of selection, at pure epsilon in all.
 
     Parameters
     ----------
     scores : sequence of int
-        Within int64; what lies beyond +-2**62 is clipped.
+        Clipped to +-2**62.
     k : int
-        How many indices; at most as many as there are scores.
+        Number of indices, at most the number of scores.
     epsilon : Fraction
-        The cost of all k picks together, their order included.
+        Cost of all k indices together, their order included.
     sensitivity : int
-        How far one score of neighbours can differ.
+        Largest change of one score between neighbours.
     monotonic : bool
-        Whether the scores of neighbours all differ in the same direction.
+        Whether all scores change in the same direction between neighbours.
     """
     scale = top_scale(k, epsilon, sensitivity=sensitivity, monotonic=monotonic)
     return _top("pure", scores, k, scale, monotonic)
@@ -78,36 +78,22 @@ def noisy_top_zcdp(
     sensitivity: int,
     monotonic: bool = False,
 ) -> list[int]:
-    """The same under zero-concentrated differential privacy, with Gumbel noise."""
+    """As `noisy_top`, under zero-concentrated differential privacy, with Gumbel noise."""
     scale = top_scale_zcdp(k, rho, sensitivity=sensitivity, monotonic=monotonic)
     return _top("zcdp", scores, k, scale, monotonic)
 
 
-def noisy_max(
-    scores: Sequence[int], epsilon: Fraction, *, sensitivity: int, monotonic: bool = False
-) -> int:
-    """Index of the noisy largest score: `noisy_top` with k = 1."""
-    return noisy_top(scores, 1, epsilon, sensitivity=sensitivity, monotonic=monotonic)[0]
-
-
-def noisy_max_zcdp(
-    scores: Sequence[int], rho: Fraction, *, sensitivity: int, monotonic: bool = False
-) -> int:
-    """Index of the noisy largest score: `noisy_top_zcdp` with k = 1."""
-    return noisy_top_zcdp(scores, 1, rho, sensitivity=sensitivity, monotonic=monotonic)[0]
-
-
 def top_scale(k: int, epsilon: Fraction, *, sensitivity: int, monotonic: bool = False) -> Fraction:
-    """The scale of `noisy_top`: the least float that OpenDP's own map takes for epsilon."""
-    reach = _reach(k, epsilon, sensitivity, monotonic)
-    return _settled("pure", k, k * reach / epsilon, epsilon, sensitivity, monotonic)
+    """Scale of `noisy_top`: the smallest float for which OpenDP's own map is within epsilon."""
+    moved = _checked_range(k, epsilon, sensitivity, monotonic)
+    return _affordable_scale("pure", k, k * moved / epsilon, epsilon, sensitivity, monotonic)
 
 
 def top_scale_zcdp(k: int, rho: Fraction, *, sensitivity: int, monotonic: bool = False) -> Fraction:
-    """The scale of `noisy_top_zcdp`, likewise."""
-    reach = _reach(k, rho, sensitivity, monotonic)
-    least = sqrt_up_relative(k * reach**2 / (8 * rho))
-    return _settled("zcdp", k, least, rho, sensitivity, monotonic)
+    """Scale of `noisy_top_zcdp`: the smallest float for which OpenDP's own map is within rho."""
+    moved = _checked_range(k, rho, sensitivity, monotonic)
+    least = sqrt_up_relative(k * moved**2 / (8 * rho))
+    return _affordable_scale("zcdp", k, least, rho, sensitivity, monotonic)
 
 
 def top_cost(k: int, scale: Fraction, *, sensitivity: int, monotonic: bool = False) -> Fraction:
@@ -132,12 +118,15 @@ def discrete_laplace(values: Sequence[int], scale: Fraction) -> list[int]:
 
 
 def discrete_gaussian(values: Sequence[int], scale: Fraction) -> list[int]:
-    """Each value plus an integer z with P(z) proportional to exp(-z^2 / (2 scale^2)), likewise."""
+    """Each value plus an integer z with P(z) proportional to exp(-z^2 / (2 scale^2)).
+
+    Scale and values are rounded and clipped as in `discrete_laplace`.
+    """
     return _add("gaussian", values, scale)
 
 
 def float_scale(scale: Fraction) -> Fraction:
-    """The least float not below the scale: what the noise really has."""
+    """The smallest float that is not below the scale, which is the scale of the noise."""
     if not 0 < scale < 2**1000:
         raise ArgumentError("the scale of noise must be greater than 0 and fit in a float")
     return Fraction(float_up(scale))
@@ -161,15 +150,15 @@ def _add(kind: Literal["laplace", "gaussian"], values: Sequence[int], scale: Fra
 
 
 @lru_cache(maxsize=1024)
-def _settled(
+def _affordable_scale(
     measure: Measure, k: int, least: Fraction, budget: Fraction, sensitivity: int, monotonic: bool
 ) -> Fraction:
-    """A float from ``least`` on whose cost, as OpenDP has it, is within the budget."""
+    """The scale ``least``, increased until its cost by OpenDP's map is within the budget."""
     if k == 0 or sensitivity == 0:
         return Fraction(1)
     scale = float(float_scale(least))
-    # Its map rounds up at every step, so that a few steps of the last bit may be needed; more than
-    # that if the budget is so small that floats are coarse there.
+    # OpenDP's map rounds up, so that a few steps of the last bit may be needed, and more for a very
+    # small budget.
     step = math.ulp(scale)
     for tried in itertools.count():
         if Fraction(_top_k(measure, k, scale, monotonic).map(sensitivity)) <= budget:
@@ -179,7 +168,7 @@ def _settled(
     return Fraction(scale)
 
 
-def _reach(k: int, budget: Fraction, sensitivity: int, monotonic: bool) -> Fraction:
+def _checked_range(k: int, budget: Fraction, sensitivity: int, monotonic: bool) -> Fraction:
     if k < 0:
         raise ArgumentError("k must not be negative")
     if budget <= 0:
@@ -201,14 +190,14 @@ def _invoke(measurement: Any, values: list[int]) -> Any:
     try:
         return measurement(values)
     except Exception:
-        # Its text may quote the values. It is dropped here, and what is raised below has no cause.
+        # Its text may quote the values, so the error below has no cause.
         pass
     raise RuntimeError("OpenDP could not draw noise")
 
 
 @cache
 def _opendp() -> Any:
-    """OpenDP, when noise is first asked for: it takes a while to load."""
+    """OpenDP, loaded at the first use since that takes a while."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")

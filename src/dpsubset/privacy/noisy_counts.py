@@ -1,8 +1,8 @@
-"""Noisy counts: how many records have each of some properties, with one draw of noise for all.
+"""Noisy counts: how many records have each of several properties, with one draw of noise for all.
 
-A record counts 0 or 1 in each of the d counts. So no count moves by more than 1 from a table to its
-neighbour, whether a record is replaced, added or removed, and the noise of `sup_norm` costs eta
-however many counts there are. `proofs/readable.md` has the proof.
+A record adds 0 or 1 to each of the d counts. So no count changes by more than 1 between neighbours,
+whether a record is replaced, added or removed, and the noise of `sup_norm` costs eta for any number
+of counts. `proofs/readable.md` has the proof.
 """
 
 from __future__ import annotations
@@ -26,13 +26,11 @@ class NoisyCounts:
 
     @property
     def eta(self) -> Fraction:
-        """Of the noise: a count moves by at most 1."""
+        """Parameter of the noise: a count changes by at most 1."""
         return self.epsilon
 
     def guarantee(self, *, seeded: bool = False) -> Guarantee:
-        """What they cost. Where n is public and told with them, nothing is promised to tables that
-        differ in it.
-        """
+        """The guarantee. If n is public, it does not cover tables that differ in n."""
         covered = PUBLIC_N if self.neighbours in PUBLIC_N else RELATIONS
         costs = {relation: Cost(self.eta) for relation in covered}
         return Guarantee(self.neighbours, costs, seeded)

@@ -1,31 +1,30 @@
-"""A private scale of the response: quantiles of integers by the exponential mechanism, exactly.
+"""Private quantiles of integers by the exponential mechanism, drawn exactly; ranges made of them.
 
-Behind the door a response is an integer, so a table's responses are a histogram: `counts`, one
-count for each value -m, ..., m of the grid. For a share p = a / (a + b) a value v with L records
-below it, E at it and G above it has the *rank error*
+A quantized column is a histogram: `counts` has one count for each value -m, ..., m of the grid. For
+a quantile of probability p = a / (a + b), a value v with L records below it, E at it and G above it
+has the *rank error*
 
     s(v) = max(0, b L - a (E + G), a G - b (L + E)),
 
-in multiples of 1 / (a + b) records: how far p n lies outside [L, L + E]. It is 0 where v holds the
-quantile, for as many records at v as there may be, and it needs no n. A value is released with
+in multiples of 1 / (a + b) records: how far p n lies outside [L, L + E]. It is 0 if v is the
+quantile, however many records are at v, and it does not need n. A value is released with
 probability proportional to exp(-weight * s(v) / (a + b)). All values of the grid are candidates,
 whatever the records are.
 
-How far one record moves rank errors relative to each other, in records (`spread`):
+One record moves rank errors relative to each other by at most (in records, `rank_error_range`):
 
 =============  ========================================================
 replace-one    2 for each quantile
 add-remove     sum of max(p, 1 - p) + max(sum of p, sum of (1 - p))
 =============  ========================================================
 
-The sums are over all quantiles that are released together. A release costs weight * spread.
+The sums are over all quantiles that are released together. A release costs weight times this range.
 `proofs/scale.md` has the proofs.
 
-*Why not permute-and-flip.* It is never worse, and better where one value holds much of the data:
-up to half the rank error there. Its gain is worth log 2 in weight * s at most, where log 65535 is
-what it takes to be right at all; among many values of nearly the same rank the two agree. What the
-exponential mechanism has is this: its draw needs one pass over the values, whatever they are
-(`_Shells`), with a proof of a few lines.
+*Why not permute-and-flip?* It is never worse, and has up to half the rank error if one value holds
+much of the data. But it gains at most log 2 in weight * s, out of the log 65535 that a useful
+quantile needs, and nothing among many values of nearly equal rank. A draw of the exponential
+mechanism needs one pass over the values (`_ShellSampler`), and its proof has a few lines.
 """
 
 from __future__ import annotations
@@ -47,12 +46,12 @@ from .random import Randomness
 from .random.draws import LazyUniform, exp_interval
 from .relations import RELATIONS, Neighbours
 
-#: Largest denominator of a share. A table has fewer than 2**33 records, so that rank errors stay
-#: below 2**43, and their products with a rate of `_RATE_BITS` bits below 2**62.
+#: Largest denominator of a probability. A table has fewer than 2**33 records, so that rank errors
+#: stay below 2**43, and their products with a rate of `_RATE_BITS` bits below 2**62.
 LARGEST_DENOMINATOR = 2**10
 _RATE_BITS = 19
 
-#: Shells of `_Shells`: beyond the last, weights are below 2**-64 of the largest.
+#: Number of shells of a `_ShellSampler`: beyond the last, weights are below 2**-64 of the largest.
 _DEEPEST = 64
 
 #: A little less than 1 / log(2), which is 1.44269504...
@@ -62,17 +61,17 @@ _BITS_A_UNIT = Fraction(1_442_695, 10**6)
 @renamed_arguments(shares="probs", widening="width_factor", least="min_half_width")
 @dataclass(frozen=True)
 class QuantileRule:
-    """What is released of a response's scale: one quantile, or two. Public.
+    """Which quantiles are released, and the range that is made of them. Public.
 
     Attributes
     ----------
     probs : tuple of one or two Fractions
-        Which quantiles: a half is the median.
+        Probabilities of the quantiles: a half is the median.
     width_factor : Fraction
-        With two quantiles, the half-width in multiples of half their distance.
+        Half-width of the range, in multiples of half the distance of the two quantiles.
     min_half_width : Fraction
-        The least half-width, in steps of the grid; with one quantile it is the half-width. It keeps
-        a response most of whose values are equal from having no width at all.
+        The smallest half-width, in steps of the grid; with one quantile it is the half-width. It
+        gives a range to a column most of whose values are equal.
     """
 
     probs: tuple[Fraction, ...]
@@ -80,33 +79,33 @@ class QuantileRule:
     min_half_width: Fraction = Fraction(1)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "probs", _shares(self.probs))
+        object.__setattr__(self, "probs", _check_probs(self.probs))
         for name in ("width_factor", "min_half_width"):
-            number = _written(getattr(self, name), name)
+            number = _exact_fraction(getattr(self, name), name)
             if number <= 0:
                 raise ArgumentError(f"{name} must be greater than 0")
             object.__setattr__(self, name, number)
         if len(self.probs) > 2:
-            raise ArgumentError("a scale is made of one quantile or two")
+            raise ArgumentError("a range is made of one or two quantiles")
 
     @classmethod
     def median(cls, least: Any = 1) -> QuantileRule:
-        """The median alone, and a width that is public."""
+        """The median alone, with a public width."""
         return cls((Fraction(1, 2),), min_half_width=least)
 
     @classmethod
     def quartiles(cls, widening: Any = 1, least: Any = 1) -> QuantileRule:
-        """Both quartiles: their middle, and a multiple of their distance."""
+        """Both quartiles: the range is their middle plus and minus a multiple of their distance."""
         return cls((Fraction(1, 4), Fraction(3, 4)), widening, least)
 
     def weight(self, epsilon: Fraction, neighbours: Neighbours) -> Fraction:
-        """Of a rank error of one record, for a release that costs epsilon."""
-        return _budget(epsilon) / rank_error_range(self.probs, neighbours)
+        """Weight of a rank error of one record, for a release that costs epsilon."""
+        return _check_epsilon(epsilon) / rank_error_range(self.probs, neighbours)
 
     def guarantee(
         self, epsilon: Fraction, neighbours: Neighbours, *, seeded: bool = False
     ) -> Guarantee:
-        """What the release costs; it is known before any value is."""
+        """Guarantee of the release, which does not depend on the data."""
         weight = self.weight(epsilon, neighbours)
         costs = {
             relation: Cost(weight * rank_error_range(self.probs, relation), bounded_range=True)
@@ -114,27 +113,26 @@ class QuantileRule:
         }
         return Guarantee(neighbours, costs, seeded)
 
-    def scale(self, quantiles: Sequence[int]) -> Scale:
-        """What follows from the released quantiles. It uses nothing else that is private."""
-        # Noise may have crossed them.
+    def range_of(self, quantiles: Sequence[int]) -> RangeInSteps:
+        """The range that is made of released quantiles, and of nothing else that is private."""
+        # With noise they may be in the wrong order.
         low, high = min(quantiles), max(quantiles)
         width = max(self.min_half_width, self.width_factor * Fraction(high - low, 2))
-        return Scale(Fraction(low + high, 2), width, tuple(quantiles))
+        return RangeInSteps(Fraction(low + high, 2), width, tuple(quantiles))
 
 
 @dataclass(frozen=True)
-class Scale:
-    """A released scale, in steps of the grid: public.
+class RangeInSteps:
+    """A range of a column, in steps of the grid. Public.
 
     Attributes
     ----------
     centre : Fraction
-        The middle of the response; a multiple of 1/2.
+        The middle of the range; a multiple of 1/2 if it was made of quantiles.
     half_width : Fraction
-        Where it is clipped, on either side of the centre; greater than 0.
+        Distance of both ends from the centre; greater than 0.
     quantiles : tuple of int
-        What they were made of, in the order of the rule's shares. Scales that do the same to a
-        response are equal, whatever they were made of.
+        The released quantiles, in the order of the rule's probabilities. Not compared by ``==``.
     """
 
     centre: Fraction
@@ -142,10 +140,11 @@ class Scale:
     quantiles: tuple[int, ...] = field(default=(), compare=False)
 
     def images(self, steps: int) -> NDArray[np.int16]:
-        """What each value of the grid -steps, ..., steps counts as in this scale.
+        """The map of the grid -steps, ..., steps that clips to this range and scales it to the
+        grid.
 
-        (q - centre) * steps / half_width, to the nearest integer, clipped to the same grid: in
-        integers, so that it is the same everywhere. Halves are rounded away from the centre.
+        (q - centre) * steps / half_width, to the nearest integer, clipped to the grid. Halves are
+        rounded away from the centre. Computed in integers, so that it is equal on all machines.
         """
         low, high = ceil(self.centre - self.half_width), floor(self.centre + self.half_width)
         within = range(max(low, -steps), min(high, steps) + 1)
@@ -163,36 +162,36 @@ class Scale:
         return found
 
 
-def private_scale(
+def draw_range(
     counts: NDArray[np.int64],
     rule: QuantileRule,
     epsilon: Fraction,
     neighbours: Neighbours,
     rng: Randomness,
-) -> tuple[Scale, Guarantee]:
-    """Release the scale of a response, and what it costs.
+) -> tuple[RangeInSteps, Guarantee]:
+    """Release the range of a column, and its guarantee.
 
     Parameters
     ----------
     counts : array of int64
-        The histogram of the response: how many records have each value of the grid. Private.
+        The histogram of the column: how many records have each value of the grid. Private.
     rule : QuantileRule
-        What is released.
+        Which quantiles are released.
     epsilon : Fraction
-        What the whole release costs under ``neighbours``.
+        Cost of the release under ``neighbours``.
     neighbours : {"replace-one", "add-remove"}
         Which tables count as neighbours.
     rng : Randomness
-        Where the noise comes from.
+        Source of the noise.
     """
     guarantee = rule.guarantee(epsilon, neighbours, seeded=not rng.source.secure)
     return QuantileSampler(counts, rule, epsilon, neighbours).draw(rng), guarantee
 
 
 class QuantileSampler:
-    """Draws scales of one response, as often as asked. Private data inside.
+    """Draws ranges of one column. Contains private data.
 
-    See `private_scale` for the arguments, and for what each draw costs.
+    See `draw_range` for the arguments. Each draw has the cost of a release.
     """
 
     def __init__(
@@ -202,61 +201,61 @@ class QuantileSampler:
         epsilon: Fraction,
         neighbours: Neighbours,
     ) -> None:
-        counts, weight = _checked(counts), rule.weight(epsilon, neighbours)
+        counts, weight = _check_counts(counts), rule.weight(epsilon, neighbours)
         self._rule, self._steps = rule, len(counts) // 2
-        self._shells = [_shells(counts, share, weight) for share in rule.probs]
+        self._shells = [_sampler(counts, prob, weight) for prob in rule.probs]
 
     def __repr__(self) -> str:
         return f"QuantileSampler({self._rule}, private values hidden)"
 
-    def draw(self, rng: Randomness) -> Scale:
-        """One scale: one draw a quantile, each of its own."""
-        return self._rule.scale([shells.draw(rng) - self._steps for shells in self._shells])
+    def draw(self, rng: Randomness) -> RangeInSteps:
+        """Draw one range: each quantile is drawn independently."""
+        return self._rule.range_of([shells.draw(rng) - self._steps for shells in self._shells])
 
 
 def quantile(
     counts: NDArray[np.int64],
-    share: Fraction,
+    prob: Fraction,
     epsilon: Fraction,
     neighbours: Neighbours,
     rng: Randomness,
 ) -> int:
     """One private quantile: a value of the grid -m, ..., m, where ``counts`` has 2 m + 1 entries.
 
-    It costs epsilon under ``neighbours``; see `private_scale` for the arguments.
+    It costs epsilon under ``neighbours``; see `draw_range` for the arguments.
     """
-    (share,) = _shares((share,))
-    weight = _budget(epsilon) / rank_error_range((share,), neighbours)
-    return _shells(_checked(counts), share, weight).draw(rng) - len(counts) // 2
+    (prob,) = _check_probs((prob,))
+    weight = _check_epsilon(epsilon) / rank_error_range((prob,), neighbours)
+    return _sampler(_check_counts(counts), prob, weight).draw(rng) - len(counts) // 2
 
 
 def log_probabilities(
-    counts: NDArray[np.int64], share: Fraction, weight: Fraction
+    counts: NDArray[np.int64], prob: Fraction, weight: Fraction
 ) -> NDArray[np.float64]:
-    """Closed form of one quantile, in logarithms, over all values of the grid: for audits."""
-    (share,) = _shares((share,))
-    errors = rank_errors(_checked(counts), share)
-    exponents = errors * float(weight / share.denominator)
+    """Logarithms of the probabilities of one quantile, over all values of the grid: for audits."""
+    (prob,) = _check_probs((prob,))
+    errors = rank_errors(_check_counts(counts), prob)
+    exponents = errors * float(weight / prob.denominator)
     return np.asarray(-exponents - np.log(np.exp(-exponents).sum()))
 
 
-def rank_error_range(shares: Sequence[Fraction], neighbours: Neighbours) -> Fraction:
+def rank_error_range(probs: Sequence[Fraction], neighbours: Neighbours) -> Fraction:
     """How far one record moves rank errors relative to each other, summed over the quantiles.
 
-    In records: rank errors, which count multiples of 1 / (a + b), move (a + b) times as far.
+    In records. Rank errors are in multiples of 1 / (a + b) records.
     """
-    # A word that is neither must not be taken for the relation that costs less.
+    # Checked, since a misspelt relation must not be treated as the cheaper one.
     if check_choice(neighbours, RELATIONS, "neighbours") == "replace-one":
-        return Fraction(2 * len(shares))
-    up = sum((max(p, 1 - p) for p in shares), Fraction(0))
-    # A record below all quantiles, or above all of them. Between them it does less.
-    down = max(sum((1 - p for p in shares), Fraction(0)), sum(shares, Fraction(0)))
+        return Fraction(2 * len(probs))
+    up = sum((max(p, 1 - p) for p in probs), Fraction(0))
+    # The worst record lies below all quantiles, or above all of them.
+    down = max(sum((1 - p for p in probs), Fraction(0)), sum(probs, Fraction(0)))
     return up + down
 
 
-def rank_errors(counts: NDArray[np.int64], share: Fraction) -> NDArray[np.int64]:
-    """s(v) for every value v of the grid; the least is 0."""
-    a, b = share.numerator, share.denominator - share.numerator
+def rank_errors(counts: NDArray[np.int64], prob: Fraction) -> NDArray[np.int64]:
+    """The rank error s(v) of every value v of the grid; the smallest is 0."""
+    a, b = prob.numerator, prob.denominator - prob.numerator
     up_to = np.cumsum(counts)
     below, above = up_to - counts, up_to[-1] - up_to
     over = b * below - a * (above + counts)
@@ -265,50 +264,50 @@ def rank_errors(counts: NDArray[np.int64], share: Fraction) -> NDArray[np.int64]
 
 
 def histogram(values: NDArray[Any], steps: int) -> NDArray[np.int64]:
-    """How many of some integers from -steps to steps have each value."""
+    """Counts of integers from -steps to steps, by value."""
     found = np.bincount(np.asarray(values, dtype=np.int64) + steps, minlength=2 * steps + 1)
     return np.asarray(found, dtype=np.int64)
 
 
-def _shells(counts: NDArray[np.int64], share: Fraction, weight: Fraction) -> _Shells:
-    """For draws of one quantile, as an index of ``counts``."""
-    return _Shells(rank_errors(counts, share), weight / share.denominator)
+def _sampler(counts: NDArray[np.int64], prob: Fraction, weight: Fraction) -> _ShellSampler:
+    """A sampler of one quantile, as an index of ``counts``."""
+    return _ShellSampler(rank_errors(counts, prob), weight / prob.denominator)
 
 
-class _Shells:
+class _ShellSampler:
     """Draws index i with probability proportional to exp(-eta * errors[i]), by rejection.
 
-    Shell j holds indices with 2**-j >= exp(-eta * errors[i]). An index is proposed with a
-    probability proportional to 2**-j, which is a matter of integers, and accepted with probability
-    2**j exp(-eta * errors[i]). Shells are so narrow that about one in two is accepted.
+    Indices are grouped by weight: in shell j, exp(-eta * errors[i]) <= 2**-j, and nearly equal to
+    it within a factor of about 2. An index is proposed with a probability proportional to 2**-j,
+    which needs integers alone, and accepted with probability 2**j exp(-eta * errors[i]), about one
+    half.
 
     Parameters
     ----------
     errors : array of int64
-        Not negative, the least is 0.
+        Not negative; the smallest is 0.
     eta : Fraction
         Greater than 0.
     deepest : int
-        The number of the last shell. The distribution does not depend on it; tests use few, so that
-        every way of a draw can be followed.
+        The number of the last shell. The distribution does not depend on it; tests use few shells.
     """
 
     def __init__(self, errors: NDArray[np.int64], eta: Fraction, deepest: int = _DEEPEST) -> None:
         self._errors, self._eta, self._deepest = errors, eta, deepest
-        # rate / 2**shift is at most eta / log 2, so shells are right; and nearly that, so they are
-        # narrow. An eta beyond the bits of a rate makes them wider than they could be: an error of
-        # 1 is in the last shell then.
+        # rate / 2**shift is at most eta / log 2, so that the bound of each shell holds, and close
+        # to it, so that shells are narrow. If eta exceeds the bits of a rate, shells are wider than
+        # necessary: an error of 1 is in the last shell then.
         bits = eta * _BITS_A_UNIT
         size = bits.numerator.bit_length() - bits.denominator.bit_length()
         shift = max(0, _RATE_BITS - 1 - size)
         rate = min(int(bits * 2**shift), 2**_RATE_BITS - 1)
-        # Products are below 2**62: a shift by 63 leaves nothing of them, like any longer one.
+        # Products are below 2**62, so a shift by 63 gives 0, as any longer one would.
         self._shells = np.minimum((errors * rate) >> min(shift, 63), deepest)
         self._sizes = np.bincount(self._shells, minlength=deepest + 1).tolist()
         self._total = sum(size << deepest - j for j, size in enumerate(self._sizes))
 
     def __repr__(self) -> str:
-        return f"_Shells({len(self._errors)} values, private errors hidden)"
+        return f"_ShellSampler({len(self._errors)} values, private errors hidden)"
 
     def draw(self, rng: Randomness) -> int:
         """One index."""
@@ -320,7 +319,7 @@ class _Shells:
                 return i
 
     def _located(self, mass: int) -> tuple[int, int]:
-        """The shell into which a mass below the total falls, and which of its indices it hits."""
+        """The shell that contains a mass below the total, and the place in it of the index."""
         for j, size in enumerate(self._sizes):
             held = size << self._deepest - j
             if mass < held:
@@ -330,7 +329,7 @@ class _Shells:
 
 
 def _below_exp(u: LazyUniform, x: Fraction, j: int) -> bool:
-    """Whether U < 2**j exp(-x), for x > 0; U is refined as far as that takes."""
+    """Whether U < 2**j exp(-x), for x > 0. U is refined until this is decided."""
     while True:
         low, high = exp_interval(x, u.bits + 16 + j)
         if (u.value + 1) << 16 <= low:
@@ -340,31 +339,31 @@ def _below_exp(u: LazyUniform, x: Fraction, j: int) -> bool:
         u.refine()
 
 
-def _shares(shares: Sequence[Any]) -> tuple[Fraction, ...]:
-    """Shares of quantiles, in ascending order."""
-    found = tuple(sorted(_written(share, "a share") for share in shares))
-    if not found or not all(0 < share < 1 for share in found):
-        raise ArgumentError("shares of quantiles lie between 0 and 1")
-    if max(share.denominator for share in found) > LARGEST_DENOMINATOR:
-        raise ArgumentError(f"the denominator of a share is at most {LARGEST_DENOMINATOR}")
+def _check_probs(probs: Sequence[Any]) -> tuple[Fraction, ...]:
+    """Check probabilities of quantiles, and sort them."""
+    found = tuple(sorted(_exact_fraction(prob, "a probability") for prob in probs))
+    if not found or not all(0 < prob < 1 for prob in found):
+        raise ArgumentError("probabilities of quantiles lie between 0 and 1")
+    if max(prob.denominator for prob in found) > LARGEST_DENOMINATOR:
+        raise ArgumentError(f"the denominator of a probability is at most {LARGEST_DENOMINATOR}")
     return found
 
 
-def _written(value: Any, what: str) -> Fraction:
-    """A float stands for its shortest decimal: 0.1 is one tenth, whose denominator is small."""
+def _exact_fraction(value: Any, what: str) -> Fraction:
+    """A rational number. A float stands for its shortest decimal: 0.1 is one tenth."""
     found = as_decimal_fraction(value)
     return check_fraction(value, what) if found is None else found
 
 
-def _budget(epsilon: Fraction) -> Fraction:
+def _check_epsilon(epsilon: Fraction) -> Fraction:
     epsilon = check_fraction(epsilon, "epsilon")
     if epsilon <= 0:
         raise ArgumentError("epsilon must be greater than 0")
     return epsilon
 
 
-def _checked(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """A histogram of the right shape, which is public."""
+def _check_counts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Check type and shape of a histogram, which are public."""
     if counts.ndim != 1 or counts.dtype != np.int64 or len(counts) % 2 == 0:
         raise ArgumentError("counts are int64, one for each value from -m to m")
     return counts

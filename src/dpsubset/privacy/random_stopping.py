@@ -31,23 +31,23 @@ from .relations import PUBLIC_N, RELATIONS
 Floats = NDArray[np.float64]
 Outcome = TypeVar("Outcome")
 
-#: Of the search, in ledgers and audits.
+#: Name of the mechanism in ledgers and audits.
 NAME = "private-search"
 _LEAST_GAMMA = Fraction(1, 10**15)
 
 
 @dataclass(frozen=True)
 class Stopping:
-    """How often a run is repeated. Public.
+    """The distribution of the number of runs. Public.
 
     Attributes
     ----------
     eta : Fraction
-        Above -1 and at most 1. The smaller it is, the less the search costs beside a single run,
-        and the likelier it is that there is only one run.
+        Above -1 and at most 1. With a smaller eta the search costs less, and a single run is
+        more likely.
     gamma : Fraction
-        Above 0 and below 1. The smaller it is, the more runs there are. The cost does not depend
-        on it.
+        Above 0 and below 1. With a smaller gamma there are more runs. The cost does not depend on
+        gamma.
     """
 
     eta: Fraction
@@ -61,7 +61,7 @@ class Stopping:
 
     @classmethod
     def of_mean(cls, runs: Any, eta: Any) -> Stopping:
-        """With this mean number of runs, up to the rounding of gamma."""
+        """The distribution with this mean number of runs, up to the rounding of gamma."""
         wanted, power = check_fraction(runs, "runs"), check_fraction(eta, "eta")
         if not 1 < wanted <= 10_000:
             raise ArgumentError("runs, their mean number, must be above 1 and at most 10000")
@@ -74,14 +74,15 @@ class Stopping:
         made = cls(power, min(max(gamma, _LEAST_GAMMA), 1 - Fraction(1, 10**9)))
         if made.mean < 0.999 * float(wanted):
             raise ArgumentError(
-                f"with eta = {power} the mean number of runs can be at most {made.mean:.4g}: ask "
-                "for fewer runs, or for a larger eta, which costs more"
+                f"with eta = {power} the mean number of runs can be at most {made.mean:.4g}: "
+                "choose "
+                "fewer runs, or a larger eta, which costs more"
             )
         return made
 
     @property
     def factor(self) -> Fraction:
-        """What all runs together cost, in multiples of the cost of one."""
+        """Cost of the search, in multiples of the cost of one run."""
         return 2 + self.eta
 
     @property
@@ -90,10 +91,10 @@ class Stopping:
         return mean_runs(float(self.eta), float(self.gamma))
 
     def between(self, more: Floats, least: Floats) -> Floats:
-        """f(1 - more) - f(1 - least) for f(x) = E[x^K]: for audits.
+        """f(1 - more) - f(1 - least) for f(x) = E[x^K], for audits.
 
-        The chance that the best score is one that a run reaches with probability ``least`` and
-        passes with probability ``more``.
+        The probability that the best score is one that a run reaches with probability ``least``
+        and exceeds with probability ``more``.
         """
         eta, gamma = float(self.eta), float(self.gamma)
         one, two = (gamma + (1 - gamma) * np.minimum(a, 1.0) for a in (more, least))
@@ -102,10 +103,10 @@ class Stopping:
         return np.asarray((one**-eta - two**-eta) / (gamma**-eta - 1))
 
     def guarantee(self, runs: Sequence[Guarantee]) -> Guarantee:
-        """Of the best outcome, where each run takes one of several settings with these guarantees.
+        """Guarantee of the best outcome, if each run uses one of several settings.
 
-        The bound is one on pure costs that are proven. Under a relation that a setting promises
-        nothing under, nothing is promised.
+        ``runs`` are the guarantees of the settings. They must be proven and pure. A relation under
+        which a setting has no cost is not covered.
         """
         costs = {}
         for relation in RELATIONS:
@@ -114,17 +115,18 @@ class Stopping:
                 costs[relation] = Cost(self.factor * max(cost.epsilon for cost in known))
         if not all(run.proven and run.assumes is None and not run.delta for run in runs):
             raise ArgumentError(
-                "every setting of a private search needs a proven guarantee of pure epsilon: leave "
-                "delta at 0, and mechanisms that rest on an assumption out"
+                "every setting of a private search needs a proven guarantee of pure epsilon: set "
+                "delta "
+                "to 0, and leave out mechanisms with an assumption"
             )
         return Guarantee(runs[0].neighbours, costs, any(run.seeded for run in runs))
 
     def count(self, rng: Randomness) -> int:
-        """K, drawn exactly, by coins whose mean number is in the order of the mean of K.
+        """Draw K exactly, with a mean number of coins in the order of the mean of K.
 
-        With eta >= 0 a geometric number k is kept with probability prod (l + eta) / (l + 1); the
-        coins of both are thrown in turn, so that what is not kept is given up early. With eta < 0
-        that would take 1 / gamma coins. There the product is -eta / k up to a constant, times
+        With eta >= 0 a geometric number k is accepted with probability prod (l + eta) / (l + 1);
+        the coins of both are thrown alternately, so that a rejection comes early. With eta < 0 that
+        would take 1 / gamma coins. There the product is -eta / k up to a constant, times
         prod (1 + eta / l) over l < k: attempts end at k with probability -eta / k, and start again
         with probability gamma after each step.
         """
@@ -143,7 +145,7 @@ class Stopping:
         run: Callable[[], Outcome],
         score: Callable[[Outcome], float],
     ) -> Outcome:
-        """The best of K runs; of several with the best score, the first."""
+        """The best of K runs, the first one among equals."""
         kept = run()
         highest = score(kept)
         for _ in range(self.count(rng) - 1):
@@ -155,8 +157,8 @@ class Stopping:
 
 
 def covered(found: Guarantee) -> Guarantee:
-    """Of a search: where the number of rows is public, clips depend on it, and nothing is promised
-    to tables that differ in it.
+    """The guarantee of a search. If the number of rows is public, clipping depends on it, and
+    tables that differ in it are not covered.
     """
     if found.neighbours not in PUBLIC_N:
         return found

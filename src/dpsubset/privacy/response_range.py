@@ -1,8 +1,8 @@
-"""ResponseRange: what a selection releases of its response first, and what it pays for it. Public.
+"""ResponseRange: the range of the response that is released before a selection. Public.
 
-Scores shrink with the square of the response's scale, and bounds are often far wider than the
-values: a small part of epsilon, spent on a scale, makes the rest worth more. This is the one place
-that says which scale there is if nobody names one, and what "private" stands for.
+Scores are proportional to the square of the response, and bounds are often far wider than its
+values. A small fraction of epsilon, spent on a narrower range, makes the rest more effective. This
+module has the default, and the meaning of "private".
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from ..base.renamed import renamed_arguments
 from ..base.validation import as_decimal_fraction, check_positive
 from .quantiles import QuantileRule
 
-#: What a response is scaled by if nobody says so.
+#: The default of the argument response_range.
 DEFAULT: Literal["private", "declared"] = "private"
 
-#: Epsilon times n: below, the median has to do.
+#: Epsilon times n, below which only the median is released.
 _FEW = 2_000
 #: The quantiles that are released otherwise.
 _OUTER = (Fraction(1, 10), Fraction(9, 10))
 
-#: The share of epsilon that a scale may take, so that either step has something to do with.
-_LEAST_SHARE = Fraction(1, 1000)
+#: Smallest fraction of epsilon for either step.
+_LEAST_FRACTION = Fraction(1, 1000)
 
 
 @renamed_arguments(share="budget_fraction", reach="prediction_bound")
 @dataclass(frozen=True)
 class ResponseRange:
-    """A scale of the response that is released before the selection.
+    """How a range of the response is released before the selection.
 
     Attributes
     ----------
     rule : QuantileRule
-        Which quantiles are released, and what centre and width are made of them.
+        Which quantiles are released, and how the range is made of them.
     budget_fraction : Fraction
-        Of epsilon, for these; the selection has the rest.
+        Fraction of epsilon for the range; the selection has the rest.
     prediction_bound : float
-        The largest prediction, in half-widths of this scale, where the caller names none.
+        Bound on predictions in half-widths of this range, unless the caller gives one.
     """
 
     rule: QuantileRule
@@ -51,7 +51,7 @@ class ResponseRange:
         if not isinstance(self.rule, QuantileRule):
             raise ArgumentError("the rule of a ResponseRange must be a QuantileRule")
         budget_fraction = as_decimal_fraction(self.budget_fraction)
-        if budget_fraction is None or not _LEAST_SHARE <= budget_fraction <= 1 - _LEAST_SHARE:
+        if budget_fraction is None or not _LEAST_FRACTION <= budget_fraction <= 1 - _LEAST_FRACTION:
             raise ArgumentError(
                 "the budget_fraction of a ResponseRange must lie between 0.001 and 0.999"
             )
@@ -61,57 +61,58 @@ class ResponseRange:
         )
 
 
-#: What is asked for: a scale, the usual one, or none.
-Asked = ResponseRange | Literal["private"] | None
+#: A range, the default one, or none.
+RangeOption = ResponseRange | Literal["private"] | None
 
 
 def default_response_range(epsilon: Fraction, n: int | None, k: int) -> ResponseRange:
-    """What "private" stands for, by what is public.
+    """The meaning of "private", chosen by public facts.
 
     Parameters
     ----------
     epsilon : Fraction
-        Of the whole release, for one row.
+        Epsilon of the whole release, for one row.
     n : int, optional
-        The number of rows, where it is public and known.
+        The number of rows, if it is public and known.
     k : int
-        How many variables are selected.
+        Number of selected variables.
     """
-    # docs/real-tables.md has the measurements. Two quantiles far apart find the middle of skewed
-    # responses, and a clip that is narrower than they are leaves little to pay for. They need some
-    # thousand records times epsilon; with fewer, a response counts by its side of the median.
+    # docs/real-tables.md has the measurements. Two outer quantiles find the middle of skewed
+    # responses, and clipping to a narrower range lowers the sensitivity. They need an epsilon n of
+    # some thousand; below, a response counts only by its side of the median.
     known = None if n is None else epsilon * n
     if known is not None and known < _FEW:
         return ResponseRange(QuantileRule.median(least=1), Fraction(1, 20), 1.0)
     return ResponseRange(QuantileRule(_OUTER, Fraction(1, 2)))
 
 
-def check_response_range(asked: Any, *, labels: bool, moments: bool) -> Asked:
-    """What was asked for, or a clear error.
+def check_response_range(given: Any, *, labels: bool, moments: bool) -> RangeOption:
+    """Check the argument ``response_range``; None stands for the declared range.
 
     Parameters
     ----------
-    asked : object
+    given : object
         The argument ``response_range``.
     labels : bool
-        Whether the response counts as one of two labels, which have no scale.
+        Whether the response has labels, which have no range.
     moments : bool
-        Whether the table comes as moments, which hold the response in its declared scale.
+        Whether the table is given as moments, which hold the response in its declared range.
     """
-    if asked is None:
-        asked = "declared" if labels or moments else DEFAULT
-    if isinstance(asked, str) and asked == "declared":
+    if given is None:
+        given = "declared" if labels or moments else DEFAULT
+    if isinstance(given, str) and given == "declared":
         return None
-    if not isinstance(asked, ResponseRange) and not (isinstance(asked, str) and asked == "private"):
+    if not isinstance(given, ResponseRange) and not (isinstance(given, str) and given == "private"):
         raise ArgumentError("response_range must be 'private', 'declared' or a ResponseRange")
     if labels:
         raise ArgumentError(
-            "response_range: a response of two labels has no scale. Leave it out, or take a loss "
-            "for numbers"
+            "response_range: a response of two labels has no range. Leave it out, or use a loss "
+            "for "
+            "numbers"
         )
     if moments:
         raise ArgumentError(
-            "response_range: moments hold the response in its declared scale, and no other can be "
-            "made of them. Pass the table itself, or response_range='declared'"
+            "response_range: moments hold the response in its declared range, which cannot be "
+            "changed. Pass the table itself, or response_range='declared'"
         )
-    return asked if isinstance(asked, ResponseRange) else "private"
+    return given if isinstance(given, ResponseRange) else "private"

@@ -15,7 +15,7 @@ A draw takes integers alone; there is no float on its way. With q = exp(-eta):
 3.  B(d, j) / (2^d d!) is where a walk of d steps ends, and q^j is a coin.
 4.  Geometric numbers come from coins that fall with probability exp(-1) and exp(-u / t).
 
-Nothing of it takes longer if eta is small: d = 250 and r about 10^12 take some milliseconds.
+The time does not depend on eta: d = 250 and r about 10^12 take some milliseconds.
 `proofs/noisy-moments.md` has the proofs.
 """
 
@@ -99,12 +99,15 @@ def _small_coin(above: int, below: int, rng: Randomness) -> bool:
 
 
 def deviation(d: int, eta: Fraction | float) -> float:
-    """Standard deviation of one entry; for what is made of a draw, not for the draw."""
-    return math.sqrt(mean_square(d, float(eta)) / 3)
+    """Standard deviation of one entry, if eta is small.
+
+    The cube's half side R is then a gamma variable with E[R^2] = (d + 1) (d + 2) / eta^2.
+    """
+    return math.sqrt((d + 1) * (d + 2) / float(eta) ** 2 / 3)
 
 
 def margin(d: int, eta: Fraction | float, confidence: float) -> int:
-    """What one entry of a draw is at most, in size, with this probability.
+    """Bound on the size of one entry of a draw that holds with this probability.
 
     Where eta is small the cube's half side R is a gamma variable of shape d + 1, and an entry is
     uniform in it: P(|z| > t) = Q(d + 1, x) - x / d Q(d, x) with x = eta t.
@@ -119,12 +122,7 @@ def margin(d: int, eta: Fraction | float, confidence: float) -> int:
     return math.ceil(farthest / float(eta)) + 1
 
 
-def mean_square(d: int, eta: float) -> float:
-    """E[R^2] of the cube's half side, where eta is so small that R is a gamma variable."""
-    return (d + 1) * (d + 2) / eta**2
-
-
 def log_weights(d: int, eta: float, most: int) -> list[float]:
-    """log P(max |z_i| = m) for m = 0, ..., most, up to one constant: for tests and audits."""
+    """log P(max |z_i| = m) for m = 0, ..., most, up to a constant, for tests."""
     shells = [(2 * m + 1) ** d - max(2 * m - 1, 0) ** d for m in range(most + 1)]
     return [math.log(shell) - eta * m for m, shell in enumerate(shells)]

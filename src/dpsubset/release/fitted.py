@@ -16,7 +16,7 @@ from ..mechanisms.shared.base import OPENDP_NOISE, SYSTEM_NOISE
 from ..models.entries import LARGEST, Entries
 from ..models.rule import FITS
 from ..models.solve import Solution
-from ..privacy.quantiles import Scale
+from ..privacy.quantiles import RangeInSteps
 from ..schema.schema import Schema
 from .model import Model, Term, names_of
 from .response_range import clip_of
@@ -46,7 +46,7 @@ class ReleasedFit:
         These sums, or coefficients in multiples of ``step``, with noise.
     n : int, optional
         The number of rows, where it is public; `counted_rows` is how many of them count.
-    clip : Scale, optional
+    clip : RangeInSteps, optional
         Centre and width by which the response was clipped; by default its declared bounds.
     deviation : float
         Standard deviation of the noise, in scaled units: of each sum, of the slope that was added
@@ -71,7 +71,7 @@ class ReleasedFit:
     entries: Entries
     released: tuple[int, ...]
     n: int | None
-    clip: Scale | None
+    clip: RangeInSteps | None
     deviation: float
     summary: str
     share: Fraction

@@ -30,7 +30,7 @@ from ..data.quantize import Quantizer
 from ..data.readers.features import feature_blocks
 from ..schema.encoding import Design, ModelColumn
 from ..schema.layout import STEPS
-from ..schema.schema import Column, Schema
+from ..schema.schema import Column, FeatureSchema, Schema
 from .files import facts_from_json, facts_to_json, read_bytes
 from .target import Of, kind_of, predicted, target_of
 
@@ -238,7 +238,8 @@ class Model:
 
     def scores(self, data: Any) -> NDArray[np.float64]:
         """Return the linear predictions: not clipped, and before a transform is undone."""
-        design, quantizer = Design.of(self.schema), Quantizer(self.schema)
+        own = FeatureSchema(self.schema.features, self.schema.bad_cells)
+        design, quantizer = Design.of(own), Quantizer(own)
         kept = [(i, c) for i, c in enumerate(design.columns) if c.level != 0 and self.terms]
         spans = [
             _middle_and_half_width(column, design.features[column.feature]) for _, column in kept
@@ -248,7 +249,7 @@ class Model:
         for x in feature_blocks(data, self.schema, self.positions, self.width):
             empty &= np.isnan(np.asarray(x, dtype=np.float64)).all(axis=0)
             cells = np.empty((len(x), quantizer.width))
-            quantizer.records(x, np.zeros(len(x)), cells)  # any response that can be read
+            quantizer.features(x, cells)
             cells = cells[:, [i for i, _ in kept]] / STEPS
             for j, (middle, half) in enumerate(spans):
                 cells[:, j] = middle + half * cells[:, j]

@@ -165,7 +165,9 @@ class Release:
             **({} if self.fit is None else {"fit": self.fit.to_dict()}),
             **({} if self.tuned is None else {"tuned": self.tuned.to_dict()}),
             **({"made_in_search": True} if self.made_in_search else {}),
-            "guarantee": g.to_dict(unit=self.schema.unit, rows_per_unit=self.schema.rows_per_unit),
+            "guarantee": g.to_dict(
+                unit=self.schema.privacy_unit, rows_per_unit=self.schema.rows_per_unit
+            ),
             "mechanism": self.mechanism,
             "mechanism_summary": self.mechanism_summary,
             "mechanism_options": {

@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from ..data.quantize import STEPS
-from ..privacy.quantiles import QuantileRule, Scale
-from ..schema.dates import day
+from ..privacy.quantiles import QuantileRule, RangeInSteps
+from ..schema.dates import day_text
 from ..schema.schema import Column
 
 
@@ -22,14 +22,14 @@ class ReleasedRange:
     ----------
     rule : QuantileRule
         Which quantiles were released, and how the range follows from them.
-    exact : Scale
+    exact : RangeInSteps
         The released numbers, in steps of 1/32767 of half the declared range.
     response : Column
         The declared response.
     """
 
     rule: QuantileRule
-    exact: Scale
+    exact: RangeInSteps
     response: Column
 
     @property
@@ -104,15 +104,15 @@ class ReleasedRange:
             Fraction(facts["widening"]),
             Fraction(facts["least_in_steps"]),
         )
-        return cls(rule, rule.scale(tuple(int(each["step"]) for each in listed)), response)
+        return cls(rule, rule.range_of(tuple(int(each["step"]) for each in listed)), response)
 
 
 def value_as_text(column: Column, value: float) -> str:
     """Write a value of a column for people: a date as a day."""
-    return day(value) if column.kind == "date" else f"{value:.6g}"
+    return day_text(value) if column.kind == "date" else f"{value:.6g}"
 
 
-def clip_of(response: Column, scale: Scale) -> tuple[float, float]:
+def clip_of(response: Column, scale: RangeInSteps) -> tuple[float, float]:
     """Return the ends of the range to which a scale clips a response, in its units."""
     centre, half = scale.centre, scale.half_width
     return value_of(response, centre - half), value_of(response, centre + half)

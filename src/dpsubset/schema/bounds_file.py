@@ -1,11 +1,11 @@
-"""Bounds files: the public facts about a table as a person writes them, in YAML or JSON.
+"""Bounds files: the public facts about a table, in YAML or JSON.
 
-Text becomes plain facts here, and facts become text; :mod:`dpsubset.schema.schema` makes a schema
-of them. No error quotes the file, which by mistake may be the table.
+This module converts text to plain facts and facts to text; :mod:`dpsubset.schema.schema` makes a
+schema of facts. No error quotes the file, which by mistake may be the table.
 
-A key of ``columns`` may be a pattern (``snp_*``), or ``default``, and stands for columns of a table
-then. Names of columns are public, so they may settle which columns these are; a first line that
-may be a record must not get here.
+A key of ``columns`` may be a pattern (``snp_*``) or ``default``, which stand for columns of a
+table. Column names are public, so patterns may be expanded by them; callers must not pass a first
+line that may be a record.
 """
 
 from __future__ import annotations
@@ -21,40 +21,40 @@ from typing import Any
 
 from ..base.errors import SchemaError, TableError, did_you_mean
 
-#: The key of what holds for columns that nothing else stands for.
+#: Key of the entry for columns that have no other entry.
 DEFAULT = "default"
 
-#: What may separate the columns of a text file.
+#: Column separators of text files.
 SEPARATORS = (",", ";", "|", "\t")
 
 _HEAD = """\
-# Public facts about a table, for dpsubset. Fill in what is empty, from what is known about the
+# Public facts about a table, for dpsubset. Fill in the empty values from what is known about the
 # world, never from the rows themselves, and name the response. Forms of a column:
 #   {lo: 0, hi: 110}                      a number between bounds
-#   {lo: 1, hi: 1e6, transform: log}      the same by its logarithm (or sqrt)
-#   {levels: [red, green, 3]}             a category: one of these, selected as a whole
+#   {lo: 1, hi: 1e6, transform: log}      a number by its logarithm (or sqrt)
+#   {levels: [red, green, 3]}             a category: one of these, selected together
 #   {kind: boolean}                       0 or 1
 #   {kind: date, lo: 1990-01-01, hi: 2025-12-31}
 #   {lo: 0, hi: 1e5, format: {thousands: ",", decimal: ".", currency: $}}   text like $1,187.57
 #   {lo: 1990-01-01, hi: 2025-12-31, format: "%m/%d/%Y"}                    text like 01/31/1990
 #   {role: ignored}                       not read; role: always is part of every selected set
 # A response with two classes has labels in place of bounds: labels: [negative, positive].
-# group: name makes one choice of all columns with that name, which k counts once.
+# group: name makes one choice of all columns in that group, which k counts once.
 # missing: [-9, 999] are codes for missing cells; missing: {codes: [-9], as: indicator} adds a
 # column that says where (or as: middle, low, high, or value with value: 3).
-# unit: whom the guarantee protects, in words. If that is somebody with several rows, say the most
-# rows that one of them has: rows_per_unit: 3.
-# bad_cells: where other missing or unreadable cells go: middle, low or high end of their bounds.
+# unit: whom the guarantee protects, in words. If one of them may have several rows, declare the
+# largest number of rows: rows_per_unit: 3.
+# bad_cells: value of other missing or unreadable cells: middle, low or high end of their bounds.
 # A row whose response is missing or unreadable contributes nothing (as: drop), unless the response
-# says something else under missing.
+# has another rule under missing.
 # Many columns: "snp_*": {lo: 0, hi: 2} stands for all columns whose names match (* any text, ? one
 # character, [abc] one of these), default: {lo: 0, hi: 1} for all others. A column's own name comes
 # first, then the first pattern that matches, then the default. patterns: false turns this off.
-# separator: what separates the columns of a text file, if not a comma: ";", "|" or "\\t".
-# bounds_released: which bounds 'dpsubset bounds suggest' released, and what that has cost.
+# separator: separator of the columns of a text file, if not a comma: ";", "|" or "\\t".
+# bounds_released: which bounds 'dpsubset bounds suggest' released, and their cost.
 """
 
-#: What is to be filled in for a column, by what its type holds.
+#: Entry of a column in a template, by the kind of its type.
 _FORMS: dict[str, dict[str, Any]] = {
     "number": {"lo": None, "hi": None},
     "boolean": {"kind": "boolean"},
@@ -70,7 +70,7 @@ HOW_TO_WRITE_NUMBERS = "numbers are written like 20000, 0.5 or 2e4, without sepa
 
 
 def load(path: str | Path) -> Any:
-    """The facts in a file, whatever they are."""
+    """Read the facts of a file. They are not checked."""
     import yaml
 
     path = Path(path)
@@ -80,17 +80,18 @@ def load(path: str | Path) -> Any:
     if text is None:
         raise SchemaError(f"cannot read the schema file {path.name}")
     place = ""
-    # The readers' own errors quote the file: only where they stopped gets out.
+    # The errors of the parsers quote the file, so only the position is kept.
     try:
         # JSON is parsed as JSON: YAML would read its 1e3 as text.
         if path.suffix == ".json":
-            facts = json.loads(text, object_pairs_hook=_each_once)
+            facts = json.loads(text, object_pairs_hook=_without_duplicates)
         else:
-            facts = _meant(yaml.load(text, _loader()))
-    except _Twice as twice:
+            facts = _with_numbers(yaml.load(text, _loader()))
+    except _DuplicateKey as twice:
         where = f": see the entries from {twice} on" if str(twice) else ""
         raise SchemaError(
-            f"the schema file {path.name} says something twice{where}. Keep one of them"
+            f"the schema file {path.name} declares something twice{where}. Keep one of the "
+            "declarations"
         ) from None
     except json.JSONDecodeError as error:
         place = _place(error.lineno, error.colno)
@@ -100,7 +101,7 @@ def load(path: str | Path) -> Any:
     except yaml.reader.ReaderError as error:
         before = text[: error.position].split("\n")
         place = _place(len(before), len(before[-1]) + 1)
-    except Exception:  # tags of YAML lead to errors of any kind, which quote what they are about
+    except Exception:  # YAML tags may raise errors of any kind, which quote the file
         facts = None
     if facts is None:
         kind = "JSON" if path.suffix == ".json" else "YAML"
@@ -110,14 +111,14 @@ def load(path: str | Path) -> Any:
 
 
 def dump(facts: dict[str, Any], path: Path) -> None:
-    """Write facts: JSON if the name ends so, YAML otherwise."""
+    """Write facts to a file: JSON if its name ends in .json, otherwise YAML."""
     import yaml
 
     if path.suffix == ".json":
         text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
     else:
-        # PyYAML folds odd line breaks (U+0085) in names that it may write as they are.
-        readable = all(text.isprintable() for text in _texts(facts))
+        # With allow_unicode PyYAML folds unusual line breaks (U+0085) in names.
+        readable = all(text.isprintable() for text in _strings(facts))
         lines = {name: _Line(entry) for name, entry in facts["columns"].items()}
         facts = {**facts, "response": _Line(facts["response"]), "columns": lines}
         text = _HEAD + yaml.dump(
@@ -126,49 +127,49 @@ def dump(facts: dict[str, Any], path: Path) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _texts(facts: Any) -> Iterator[str]:
-    """All text in facts, names among it."""
+def _strings(facts: Any) -> Iterator[str]:
+    """All text in facts, keys included."""
     if isinstance(facts, str):
         yield facts
     elif isinstance(facts, Mapping):
         for key, value in facts.items():
-            yield from (*_texts(key), *_texts(value))
+            yield from (*_strings(key), *_strings(value))
     elif isinstance(facts, list):
         for value in facts:
-            yield from _texts(value)
+            yield from _strings(value)
 
 
 def check_separator(separator: Any) -> str | None:
-    """What separates the columns of a text file, if it is said; an error for what cannot."""
+    """Check the column separator of a text file; None stands for the default."""
     if separator is None or (isinstance(separator, str) and separator in SEPARATORS):
         return separator
     raise SchemaError('separator must be one of , ; | or a tab ("\\t")')
 
 
 def separator_of(facts: Any) -> str | None:
-    """The separator that facts declare, if they do."""
+    """The separator that facts declare, or None."""
     return check_separator(facts.get("separator")) if isinstance(facts, Mapping) else None
 
 
 def template(
     names: Sequence[str],
     path: str | Path,
-    sorts: Mapping[str, str] | None = None,
+    kinds: Mapping[str, str] | None = None,
     separator: str | None = None,
 ) -> None:
     """Write a bounds file with these column names and *empty* bounds, for a person to fill in.
 
-    ``sorts`` says what the types of columns hold (see :mod:`dpsubset.data.type_checks`), where they
-    are known: a column of text is asked for its levels, one of dates for dates.
+    ``kinds`` says what the types of columns hold (see :mod:`dpsubset.data.type_checks`), if they
+    are known: a column of text has empty levels, one of dates has empty dates.
     """
-    dump(blank(names, sorts, separator), Path(path))
+    dump(template_facts(names, kinds, separator), Path(path))
 
 
-def blank(
-    names: Sequence[str], sorts: Mapping[str, str] | None = None, separator: str | None = None
+def template_facts(
+    names: Sequence[str], kinds: Mapping[str, str] | None = None, separator: str | None = None
 ) -> dict[str, Any]:
     """The facts of a template."""
-    known = sorts or {}
+    known = kinds or {}
     return {
         "version": 1,
         "unit": "one row",
@@ -181,22 +182,22 @@ def blank(
 
 
 def taken_literally(names: Sequence[str]) -> dict[str, bool]:
-    """What a file has to say if some of its names look like patterns."""
-    return {"patterns": False} if any(map(_is_open, names)) else {}
+    """The facts that turn patterns off, if some names look like patterns."""
+    return {"patterns": False} if any(map(_is_pattern, names)) else {}
 
 
 def has_patterns(facts: Any) -> bool:
-    """Whether columns of a table have to be known to make a schema of these facts."""
+    """Whether facts have patterns, so that a schema needs the column names of a table."""
     if not isinstance(facts, Mapping) or facts.get("patterns", True) is False:
         return False
     columns, response = facts.get("columns"), response_name(facts)
     return isinstance(columns, Mapping) and any(
-        _is_open(str(key)) for key in columns if str(key) != response
+        _is_pattern(str(key)) for key in columns if str(key) != response
     )
 
 
 def response_name(facts: Any) -> str | None:
-    """The response that the facts name, if they do."""
+    """The name of the response, or None."""
     response = facts.get("response") if isinstance(facts, Mapping) else None
     name = response.get("name") if isinstance(response, Mapping) else None
     return name if isinstance(name, str) else None
@@ -205,25 +206,24 @@ def response_name(facts: Any) -> str | None:
 def expand(
     entries: Mapping[str, Any], response: str, names: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Entries with patterns replaced by the columns they stand for.
+    """Replace patterns by the columns that they match.
 
     Parameters
     ----------
     entries : mapping
-        What the file declares, by name, pattern or ``default``; without the response.
+        Entries of the file by name, pattern or ``default``, without the response.
     response : str
-        The response, for which no pattern stands.
+        The response, which no pattern matches.
     names : sequence of str, optional
-        The table's columns, in order, the response among them. Without them there may be no
-        patterns.
+        The table's columns, in order, the response included. Required if there are patterns.
 
     Returns
     -------
     dict
-        In the order of the file; columns of one pattern in the order of the table.
+        Entries by name, in the order of the file; columns of one pattern in that of the table.
     """
     present = set(names or ())
-    patterns = [key for key in entries if _is_open(key) and key not in present]
+    patterns = [key for key in entries if _is_pattern(key) and key not in present]
     if not patterns:
         return dict(entries)
     if names is None:
@@ -238,7 +238,7 @@ def expand(
     wanted = [response, *(key for key in exact if not _is_ignored(entries[key]))]
     missing = [name for name in wanted if name not in present]
     if missing:
-        # Before any name of the table counts as declared: its first line may be no header.
+        # Checked before names of the table count as declared: its first line may be a record.
         hint = did_you_mean(missing[0], set(wanted) - set(missing))
         raise TableError(
             f"the table has no column {missing[0]!r}{hint}, which the schema declares. Compare the "
@@ -261,43 +261,43 @@ def expand(
     return found
 
 
-def _meant(facts: Any) -> Any:
-    """Facts with 2e4 as a bound: YAML takes it for text, and who wrote it meant a number.
+def _with_numbers(facts: Any) -> Any:
+    """Convert bounds such as 2e4, which YAML reads as text, to numbers.
 
-    Bounds only, since a column or a label may be called so.
+    Only bounds are converted, since a column or a label may have such a name.
     """
     if not isinstance(facts, Mapping):
         return facts
     columns, response = facts.get("columns"), facts.get("response")
-    changed = {**facts, "response": _with_numbers(response)} if response else {**facts}
+    changed = {**facts, "response": _entry_with_numbers(response)} if response else {**facts}
     if isinstance(columns, Mapping):
-        changed["columns"] = {name: _with_numbers(entry) for name, entry in columns.items()}
+        changed["columns"] = {name: _entry_with_numbers(entry) for name, entry in columns.items()}
     return changed
 
 
-def _with_numbers(entry: Any) -> Any:
+def _entry_with_numbers(entry: Any) -> Any:
     if isinstance(entry, Mapping):
-        changed = {k: _number(v) if k in ("lo", "hi") else v for k, v in entry.items()}
+        changed = {k: _number_of_text(v) if k in ("lo", "hi") else v for k, v in entry.items()}
         missing = entry.get("missing")
         if isinstance(missing, Mapping) and "value" in missing:
-            changed["missing"] = {**missing, "value": _number(missing["value"])}
+            changed["missing"] = {**missing, "value": _number_of_text(missing["value"])}
         return changed
-    return [*map(_number, entry)] if isinstance(entry, list) else entry
+    return [*map(_number_of_text, entry)] if isinstance(entry, list) else entry
 
 
-def _number(value: Any) -> Any:
+def _number_of_text(value: Any) -> Any:
     return float(value) if isinstance(value, str) and _NUMBER.fullmatch(value) else value
 
 
 def _owners(names: Sequence[str], patterns: Sequence[str]) -> dict[str, str]:
-    """Which pattern stands for a column: the first that matches, else the default."""
+    """The pattern of each column: the first that matches, else the default."""
     ordered = [key for key in patterns if key != DEFAULT]
     last = DEFAULT if DEFAULT in patterns else None
     first = {n: next((k for k in ordered if fnmatchcase(n, k)), last) for n in names}
     return {name: key for name, key in first.items() if key is not None}
 
 
-def _is_open(key: str) -> bool:
+def _is_pattern(key: str) -> bool:
     return key == DEFAULT or re.search(r"[*?]|\[.+\]", key, re.DOTALL) is not None
 
 
@@ -310,12 +310,12 @@ def _place(line: int, column: int) -> str:
 
 
 class _Line(dict[str, Any]):
-    """What is said of a column: on a line, as people write it."""
+    """An entry that is written on one line."""
 
 
 @functools.cache
 def _dumper() -> Any:
-    """YAML's safe dumper, with a column a line and without references from one to another."""
+    """YAML's safe dumper, with one column on a line and without aliases."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
@@ -331,10 +331,10 @@ def _dumper() -> Any:
 
 @functools.cache
 def _loader() -> Any:
-    """YAML's safe loader, with words and numbers as people mean them, and no key twice.
+    """YAML's safe loader, without YAML 1.1's surprising conversions and without duplicate keys.
 
-    Yes, no, on and off are words, as they are in labels; 010 is not 8 and 1:30 not 90. A date is
-    text: what it means depends on where it stands, and one that is none gets an error that says so.
+    Yes, no, on and off are text; 010 is not 8, and 1:30 is not 90. A date is text, too: its meaning
+    depends on its place, and an invalid one must get an error that says so.
     """
     import yaml
 
@@ -342,10 +342,10 @@ def _loader() -> Any:
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             keys = [self.construct_object(key, deep=True) for key, _ in node.value]
             if len(set(map(str, keys))) < len(keys):
-                raise _Twice(_place(node.start_mark.line + 1, node.start_mark.column + 1))
+                raise _DuplicateKey(_place(node.start_mark.line + 1, node.start_mark.column + 1))
             return super().construct_mapping(node, deep)
 
-    # Nothing that PyYAML writes without quotes, as the text that it is to it, may be a number here.
+    # Text that PyYAML writes without quotes must not be read as a number here.
     replaced = (":bool", ":int", ":float", ":timestamp")
     Loader.yaml_implicit_resolvers = {
         first: [(tag, form) for tag, form in rules if not tag.endswith(replaced)]
@@ -362,11 +362,11 @@ def _loader() -> Any:
     return Loader
 
 
-class _Twice(Exception):
-    """Something is declared twice, at this place."""
+class _DuplicateKey(Exception):
+    """A key occurs twice; the message is the position."""
 
 
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len({key for key, _ in pairs}) < len(pairs):
-        raise _Twice("")
+        raise _DuplicateKey("")
     return dict(pairs)

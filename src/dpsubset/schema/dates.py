@@ -1,6 +1,6 @@
-"""Dates as numbers: days since 1970-01-01, a public origin, with times of day as parts of days.
+"""Declared dates as days since 1970-01-01, with times of day as fractions of days.
 
-A time with a zone counts in universal time, one without as it is written.
+A time with a zone is converted to universal time; one without a zone is taken as written.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy as np
 _ORIGIN = datetime(1970, 1, 1)
 _DAY = timedelta(days=1)
 
-#: Year, month and day with dashes, then perhaps a time: 19900101 stays a number.
+#: Year, month and day with dashes, and optionally a time. 19900101 is a number.
 _ISO = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.,]+(Z|[+-][0-9:]+)?)?")
 
 
 def today() -> str:
-    """The day that it is now, in UTC."""
+    """The current date in UTC."""
     return datetime.now(UTC).date().isoformat()
 
 
 def days(value: Any) -> float | None:
-    """Of a date, a date-time or their ISO 8601 text; None for anything else."""
+    """Days of a date, a date-time or their ISO 8601 text; None for anything else."""
     if isinstance(value, str):
         text = value.strip(" \t")
         value = None
@@ -48,8 +48,8 @@ def days(value: Any) -> float | None:
     return found if math.isfinite(found) else None  # pandas counts NaT among the dates
 
 
-def written(number: float) -> str | float:
-    """ISO 8601 text that stands for exactly this many days; the number itself if none does."""
+def iso_text(number: float) -> str | float:
+    """ISO 8601 text that stands for exactly this number of days; the number itself if none does."""
     try:
         moment = _ORIGIN + timedelta(days=number)
     except OverflowError:
@@ -58,8 +58,8 @@ def written(number: float) -> str | float:
     return text if days(text) == number else number
 
 
-def day(number: float) -> str:
-    """The day in which so many days end, for people; the number itself beyond the calendar."""
+def day_text(number: float) -> str:
+    """The date of a number of days, for display; the number itself beyond the calendar."""
     try:
         return (_ORIGIN + timedelta(days=number)).date().isoformat()
     except OverflowError:

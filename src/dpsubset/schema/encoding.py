@@ -1,10 +1,9 @@
-"""Design: declared columns on one side, the columns of the model on the other.
+"""Design: which columns a model has, and which of them are selected together.
 
-What a table has are *features*, one number or level a row. What scores are made of are *columns*,
-numbers between -1 and 1: a number gives one, a category one a level, and where something may be
-missing there may be one more that says so. What a search picks are *choices*: a feature with all of
-its columns, or a group of features. How a table's features become columns, and how a support gets
-back to the names that somebody declared, is settled here and nowhere else.
+A table has *features*, one number or level in each row. A model has *columns*, numbers between -1
+and 1: one for a number, one for each level of a category, and possibly one that indicates missing
+cells. A search selects *choices*: a feature with all of its columns, or a group of features. This
+module maps features to columns, and a support back to the declared names.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ from typing import Literal
 from ..base.errors import ArgumentError, did_you_mean
 from ..base.validation import check_int
 from .layout import Layout
-from .schema import Column, Schema
+from .schema import AnySchema, Column
 
 
 @dataclass(frozen=True)
 class ModelColumn:
-    """One column of the model, and where it comes from.
+    """One column of the model, and the feature that it is computed from.
 
     Attributes
     ----------
     feature : int
         The position of its feature.
     kind : {"value", "level", "missing"}
-        The number, scaled; or 1 where the feature has the level, or has no value, and else 0.
+        The number, scaled; or an indicator of the level, or of a missing cell.
     level : int
-        Which of the feature's levels; -1 if it is of none.
+        Position of the feature's level; -1 for other kinds.
     """
 
     feature: int
@@ -41,10 +40,10 @@ class ModelColumn:
 
 @dataclass(frozen=True)
 class Choice:
-    """Something to select, with a name, and the model's columns that it stands for.
+    """Columns of the model that are selected together, under one name.
 
-    Its width is the largest sum of their sizes in one row: 1 for each feature, since of its levels
-    one is on at most, and beside an indicator that is on the value is 0.
+    The width is the largest sum of their absolute values in one row: 1 for each feature, since at
+    most one of its levels is 1, and its value is 0 if its indicator is 1.
     """
 
     name: str
@@ -59,44 +58,41 @@ class Design:
     Attributes
     ----------
     features : tuple of Column
-        What is read of the table, in the order of the schema.
+        In the order of the schema.
     columns : tuple of ModelColumn
-        What the model is made of, in the order of the choices.
+        Columns of the model, in the order of the choices.
     choices : tuple of Choice
-        What supports list the positions of; their columns follow each other.
-    response : Column
-        What is explained.
+        Supports list their positions. The columns of a choice follow each other.
     """
 
     features: tuple[Column, ...]
     columns: tuple[ModelColumn, ...]
     choices: tuple[Choice, ...]
-    response: Column
 
     @classmethod
-    def of(cls, schema: Schema) -> Design:
-        """What a schema declares; a group stands where its first feature does."""
+    def of(cls, schema: AnySchema) -> Design:
+        """The design of a schema. A group has the place of its first feature."""
         features = schema.features
         members: dict[tuple[bool, str], list[int]] = {}
         for j, feature in enumerate(features):
-            # A group may be called as one of its features.
+            # A group may have the name of one of its features.
             alone = feature.group is None
             members.setdefault((alone, feature.name if alone else str(feature.group)), []).append(j)
         columns: list[ModelColumn] = []
         choices: list[Choice] = []
-        for (_, name), parts in members.items():
+        for (_, name), places in members.items():
             start = len(columns)
-            for j in parts:
+            for j in places:
                 columns += _columns_of(j, features[j])
-            choices.append(Choice(name, tuple(range(start, len(columns))), len(parts)))
-        return cls(features, tuple(columns), tuple(choices), schema.response)
+            choices.append(Choice(name, tuple(range(start, len(columns))), len(places)))
+        return cls(features, tuple(columns), tuple(choices))
 
     @cached_property
     def layout(self) -> Layout:
-        """The same in numbers, without an intercept."""
+        """The layout of a model without an intercept."""
         return Layout.of([len(c.columns) for c in self.choices], [c.width for c in self.choices])
 
-    def parts(self, choice: int) -> tuple[Column, ...]:
+    def features_of_choice(self, choice: int) -> tuple[Column, ...]:
         """The features of a choice."""
         found = dict.fromkeys(self.columns[j].feature for j in self.choices[choice].columns)
         return tuple(self.features[j] for j in found)
@@ -109,14 +105,16 @@ class Design:
     @cached_property
     def always(self) -> tuple[int, ...]:
         """Choices that are part of every support."""
-        return tuple(j for j in range(len(self.choices)) if self.parts(j)[0].role == "always")
+        return tuple(
+            j for j in range(len(self.choices)) if self.features_of_choice(j)[0].role == "always"
+        )
 
     @cached_property
     def _positions(self) -> dict[str, int]:
         return {choice.name: j for j, choice in enumerate(self.choices)}
 
     def position(self, name: int | str, what: str = "options") -> int:
-        """Of a choice, by its name or its position."""
+        """The position of a choice that is given by its name or its position."""
         if not isinstance(name, str):
             return check_int(name, what)
         if name not in self._positions:
@@ -131,7 +129,7 @@ class Design:
         return self._positions[name]
 
     def names(self, support: Iterable[int] | None) -> list[str]:
-        """What somebody declared, of a support; none of nothing."""
+        """Names of a support's choices; none without a support."""
         return [self.choices[j].name for j in support or ()]
 
 

@@ -1,4 +1,4 @@
-"""Entries: what a bounds file says of one column, and the column that it means."""
+"""Conversion between columns and their entries in a bounds file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..base.errors import SchemaError, did_you_mean
 from ..base.validation import as_float
 from .bounds_file import HOW_TO_WRITE_NUMBERS
 from .column import Column, Missing
-from .dates import days, written
+from .dates import days, iso_text
 
 _KEYS = (
     "lo", "hi", "role", "labels", "levels", "group", "transform", "missing", "kind", "format",
@@ -17,8 +17,8 @@ _KEYS = (
 _MISSING_KEYS = ("codes", "as", "value")
 
 
-def column(name: Any, entry: Any) -> Column:
-    """Of an entry: a mapping, or the pair [lo, hi]."""
+def column_of_entry(name: Any, entry: Any) -> Column:
+    """The column of an entry, which is a mapping or the pair [lo, hi]."""
     what = f"column {name!r}"
     if not isinstance(entry, Mapping):
         if isinstance(entry, str) or len(entry) != 2:
@@ -29,15 +29,15 @@ def column(name: Any, entry: Any) -> Column:
         value = entry.get(end)
         if isinstance(value, str) and entry.get("kind") != "date" and days(value) is None:
             raise SchemaError(f"{what}: {end} is text, not a number: {HOW_TO_WRITE_NUMBERS}")
-    # What is left empty is as good as left out.
+    # An empty value counts as omitted.
     given = {key: value for key, value in entry.items() if value is not None}
     if "missing" in given:
-        given["missing"] = _missing(given["missing"], what)
+        given["missing"] = _missing_of_entry(given["missing"], what)
     return Column(name, **given)
 
 
-def entry(column: Column) -> dict[str, Any]:
-    """What a file says of a column, but for its name: only what has to be said."""
+def entry_of_column(column: Column) -> dict[str, Any]:
+    """The entry of a column, without its name and without defaults."""
     if column.role == "ignored":
         return {"role": "ignored"}
     found: dict[str, Any] = {}
@@ -48,10 +48,10 @@ def entry(column: Column) -> dict[str, Any]:
     elif column.levels is not None:
         found["levels"] = list(column.levels)
     elif column.kind != "boolean" or column.span != (0.0, 1.0):
-        found |= {"lo": _written(column, column.lo), "hi": _written(column, column.hi)}
+        found |= {"lo": _entry_value(column, column.lo), "hi": _entry_value(column, column.hi)}
     if column.format is not None:
-        written_so = column.format
-        found["format"] = written_so if isinstance(written_so, str) else written_so.entry()
+        form = column.format
+        found["format"] = form if isinstance(form, str) else form.entry()
     for key in ("transform", "group"):
         if getattr(column, key) is not None:
             found[key] = getattr(column, key)
@@ -63,13 +63,13 @@ def entry(column: Column) -> dict[str, Any]:
 
 
 def check_keys(entry: Any, what: str) -> None:
-    """Refuse what says nothing, before somebody looks for what a misspelt key was to say."""
+    """Refuse unknown keys, before the absence of a misspelt key causes another error."""
     if isinstance(entry, Mapping):
         _check_keys(entry, _KEYS, what)
 
 
 def is_filled_in(entry: Any) -> bool:
-    """Whether an entry of a template says what its column may hold."""
+    """Whether an entry of a template has been filled in."""
     if not isinstance(entry, Mapping):
         return isinstance(entry, Sequence) and len(entry) > 0
     if entry.get("role") == "ignored" or entry.get("labels") is not None:
@@ -84,7 +84,7 @@ def is_filled_in(entry: Any) -> bool:
 
 
 def lacks_levels(entry: Any) -> bool:
-    """Whether it is levels that have to be filled in."""
+    """Whether an entry still needs levels."""
     if not isinstance(entry, Mapping) or "levels" not in entry:
         return False
     levels = entry["levels"]
@@ -95,7 +95,7 @@ def lacks_levels(entry: Any) -> bool:
 
 
 def check_agreement(name: str, entry: Any, response: Mapping[Any, Any]) -> None:
-    """What stands under 'columns' for the response must be empty or the same."""
+    """Check that an entry for the response under 'columns' is empty or agrees with it."""
     if entry is None:
         return
     if not isinstance(entry, Mapping):
@@ -105,18 +105,21 @@ def check_agreement(name: str, entry: Any, response: Mapping[Any, Any]) -> None:
         there = response.get(key, "feature" if key == "role" else None)
         same = value is None or value == there
         if not same and key in ("lo", "hi"):
-            same = _number(value) is not None and _number(value) == _number(there)
+            same = _number_or_days(value) is not None and _number_or_days(value) == _number_or_days(
+                there
+            )
         elif not same:
-            # A template has a form for every column, which its declaration makes superfluous.
+            # Left from the template.
             same = (key == "kind" and there is None) or (key == "levels" and lacks_levels(entry))
         if not same:
             raise SchemaError(
-                f"{name!r} is the response, and 'columns' says something else about it: declare it "
-                "under 'response' alone"
+                f"{name!r} is the response, and its entry under 'columns' differs: declare it "
+                "under "
+                "'response' alone"
             )
 
 
-def _missing(entry: Any, what: str) -> Missing:
+def _missing_of_entry(entry: Any, what: str) -> Missing:
     """``[-9, 999]`` is short for ``{codes: [-9, 999]}``, and -9 for ``[-9]``."""
     if isinstance(entry, Missing):
         return entry
@@ -133,21 +136,21 @@ def _missing(entry: Any, what: str) -> Missing:
 def _missing_entry(column: Column, missing: Missing) -> dict[str, Any]:
     found: dict[str, Any] = {}
     if missing.codes:
-        found["codes"] = [_written(column, code) for code in missing.codes]
+        found["codes"] = [_entry_value(column, code) for code in missing.codes]
     if missing.rule is not None:
         found["as"] = missing.rule
     if missing.value is not None:
-        found["value"] = _written(column, missing.value)
+        found["value"] = _entry_value(column, missing.value)
     return found
 
 
-def _written(column: Column, value: Any) -> Any:
+def _entry_value(column: Column, value: Any) -> Any:
     if column.kind == "date" and isinstance(value, (int, float)):
-        return written(value)
+        return iso_text(value)
     return value
 
 
-def _number(value: Any) -> float | None:
+def _number_or_days(value: Any) -> float | None:
     found = as_float(value)
     return days(value) if found is None else found
 

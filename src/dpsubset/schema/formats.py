@@ -1,12 +1,9 @@
-"""Formats: how the text of a column's cells is written, where that is not the usual way.
+"""Declared formats of cells that are text. Typed numbers and dates are read by their type.
 
-A format is declared, as bounds are. It says how to read the text of one cell and nothing else:
-numbers and dates that have a type of their own are read by that type.
-
-- Of a number: the decimal sign, the sign between groups of three digits, a currency sign, and
-  whether parentheses mean a negative number. See :class:`NumberFormat`.
-- Of a date: a pattern such as ``%m/%d/%Y``, of the codes in `DATE_CODES`. Names of months are
-  English, whatever the locale.
+- The format of a number has the decimal sign, the sign between groups of three digits, a currency
+  sign, and whether parentheses mean a negative number. See :class:`NumberFormat`.
+- The format of a date is a pattern such as ``%m/%d/%Y``, made of the codes in `DATE_CODES`. Names
+  of months are English, whatever the locale.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from typing import Any
 
 from ..base.errors import SchemaError
 
-#: Codes of a date's format, and what they stand for.
+#: Codes of a date's format, and their meaning.
 DATE_CODES = {
     "%Y": "year, four digits",
     "%m": "month, 1 to 12",
@@ -32,29 +29,29 @@ DATE_CODES = {
     "%%": "a percent sign",
 }
 
-#: In characters. A longer one is a mistake.
+#: In characters. A longer format is a mistake.
 _LONGEST = 100
 _LONGEST_CURRENCY = 8
 
-#: Characters that separate groups of digits; blanks may be those that do not break a line.
+#: Characters that may separate groups of digits, non-breaking blanks included.
 _SEPARATORS = (",", ".", "'", "\u2019", " ", "\u00a0", "\u202f", "_")
 
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """How the text of a number is written.
+    """Format of numbers that are text.
 
     Attributes
     ----------
     decimal : {".", ","}
-        Between whole digits and decimals.
+        Decimal sign.
     thousands : str, optional
-        Between groups of three digits: a comma, a point, an apostrophe, a blank or an underscore.
-        It may be left out in a cell, but where it stands, it stands between all groups.
+        Separator of groups of three digits: a comma, a point, an apostrophe, a blank or an
+        underscore. A cell has it between all groups, or nowhere.
     currency : str, optional
-        Before or behind the digits, such as ``$``, ``€`` or ``USD``; it may be left out in a cell.
+        Sign before or after the digits, such as ``$``, ``€`` or ``USD``; optional in a cell.
     parentheses : bool
-        Whether a number in parentheses is negative, as accountants write it.
+        Whether a number in parentheses is negative, as in accounting.
     """
 
     decimal: str = "."
@@ -91,7 +88,7 @@ class NumberFormat:
             )
 
     def entry(self) -> dict[str, Any]:
-        """What a file says of it: only what is not usual."""
+        """The entry in a bounds file, without defaults."""
         return {
             each.name: value
             for each in fields(self)
@@ -99,7 +96,7 @@ class NumberFormat:
         }
 
     def __str__(self) -> str:
-        """An example of it."""
+        """An example of a number in this format."""
         number = f"1{self.thousands or ''}234{self.decimal}56"
         return f"{self.currency or ''}{number}"
 
@@ -107,10 +104,10 @@ class NumberFormat:
 Format = str | NumberFormat
 
 
-def settled(given: Any, kind: str, what: str) -> Format | None:
-    """The format of a column of this kind, or an error. None if it says nothing."""
+def check_format(given: Any, kind: str, what: str) -> Format | None:
+    """Check the format of a column of this kind. None stands for the default format."""
     if kind == "date":
-        parts(given, what)
+        date_parts(given, what)
         return str(given)
     if kind != "number":
         raise SchemaError(f"{what}: format goes with numbers and dates")
@@ -132,16 +129,16 @@ def settled(given: Any, kind: str, what: str) -> Format | None:
     return given if given.entry() else None
 
 
-def parts(given: Any, what: str) -> list[str]:
-    """The codes of a date's format and the text between them, in order; an error if it is none."""
+def date_parts(given: Any, what: str) -> list[str]:
+    """Check the format of a date, and split it into codes and the text between them."""
     if not isinstance(given, str) or not 0 < len(given) <= _LONGEST or not given.isprintable():
         raise SchemaError(f"{what}: the format of a date is a text such as %m/%d/%Y")
     found = re.findall(r"%.?|[^%]+", given)
     codes = [part for part in found if part[0] == "%"]
     if "%y" in codes:
         raise SchemaError(
-            f"{what}: %y is a year without its century, which no declaration here supplies: write "
-            "years with four digits, %Y"
+            f"{what}: %y is a year without its century, which would have to be guessed. Only years "
+            "of four digits, %Y, can be read"
         )
     unknown = [code for code in codes if code not in DATE_CODES]
     if unknown:
@@ -152,12 +149,13 @@ def parts(given: Any, what: str) -> list[str]:
     unit_of = {"%b": "%m", "%B": "%m"}
     units = [unit_of.get(code, code) for code in codes if code != "%%"]
     if len(set(units)) < len(units):
-        raise SchemaError(f"{what}: the format says a part of the date twice")
+        raise SchemaError(f"{what}: the format has a part of the date twice")
     needs = {"%m": "%Y", "%d": "%m", "%H": "%d", "%M": "%H", "%S": "%M", "%f": "%S"}
     if "%Y" not in units or any(needs[unit] not in units for unit in units if unit != "%Y"):
         raise SchemaError(
-            f"{what}: the format must have the year %Y, and of month, day, hour, minute and second "
-            "none without the larger ones"
+            f"{what}: the format must have the year %Y, and a month, day, hour, minute or second "
+            "only "
+            "together with all larger units"
         )
     if '"' in given or given != given.strip():
         raise SchemaError(f"{what}: the format has quotes, or blanks around it")

@@ -1,9 +1,8 @@
-"""Labels: the two classes of a response, the levels of a category, the codes of what is missing.
+"""Labels: the classes of a response, the levels of a category, the codes for missing cells.
 
-They are public and declared, as bounds are. A label is text or a number. It stands for the cells
-that *read* the same: as a number where it reads as one (1, "1" and "1.0" are the same, and True,
-which is also what the words true and false read as, in any case), else as text without the blanks
-around it, letter for letter.
+Labels are public and declared, as bounds are. A label is text or a number. A cell has a label if
+both have the same canonical form: a number if the text spells one (1, "1", "1.0", True and the word
+true in any case are equal), and otherwise the text without the blanks around it, letter for letter.
 """
 
 from __future__ import annotations
@@ -20,24 +19,24 @@ from ..base.validation import as_float
 
 Label = str | int | float
 
-#: What a label of each position counts as.
+#: Values of the two labels of a response.
 IMAGES = (-1.0, 1.0)
 
-#: Around a cell these do not count.
+#: Blanks, which are ignored around a label or a cell.
 BLANKS = " \t"
 
-#: Text that reads as a number, blanks included; the same in Python's syntax and in RE2's.
+#: Text that spells a number, blanks included; valid in Python and in RE2.
 NUMBER = r"[ \t]*[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|(?i:inf|infinity))[ \t]*"
 
-#: In characters. A longer one is no label but a mistake, and no pattern to search for.
+#: In characters. A longer label is a mistake.
 LONGEST = 1000
 
-#: Text that reads as 0 or 1.
+#: Words that are equal to 0 and 1.
 WORDS = {"false": 0.0, "true": 1.0}
 
 
-def settle(labels: Any, what: str) -> tuple[Label, Label]:
-    """Two labels, the negative one first, each in one form for all that are equal."""
+def check_labels(labels: Any, what: str) -> tuple[Label, Label]:
+    """Check a pair of labels, the negative one first, and return one form for equal labels."""
     if (
         isinstance(labels, (str, bytes))
         or not isinstance(labels, (Sequence, np.ndarray))
@@ -46,24 +45,24 @@ def settle(labels: Any, what: str) -> tuple[Label, Label]:
     ):
         raise SchemaError(
             f"{what}: labels must be a pair, first the label that counts as -1, then the one that "
-            "counts as 1; cells with any other are bad cells"
+            "counts as 1; all other cells are bad cells"
         )
-    first, second = (_settled(label, what) for label in labels)
-    if reading(first) == reading(second):
+    first, second = (_check_label(label, what) for label in labels)
+    if canonical(first) == canonical(second):
         raise SchemaError(f"{what}: the two labels read the same; they must differ")
     return first, second
 
 
-def settle_all(labels: Any, what: str, name: str) -> tuple[Label, ...]:
-    """Any number of labels, in order; those that read the same are told by their positions."""
+def check_label_list(labels: Any, what: str, name: str) -> tuple[Label, ...]:
+    """Check a list of labels. An error names equal labels by their positions."""
     if isinstance(labels, (str, bytes)) or not isinstance(labels, (Sequence, np.ndarray)):
         raise SchemaError(f"{what}: {name} must be a list of texts or numbers")
     if getattr(labels, "ndim", 1) != 1:
         raise SchemaError(f"{what}: {name} must be a list, not a table")
-    found = tuple(_settled(label, what, f"an entry of {name}") for label in labels)
+    found = tuple(_check_label(label, what, f"an entry of {name}") for label in labels)
     first: dict[float | str, int] = {}
     for place, label in enumerate(found, 1):
-        earlier = first.setdefault(reading(label), place)
+        earlier = first.setdefault(canonical(label), place)
         if earlier != place:
             raise SchemaError(
                 f"{what}: entries {earlier} and {place} of {name} read the same (1, '1' and 1.0 "
@@ -72,8 +71,8 @@ def settle_all(labels: Any, what: str, name: str) -> tuple[Label, ...]:
     return found
 
 
-def reading(label: Label) -> float | str:
-    """What a cell has to read as to have this label."""
+def canonical(label: Label) -> float | str:
+    """The canonical form of a label: cells with an equal form have this label."""
     if not isinstance(label, str):
         return float(label)
     if re.fullmatch(NUMBER, label):
@@ -81,38 +80,40 @@ def reading(label: Label) -> float | str:
     return WORDS.get(label.lower(), label)
 
 
-def typed(settled: tuple[Label, Label], declared: tuple[Any, Any], sort: str | None) -> Any:
-    """Both labels as values of a response of this sort: one that is known by its type.
+def labels_of_kind(
+    checked: tuple[Label, Label], declared: tuple[Any, Any], kind: str | None
+) -> Any:
+    """Both labels as values of a response of this kind (see `type_checks.response_kind`).
 
-    As they were declared where the type says nothing, or is not one that can have these labels.
+    They are returned as declared if the kind is unknown, or cannot have these labels.
     """
-    readings = [reading(label) for label in settled]
-    numbers = [read for read in readings if isinstance(read, float)]
-    if sort == "text":
-        return tuple(label if isinstance(label, str) else str(label) for label in settled)
+    forms = [canonical(label) for label in checked]
+    numbers = [form for form in forms if isinstance(form, float)]
+    if kind == "text":
+        return tuple(label if isinstance(label, str) else str(label) for label in checked)
     if len(numbers) == 2:
-        if sort == "boolean" and set(numbers) == {0.0, 1.0}:
+        if kind == "boolean" and set(numbers) == {0.0, 1.0}:
             return tuple(map(bool, numbers))
-        if sort == "integer" and all(number.is_integer() for number in numbers):
+        if kind == "integer" and all(number.is_integer() for number in numbers):
             return tuple(map(int, numbers))
-        if sort in ("integer", "float"):
+        if kind in ("integer", "float"):
             return tuple(numbers)
     return tuple(label.item() if isinstance(label, np.generic) else label for label in declared)
 
 
-def with_booleans(settled: tuple[Label, Label]) -> tuple[Any, Any]:
-    """The same, but false and true, which a schema keeps as words, are booleans again."""
-    if set(settled) == set(WORDS):
-        return settled[0] == "true", settled[1] == "true"
-    return settled
+def with_booleans(labels: tuple[Label, Label]) -> tuple[Any, Any]:
+    """Labels of a schema, with the words false and true as booleans."""
+    if set(labels) == set(WORDS):
+        return labels[0] == "true", labels[1] == "true"
+    return labels
 
 
-def shown(labels: tuple[Label, Label]) -> str:
-    """For people: what counts as what."""
+def labels_in_words(labels: tuple[Label, Label]) -> str:
+    """The values of the labels, in words."""
     return f"{labels[0]} counts as -1, {labels[1]} as 1"
 
 
-def _settled(label: Any, what: str, name: str = "a label") -> Label:
+def _check_label(label: Any, what: str, name: str = "a label") -> Label:
     if isinstance(label, (bool, np.bool_)):
         return "true" if label else "false"
     if isinstance(label, str):
@@ -122,7 +123,7 @@ def _settled(label: Any, what: str, name: str = "a label") -> Label:
     elif isinstance(label, (int, float, np.integer, np.floating)):
         number = as_float(label)
         if number is not None:
-            # One form for 1 and 1.0; floats hold larger integers only in part.
+            # One form for 1 and 1.0. Beyond 2**53 not every integer is a float.
             return int(number) if number.is_integer() and abs(number) <= 2**53 else number
     raise SchemaError(
         f"{what}: {name} must be a text of 1 to {LONGEST} characters, a finite number, True or "
@@ -131,9 +132,9 @@ def _settled(label: Any, what: str, name: str = "a label") -> Label:
 
 
 def _is_infinite(text: str) -> bool:
-    return isinstance(read := reading(text), float) and math.isinf(read)
+    return isinstance(form := canonical(text), float) and math.isinf(form)
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether it can be written to a file: half a surrogate pair cannot."""
+    """Whether text can be encoded; a lone surrogate cannot."""
     return not any(0xD800 <= ord(character) <= 0xDFFF for character in text)

@@ -1,12 +1,13 @@
-"""Layout: which columns of the model each choice stands for, and where the intercept is.
+"""Layout: the columns of the model that belong to each choice, and the intercept's column.
 
-A search picks *choices*; scores are made of *columns*. A number is one column. A category with
-levels is one column a level, of which one is 1 in a row and the others are 0, and a group is the
-columns of its parts: each is picked as a whole. The intercept is one more column, the last, with
-the same value in every row, and part of every model: it is no choice, and k does not count it.
+A search selects *choices*; scores are computed from *columns*. A number is one column. A category
+has one column for each level, of which at most one is 1 in a row and the others are 0. A group has
+the columns of its features. The columns of a choice are selected together. The intercept is the
+last column, with the same value in every row, and part of every model; it is not a choice, and k
+does not count it.
 
-How much of the reach a choice takes is its *width*: the largest sum of abs(x_j) over its columns in
-one row. It is 1 for a number, and 1 for any number of levels.
+The *width* of a choice is the largest sum of abs(x_j) over its columns in one row: 1 for a number,
+and 1 for any number of levels. The bound on predictions is shared out by widths.
 """
 
 from __future__ import annotations
@@ -32,13 +33,13 @@ class Layout:
     Attributes
     ----------
     choices : int
-        How many there are to pick from.
+        Number of choices.
     sizes : tuple of int
-        How many columns each choice has; empty if each has one.
+        Number of columns of each choice; empty if each has one.
     widths : tuple of int
-        How wide each choice is; empty if each is as wide as a number.
+        Width of each choice; empty if each is 1.
     constant : int
-        The intercept's value in every row, in steps of the door; 0 without an intercept.
+        The intercept's value in every row, in steps; 0 without an intercept.
     """
 
     choices: int
@@ -47,14 +48,14 @@ class Layout:
     constant: int = 0
 
     def __post_init__(self) -> None:
-        # The reach counts on it: no entry of a row passes 1, and each choice has its width.
+        # The bound on predictions needs it: no entry of a row exceeds 1.
         assert 0 <= self.constant <= STEPS
         assert len(self.sizes) == len(self.widths)
         assert len(self.sizes) in (0, self.choices)
 
     @classmethod
     def of(cls, sizes: Sequence[int], widths: Sequence[int], constant: int = 0) -> Layout:
-        """Of choices with these numbers of columns and these widths."""
+        """The layout of choices with these numbers of columns and widths."""
         if all(size == 1 for size in sizes) and all(width == 1 for width in widths):
             return cls(len(sizes), constant=constant)
         return cls(len(sizes), tuple(sizes), tuple(widths), constant)
@@ -71,7 +72,7 @@ class Layout:
 
     @cached_property
     def columns(self) -> int:
-        """How many columns a model has, the intercept's among them."""
+        """Number of columns, the intercept included."""
         return (sum(self.sizes) if self.sizes else self.choices) + self.has_intercept
 
     @cached_property
@@ -89,7 +90,7 @@ class Layout:
 
     @property
     def widest(self) -> int:
-        """How many columns a choice has, at most."""
+        """Largest number of columns of a choice."""
         return max(self.sizes, default=1)
 
     @property
@@ -107,7 +108,7 @@ class Layout:
         return np.append(chosen, self.columns - 1) if self.has_intercept else chosen
 
     def batches(self, supports: Ints) -> Iterator[tuple[Ints | slice, Ints]]:
-        """Supports, one a row, as rows of columns: which rows, and theirs, of equal length."""
+        """Supports, one in each row, in batches with equal numbers of columns: rows and columns."""
         if not self.sizes:
             if not self.has_intercept:
                 yield slice(None), supports
@@ -121,7 +122,7 @@ class Layout:
             yield rows, np.array([self.of_support(supports[i]) for i in rows], dtype=np.int64)
 
     def of_status(self, status: NDArray[np.int8], inside: int) -> NDArray[np.int8]:
-        """For every column what is said of its choice; ``inside`` for the intercept."""
+        """The status of each column: that of its choice, and ``inside`` for the intercept."""
         whole = np.repeat(status, self.sizes) if self.sizes else status
         return np.append(whole, np.int8(inside)) if self.has_intercept else whole
 
@@ -132,16 +133,16 @@ class Layout:
         return gains[: self.choices]
 
     def most_columns(self, k: int, always: Sequence[int] = ()) -> int:
-        """How many columns a model of k choices, these among them, may have."""
-        return _most(self.sizes, k, always) + self.has_intercept
+        """Largest number of columns of a model of k choices that include ``always``."""
+        return _largest_sum(self.sizes, k, always) + self.has_intercept
 
     def width(self, k: int, always: Sequence[int] = ()) -> int:
-        """How wide k choices, these among them, may be."""
-        return _most(self.widths, k, always)
+        """Largest total width of k choices that include ``always``."""
+        return _largest_sum(self.widths, k, always)
 
 
-def _most(each: tuple[int, ...], k: int, always: Sequence[int]) -> int:
-    """The largest sum over k choices, of which these are given; without sizes, k."""
+def _largest_sum(each: tuple[int, ...], k: int, always: Sequence[int]) -> int:
+    """The largest sum over k choices that include ``always``; k if ``each`` is empty."""
     if not each:
         return k
     given = set(always)

@@ -1,7 +1,7 @@
-"""Provenance: which bounds of a schema were released privately, and what that has cost. Public.
+"""Provenance: which bounds of a schema were released privately, and their cost. Public.
 
-A bound that was read off the rows is a release. One that `dpsubset bounds suggest` made has been
-paid for; a schema that holds it remembers the price, so that whoever uses it can add it up.
+A bound that is computed from the rows is a release. `dpsubset bounds suggest` pays for its bounds,
+and a schema with such bounds records their cost, which adds to the cost of releases with them.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 
 from ..base.errors import SchemaError
 
-#: The key of a bounds file.
+#: Key in a bounds file.
 KEY = "bounds_released"
 
 _KEYS = ("columns", "epsilon", "neighbours", "seeded")
 _RELATIONS = ("replace-one", "add-remove")
 
-#: Digits of an epsilon in a file: beyond them it is no number that somebody has paid.
+#: Largest number of characters of an epsilon in a file.
 _LONGEST = 2000
 
 
@@ -31,13 +31,13 @@ class PaidBounds:
     Attributes
     ----------
     columns : tuple of str
-        Whose bounds they are.
+        Names of the columns.
     epsilon : Fraction
-        What their release has cost, for a unit of the schema.
+        Cost of their release, for a privacy unit of the schema.
     neighbours : {"replace-one", "add-remove"}
-        Under which relation.
+        The relation of neighbours of that cost.
     seeded : bool
-        Whether the draw had a seed, and so was not private.
+        Whether the draw was seeded, and hence not private.
     """
 
     columns: tuple[str, ...]
@@ -46,7 +46,7 @@ class PaidBounds:
     seeded: bool = False
 
     def entry(self) -> dict[str, Any]:
-        """What a bounds file says of it."""
+        """The entry in a bounds file."""
         return {
             "columns": list(self.columns),
             "epsilon": str(self.epsilon),
@@ -56,13 +56,13 @@ class PaidBounds:
 
 
 def paid_bounds(entries: Any) -> tuple[PaidBounds, ...]:
-    """From the contents of a bounds file, or a clear error."""
+    """Read the entries of a bounds file."""
     if not isinstance(entries, Sequence) or isinstance(entries, str):
         raise SchemaError(f"{KEY} is a list, written by 'dpsubset bounds suggest'")
-    return tuple(map(_paid, entries))
+    return tuple(map(_paid_bounds_of_entry, entries))
 
 
-def _paid(entry: Any) -> PaidBounds:
+def _paid_bounds_of_entry(entry: Any) -> PaidBounds:
     wrong = SchemaError(
         f"{KEY}: an entry has columns, epsilon and neighbours, as 'dpsubset bounds suggest' wrote "
         "it"
@@ -75,7 +75,7 @@ def _paid(entry: Any) -> PaidBounds:
         raise wrong
     if neighbours not in _RELATIONS or not isinstance(seeded, bool):
         raise wrong
-    # Whoever copies the file by hand may write a plain number.
+    # A file edited by hand may have a plain number.
     text = str(epsilon) if isinstance(epsilon, (str, int, float)) else ""
     cost = None
     if len(text) <= _LONGEST and "e" not in text.lower():

@@ -1,9 +1,8 @@
-"""Schema: what is publicly known of a table before anyone looks at its rows.
+"""The schema of a table: names, bounds, labels and the privacy unit, all of them public.
 
-Bounds are declared here and nowhere else. They have to come from knowledge of the world (an age
-lies in [0, 110]), not from the data: a bound read off the data is itself a release, and no program
-can tell where a bound came from. The same goes for the two labels that a response may have in place
-of bounds, and for the number of rows that a unit may have.
+Bounds must come from knowledge of the world (an age lies in [0, 110]), not from the data: a bound
+read off the data is itself a release, and no program can tell where a bound came from. The same
+holds for the labels of a response and for the number of rows of a privacy unit.
 """
 
 from __future__ import annotations
@@ -21,19 +20,82 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from ..base.errors import ArgumentError, SchemaError, did_you_mean
+from ..base.renamed import current_names, renamed_arguments
 from ..base.validation import check_int
 from .bounds_file import check_separator, dump, expand, has_patterns, load, taken_literally
-from .column import Column, Missing, bound
+from .column import Column, Missing, check_bound
 from .dates import days
-from .entries import check_agreement, check_keys, column, entry, is_filled_in, lacks_levels
-from .labels import Label, settle
+from .entries import (
+    check_agreement,
+    check_keys,
+    column_of_entry,
+    entry_of_column,
+    is_filled_in,
+    lacks_levels,
+)
+from .labels import Label, check_labels
 from .provenance import KEY, PaidBounds, paid_bounds
 
-__all__ = ["BadCells", "Bounds", "Column", "Missing", "Schema", "declared_width"]
+__all__ = [
+    "AnySchema",
+    "BadCells",
+    "Bounds",
+    "Column",
+    "FeatureSchema",
+    "Missing",
+    "Schema",
+    "declared_width",
+]
 
 BadCells = Literal["middle", "low", "high"]
 
+#: Former names of arguments.
+_FORMER = {"unit": "privacy_unit"}
 
+
+@dataclass(frozen=True)
+class FeatureSchema:
+    """A schema without a response, for predictions and for releases about columns alone.
+
+    Parameters
+    ----------
+    features : tuple of Column
+        The columns to read.
+    bad_cells : {"middle", "low", "high"}
+        As for a :class:`Schema`.
+    separator : {",", ";", "|", "\\t"}, optional
+        As for a :class:`Schema`.
+    """
+
+    features: tuple[Column, ...]
+    bad_cells: BadCells = "middle"
+    separator: str | None = None
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.features)
+
+    @property
+    def response(self) -> None:
+        """There is none."""
+        return
+
+    @property
+    def columns_read(self) -> tuple[Column, ...]:
+        """The columns that are read from a table, in order."""
+        return self.features
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the columns and of the rule for bad cells."""
+        facts = [
+            self.bad_cells,
+            *([column.name, entry_of_column(column)] for column in self.features),
+        ]
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+@renamed_arguments(**_FORMER)
 @dataclass(frozen=True)
 class Schema:
     """Public description of a table.
@@ -45,29 +107,27 @@ class Schema:
         p variables, in this order; their positions are what a support lists.
     response : Column
         The variable to explain; the only one that may have labels.
-    unit : str
+    privacy_unit : str
         Whom the guarantee protects: what one row stands for, or whose rows they are.
     bad_cells : {"middle", "low", "high"}
-        Where the door sends a feature's cell that is missing or cannot be read as a number. A
-        column may have a rule of its own (see :class:`Missing`), and of one with levels none is on.
-        A row whose response cannot be read (with labels: a cell with neither of them) contributes
-        nothing, unless the response declares another rule. With labels, ``low`` is the first one,
-        ``high`` the second, and ``middle`` is 0, which the logistic and hinge losses take for the
-        second.
+        Value of a feature's cell that is missing or cannot be read. A column may have a rule of its
+        own (see :class:`Missing`); a bad cell of a column with levels has none of them. A row whose
+        response cannot be read (with labels: a cell with neither of them) contributes nothing,
+        unless the response declares another rule. With labels, ``low`` is the first label, ``high``
+        the second, and ``middle`` is 0, which the logistic and hinge losses treat as the second.
     rows_per_unit : int
-        The most rows that belong to one unit. The caller knows it: nothing in a table tells, and
-        a unit with more rows is protected less.
+        The largest number of rows that belong to one privacy unit. The table cannot show it; a unit
+        with more rows has less protection.
     paid : tuple of PaidBounds
-        Bounds that were released privately, and what that has cost: no other bound may come from
-        the rows.
+        Bounds that were released privately, and their cost. No other bound may come from the rows.
     separator : {",", ";", "|", "\\t"}, optional
-        What separates the columns of a text file; by default its ending says so, a comma or for
-        .tsv a tab. It says nothing of the table itself, so the fingerprint is without it.
+        Column separator of a text file; by default a comma, or a tab if the name ends in .tsv. It
+        is no property of the data, so the fingerprint does not include it.
     """
 
     columns: tuple[Column, ...]
     response: Column
-    unit: str = "one row"
+    privacy_unit: str = "one row"
     bad_cells: BadCells = "middle"
     rows_per_unit: int = 1
     paid: tuple[PaidBounds, ...] = ()
@@ -91,9 +151,9 @@ class Schema:
         _check_drops(self.columns)
         if self.bad_cells not in get_args(BadCells):
             raise SchemaError(f"bad_cells must be one of {', '.join(get_args(BadCells))}")
-        if not isinstance(self.unit, str) or not self.unit.strip():
-            raise SchemaError("unit must say in words what one row stands for")
-        object.__setattr__(self, "rows_per_unit", _rows(self.rows_per_unit))
+        if not isinstance(self.privacy_unit, str) or not self.privacy_unit.strip():
+            raise SchemaError("the privacy unit must say in words what one row stands for")
+        object.__setattr__(self, "rows_per_unit", _check_rows_per_unit(self.rows_per_unit))
         check_separator(self.separator)
 
     @classmethod
@@ -104,19 +164,25 @@ class Schema:
         *,
         labels: Sequence[Label] | None = None,
         always_include: Iterable[str] = (),
-        unit: str = "one row",
+        privacy_unit: str = "one row",
         bad_cells: BadCells = "middle",
         rows_per_unit: int = 1,
         separator: str | None = None,
+        unit: str | None = None,
     ) -> Schema:
         """Build from ``{"age": (0, 110), ...}`` and ``("cost", 0, 50_000)``.
 
-        A column may also say what an entry of a bounds file does, such as ``{"levels": ["a",
-        "b"]}``, and so may the response, with its name: ``{"name": "cost", "lo": 0, ...}``. A
-        response with two classes is its name, and ``labels=("no", "yes")`` goes with it.
+        A column may also be an entry as in a bounds file, such as ``{"levels": ["a", "b"]}``, and
+        so may the response, with its name: ``{"name": "cost", "lo": 0, ...}``. For a response with
+        two classes, pass its name and ``labels=("no", "yes")``. ``unit`` is the former name of
+        ``privacy_unit``.
         """
+        if unit is not None:
+            privacy_unit = current_names({"unit": unit}, _FORMER, "from_bounds")["privacy_unit"]
         declared = [
-            column(name, given) if isinstance(given, Mapping) else _between(name, given)
+            column_of_entry(name, given)
+            if isinstance(given, Mapping)
+            else _column_of_pair(name, given)
             for name, given in columns.items()
         ]
         always = set(always_include)
@@ -126,11 +192,18 @@ class Schema:
             hint = did_you_mean(unknown[0], known)
             raise SchemaError(f"always_include names no declared column: "
                               f"{', '.join(unknown)}{hint}")  # fmt: skip
-        settled = tuple(
+        with_roles = tuple(
             replace(c, role="always") if {c.name, c.group} & always else c for c in declared
         )
-        explained = _explained(response, labels)
-        return cls(settled, explained, unit, bad_cells, rows_per_unit, separator=separator)
+        declared_response = _response_column(response, labels)
+        return cls(
+            with_roles,
+            declared_response,
+            privacy_unit,
+            bad_cells,
+            rows_per_unit,
+            separator=separator,
+        )
 
     @classmethod
     def from_dict(cls, facts: Any, names: Sequence[str] | None = None) -> Schema:
@@ -146,7 +219,10 @@ class Schema:
                 f"known are {', '.join(sorted(known))}"
             )
         if facts.get("version", 1) != 1:
-            raise SchemaError("this schema file has another version than 1, the one known here")
+            raise SchemaError(
+                "this schema file has a version other than 1, which this version of dpsubset "
+                "cannot read"
+            )
         if not isinstance(facts.get("patterns", True), bool):
             raise SchemaError("patterns must be true or false")
         columns, response = facts.get("columns"), facts.get("response")
@@ -159,16 +235,18 @@ class Schema:
             raise SchemaError("the schema names no response: fill in 'name' under 'response'")
         others = {str(n): entry for n, entry in columns.items()}
         hint = "" if name in others else did_you_mean(name, others)
-        # The template lists every column of the table; naming one as response moves it there.
+        # A template lists every column, so the response may have an entry under columns, too.
         check_agreement(name, others.pop(name, None), response)
         _check_filled_in({**others, name: response}, name, hint)
         if facts.get("patterns", True):
             others = expand(others, name, names)
-        declared = tuple(column(n, entry) for n, entry in others.items())
+        declared = tuple(column_of_entry(n, entry) for n, entry in others.items())
         bounds = {key: value for key, value in response.items() if key != "name"}
-        said = {key: facts[key] for key in options if key in facts}
+        given = {key: facts[key] for key in options if key in facts}
+        if "unit" in given:
+            given["privacy_unit"] = given.pop("unit")
         paid = paid_bounds(facts.get(KEY, []))
-        return cls(declared, column(name, bounds), **said, paid=paid)
+        return cls(declared, column_of_entry(name, bounds), **given, paid=paid)
 
     @classmethod
     def read(cls, path: str | Path, names: Sequence[str] | None = None) -> Schema:
@@ -179,29 +257,29 @@ class Schema:
         path : str or Path
             The file.
         names : sequence of str, optional
-            The table's column names, in order, the response among them. A file with patterns
-            needs them: they are public, and settle which columns its patterns stand for.
+            The table's column names, in order, the response included. Required for a file with
+            patterns, which are expanded by these public names.
         """
         return cls.from_dict(load(path), names)
 
     def to_dict(self) -> dict[str, Any]:
-        """The contents of a bounds file that gives this schema again."""
-        columns = {c.name: entry(c) for c in self.columns}
+        """The contents of a bounds file for this schema."""
+        columns = {c.name: entry_of_column(c) for c in self.columns}
         return {
             "version": 1,
-            "unit": self.unit,
+            "unit": self.privacy_unit,
             "bad_cells": self.bad_cells,
-            # Not where it says nothing, so that schemas without it keep their fingerprints.
+            # Omitted if 1, so that schemas without it keep their fingerprints.
             **({} if self.rows_per_unit == 1 else {"rows_per_unit": self.rows_per_unit}),
             **({} if self.separator is None else {"separator": self.separator}),
             **({KEY: [each.entry() for each in self.paid]} if self.paid else {}),
             **taken_literally([*columns, self.response.name]),
-            "response": {"name": self.response.name, **entry(self.response)},
+            "response": {"name": self.response.name, **entry_of_column(self.response)},
             "columns": columns,
         }
 
     def write(self, path: str | Path) -> None:
-        """Write a bounds file: JSON if the name ends so, YAML otherwise."""
+        """Write a bounds file: JSON if its name ends in .json, otherwise YAML."""
         dump(self.to_dict(), Path(path))
 
     @property
@@ -215,30 +293,43 @@ class Schema:
         return tuple(c.name for c in self.features)
 
     @property
+    def columns_read(self) -> tuple[Column, ...]:
+        """The columns that are read from a table: the features and, last, the response."""
+        return (*self.features, self.response)
+
+    @property
     def protected(self) -> str:
-        """The unit and its rows, in words."""
+        """The privacy unit and its number of rows, in words."""
         if self.rows_per_unit == 1:
-            return self.unit
+            return self.privacy_unit
         rows = f"up to {self.rows_per_unit} rows"
-        return f"whoever has {rows}" if self.unit == "one row" else f"{self.unit}, {rows}"
+        if self.privacy_unit == "one row":
+            return f"whoever has {rows}"
+        return f"{self.privacy_unit}, {rows}"
 
     def fingerprint(self) -> str:
-        """SHA-256 of the public facts: the same for equal schemas, whatever file they came from."""
+        """SHA-256 of the public facts. Equal schemas from different files have equal
+        fingerprints.
+        """
         facts = self.to_dict()
-        for key in ("patterns", "separator"):  # about files
+        for key in ("patterns", "separator"):  # facts about files
             facts.pop(key, None)
         text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
         columns = json.dumps([c.name for c in self.columns])  # the order of columns counts
         return hashlib.sha256((text + columns).encode()).hexdigest()
 
 
+#: What readers and the quantizer take.
+AnySchema = Schema | FeatureSchema
+
+
 @dataclass(frozen=True)
 class Bounds:
     """Bounds for arrays: ``Bounds(x=0.5, y=(0, 10))``.
 
-    Each of x and y is one number b, meaning [-b, b], or a pair (lo, hi); x may also be a list with
-    one such entry a column. A response with two classes has labels in place of y:
-    ``Bounds(x=0.5, labels=("no", "yes"))``, first the one that counts as -1.
+    Each of x and y is one number b, which means [-b, b], or a pair (lo, hi); x may also be a list
+    with one such entry for each column. A response with two classes has labels in place of y, first
+    the one that counts as -1: ``Bounds(x=0.5, labels=("no", "yes"))``.
     """
 
     x: Any
@@ -252,11 +343,11 @@ class Bounds:
                 "public knowledge and must not come from the data"
             )
         if self.labels is not None:
-            settle(self.labels, "Bounds")
+            check_labels(self.labels, "Bounds")
 
     @property
     def width(self) -> int | None:
-        """The number of columns, where they are listed one by one."""
+        """The number of columns, if x lists them."""
         return len(self.x) if _is_list_of_bounds(self.x) else None
 
     def schema(
@@ -268,8 +359,8 @@ class Bounds:
         if _is_list_of_bounds(x):
             if len(x) != p:
                 raise SchemaError(
-                    f"Bounds.x lists {len(x)} columns, but the table has {p}: give one entry a "
-                    "column, or one number or pair for all"
+                    f"Bounds.x lists {len(x)} columns, but the table has {p}: give one entry for "
+                    "each column, or one number or pair for all"
                 )
             pairs = [_pair(entry, f"Bounds.x[{j}]") for j, entry in enumerate(x)]
         else:
@@ -284,27 +375,29 @@ class Bounds:
         return Schema(columns, Column(response, *_pair(self.y, "Bounds.y")))
 
 
-def _rows(value: Any) -> int:
+def _check_rows_per_unit(value: Any) -> int:
     with suppress(ArgumentError):
         if (rows := check_int(value, "rows_per_unit")) >= 1:
             return rows
     raise SchemaError("rows_per_unit must be a whole number, at least 1")
 
 
-def _between(name: Any, bounds: Any) -> Column:
+def _column_of_pair(name: Any, bounds: Any) -> Column:
     """A column with a pair of bounds, which may be dates."""
     if isinstance(bounds, (tuple, list)) and len(bounds) == 2 and None not in map(days, bounds):
         return Column(name, *bounds)
     return Column(name, *_pair(bounds, f"column {name!r}"))
 
 
-def _explained(response: Any, labels: Any) -> Column:
+def _response_column(response: Any, labels: Any) -> Column:
     if labels is not None:
         if not isinstance(response, str):
             raise SchemaError("with labels, response must be its name")
         return Column(response, labels=labels)
     if isinstance(response, Mapping):
-        return column(response.get("name"), {k: v for k, v in response.items() if k != "name"})
+        return column_of_entry(
+            response.get("name"), {k: v for k, v in response.items() if k != "name"}
+        )
     if (
         isinstance(response, (str, bytes))
         or not isinstance(response, (Sequence, np.ndarray))
@@ -323,7 +416,7 @@ def _has_repeats(names: Sequence[str]) -> bool:
 
 
 def _check_filled_in(entries: Mapping[str, Any], response: str, hint: str) -> None:
-    """Name the columns of a template that nobody has filled in."""
+    """Refuse a template with entries that are not filled in, and name them."""
     empty = [name for name, entry in entries.items() if not is_filled_in(entry)]
     if not empty:
         return
@@ -333,8 +426,8 @@ def _check_filled_in(entries: Mapping[str, Any], response: str, hint: str) -> No
     levels = [name for name in empty if lacks_levels(entries[name])]
     bounds = [name for name in empty if name not in levels]
     wanted = [
-        *([f"bounds are missing for: {_some(bounds)}"] if bounds else []),
-        *([f"levels are missing for: {_some(levels)}"] if levels else []),
+        *([f"bounds are missing for: {_first_names(bounds)}"] if bounds else []),
+        *([f"levels are missing for: {_first_names(levels)}"] if levels else []),
     ]
     raise SchemaError(
         f"{'; '.join(wanted)}. Declare lo and hi, or for a category levels (for a response with "
@@ -343,36 +436,37 @@ def _check_filled_in(entries: Mapping[str, Any], response: str, hint: str) -> No
     )
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     return ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
 
 
 def _check_groups(schema: Schema) -> None:
-    """Groups share nothing with each other, nor a name with a column that is in none of them."""
+    """Check that a group has one role, and that its name is no column outside of it."""
     roles: dict[str, str] = {}
     for feature in schema.features:
         if feature.group is not None and roles.setdefault(feature.group, feature.role) != (
             feature.role
         ):
             raise SchemaError(
-                f"group {feature.group!r}: its columns have different roles. It is selected as a "
-                "whole: give all of them the role 'always', or none"
+                f"group {feature.group!r}: its columns have different roles. They are selected "
+                "together: give all of them the role 'always', or none"
             )
     for other in (*schema.columns, schema.response):
         if other.name in roles and other.group != other.name:
             raise SchemaError(
-                f"there is a group {other.name!r} and a column of that name which is not in it: "
-                "what is selected must have a name of its own, so call the group otherwise"
+                f"there is a group {other.name!r} and a column of that name outside of it: "
+                "selected "
+                "names must be unique, so rename the group"
             )
 
 
 def _check_drops(columns: Sequence[Column]) -> None:
-    """Only a response decides whether its row counts."""
+    """Refuse the rule "drop" for features."""
     for each in columns:
         if each.role != "ignored" and each.missing is not None and each.missing.rule == "drop":
             raise SchemaError(
-                f"column {each.name!r}: missing goes 'as: drop' for the response alone. For a "
-                "feature take middle, low, high, value or indicator"
+                f"column {each.name!r}: 'as: drop' is for the response alone. For a feature use "
+                "middle, low, high, value or indicator"
             )
 
 
@@ -386,12 +480,12 @@ def _check_response(response: Column) -> None:
         )
     if response.group is not None:
         raise SchemaError(
-            f"the response {response.name!r} is in a group: groups are made of what is selected"
+            f"the response {response.name!r} is in a group: only features can be in groups"
         )
     if response.has_indicator:
         raise SchemaError(
-            f"the response {response.name!r} cannot have an indicator beside it: missing may go "
-            "as: drop, middle, low, high or value"
+            f"the response {response.name!r} cannot have an indicator: for missing cells use as: "
+            "drop, middle, low, high or value"
         )
 
 
@@ -405,7 +499,7 @@ def _is_list_of_bounds(x: Any) -> bool:
 
 def _pair(bounds: Any, what: str) -> tuple[float, float]:
     if isinstance(bounds, (int, float, Fraction, Decimal, np.generic)):
-        half = bound(bounds, what)
+        half = check_bound(bounds, what)
         if half <= 0:
             raise SchemaError(f"{what}: a single bound b means [-b, b] and must be positive")
         return -half, half
@@ -415,10 +509,10 @@ def _pair(bounds: Any, what: str) -> tuple[float, float]:
             ends = list(bounds)
     if len(ends) != 2:
         raise SchemaError(f"{what}: bounds must be a pair (lo, hi)")
-    return bound(ends[0], f"{what}: lo"), bound(ends[1], f"{what}: hi")
+    return check_bound(ends[0], f"{what}: lo"), check_bound(ends[1], f"{what}: hi")
 
 
 def declared_width(path: str | Path) -> int | None:
-    """How many features a bounds file declares; None if patterns leave that to the table."""
+    """Number of features that a bounds file declares; None if it depends on the table."""
     facts = load(path)
     return None if has_patterns(facts) else len(Schema.from_dict(facts).features)

@@ -1,25 +1,23 @@
-"""What a search over private steps costs, in advance: every fit of it is a release.
-
-The costs are those of the fits. Scores of held-out rows, and what a search of scikit-learn chooses
-by them, have no noise and are NOT PRIVATE, whatever was paid: `dpsubset.PrivateSearch` is.
+"""The privacy cost of a search over private steps, in advance: every fit of it is a release.
 
     GridSearchCV with 3 settings, 5 folds and a refit: 3 * 5 + 1 = 16 releases
 
-`ledger_cost` counts them and asks a ledger whether there is room. `reserved` debits all of them in
-one transaction, or none, and the fits then draw on that. A plain ``GridSearchCV.fit`` or
-``cross_val_score`` over steps with a ledger is refused before its first fit if there is no room for
-all (`refuse_early`), and debits fit by fit otherwise.
+`ledger_cost` adds up the cost of the fits and compares it with the limit of a ledger. `reserved`
+debits all fits in one transaction, or none, and the fits then draw on that. ``GridSearchCV.fit`` or
+``cross_val_score`` over steps with a ledger is refused before its first fit if the ledger does not
+cover all fits (`check_search_budget`), and is debited fit by fit otherwise.
+
+These are the costs of the fits. Scores of held-out rows, and what a search of scikit-learn chooses
+by them, have no noise and are NOT PRIVATE, whatever was paid: `dpsubset.PrivateSearch` is.
 """
 
 from __future__ import annotations
 
-import sys
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from types import FrameType
 from typing import Any
 
 from sklearn.base import BaseEstimator, clone
@@ -33,26 +31,31 @@ from sklearn.model_selection import (
 )
 from sklearn.pipeline import FeatureUnion, Pipeline
 
+from ..base.callers import callers
 from ..base.errors import ArgumentError, DpsubsetError, LedgerError
 from ..ledger.composition import Limit, Totals
 from ..ledger.event import Event
 from ..ledger.ledger import Ledger
 from ..ledger.spending import LedgerLike, opened, whole_cost
+from .estimator import PrivateEstimator, check_arguments
 
 __all__ = ["LedgerCost", "ledger_cost", "reserved"]
 
 
 @dataclass(frozen=True)
 class LedgerCost:
-    """What fits would cost a ledger. Public.
+    """The cost of fits for a ledger. Public.
 
     Attributes
     ----------
     fits : int
-        How many releases.
-    cost, spent, after : Totals
-        Of all of them; what is spent now; what would be spent then.
+        Number of releases.
+    cost : Totals
+        The cost of all of them.
+    spent, after : Totals
+        What is spent now, and what would be spent after the fits.
     limit : Limit
+        The limit of the ledger.
     """
 
     fits: int
@@ -62,12 +65,12 @@ class LedgerCost:
 
     @property
     def after(self) -> Totals:
-        """What would be spent."""
+        """What would be spent after the fits."""
         return self.spent + self.cost
 
     @property
     def fits_in(self) -> bool:
-        """Whether there is room."""
+        """Whether the limit admits all fits."""
         return self.limit.admits(self.after)
 
     def __str__(self) -> str:
@@ -83,11 +86,11 @@ class LedgerCost:
 def ledger_cost(
     estimator: Any, X: Any, y: Any, *, cv: Any = None, ledger: LedgerLike = None
 ) -> LedgerCost:
-    """What ``fit`` of an estimator, a pipeline or a search would cost. Spends nothing.
+    """Return the cost of ``fit`` of an estimator, a pipeline or a search. Spends nothing.
 
-    It is the cost of the fits. The scores of a search or a cross-validation, and ``best_params_``,
-    come from held-out rows without noise and are not private, even if every fit is paid for. A
-    :class:`dpsubset.PrivateSearch` is private as a whole, and is priced here too.
+    The cost is that of the fits. The scores of a search or a cross-validation, and
+    ``best_params_``, come from held-out rows without noise and are not private, even if every fit
+    is paid for. A :class:`dpsubset.PrivateSearch` is private as a whole, and is priced here too.
 
     Parameters
     ----------
@@ -95,13 +98,17 @@ def ledger_cost(
         A private estimator, a Pipeline, FeatureUnion or ColumnTransformer with such steps, or a
         GridSearchCV or RandomizedSearchCV over one.
     X, y
-        What it would be fitted on; no value is read.
+        The data of the fit; no value is read.
     cv : int or splitter, optional
-        Of a cross-validation of the estimator: its fits are counted once for each fold.
+        For a cross-validation of the estimator: its fits are counted once for each fold.
     ledger : path, URL or Ledger, optional
         By default that of the private steps.
+
+    Returns
+    -------
+    LedgerCost
     """
-    book, events = _asked(estimator, X, y, cv, ledger)
+    book, events = _ledger_and_events(estimator, X, y, cv, ledger)
     standing, declared = book.standing(), book.declaration
     cost = sum((declared.cost_of(event) for event in events), start=Totals())
     return LedgerCost(len(events), cost, standing.current, standing.limit)
@@ -118,12 +125,13 @@ def reserved(
         with dpsubset.reserved(search, X, y) as paid:
             paid.fit(X, y)
 
-    Parameters are those of :func:`ledger_cost`. What it gives is a copy of the estimator whose
-    private steps draw on the reservation, in this process or in workers. Paying for the fits does
-    not make the scores of a search private, nor what it chooses by them. At the end, debits for
-    which nothing was read become void. A refit is reserved at the cost of the dearest setting.
+    Parameters are those of :func:`ledger_cost`. The context variable is a copy of the estimator
+    whose private steps draw on the reservation, in this process or in workers. Paying for the fits
+    does not make the scores of a search private, nor what it chooses by them. At the end, debits
+    for which nothing was read become void. A refit is reserved at the cost of the most expensive
+    setting.
     """
-    book, events = _asked(estimator, X, y, cv, ledger)
+    book, events = _ledger_and_events(estimator, X, y, cv, ledger)
     if not events:
         raise ArgumentError("there is no private step with a ledger in this estimator")
     batch = uuid.uuid4().hex
@@ -137,56 +145,57 @@ def reserved(
     finally:
         for key in keys:
             if book.entry(key).state == "reserved":
-                # Somebody may have claimed it in between: then it stays.
+                # A fit may have claimed the debit in the meantime: then it stays.
                 with suppress(LedgerError):
                     book.void(key, reason="the search ended without this fit")
 
 
-def refuse_early(step: Any) -> None:
-    """Before the first fit of a search that a private step is copied for: is there room for all?
+def check_search_budget(step: Any) -> None:
+    """Raise `BudgetExceeded` before the first fit of a search whose fits exceed the limit.
 
-    scikit-learn copies the estimator of a search before the first fit, and tells it nothing. So
-    this looks for the search among the callers. Where there is none, or one whose fits cannot be
-    counted, fits are debited one by one and the last ones may be refused.
+    scikit-learn copies the private steps of a search before the first fit. The copy is where this
+    is called, and the search is found among the callers. If there is none, or its fits cannot be
+    counted, fits are debited one by one, and late ones may be refused.
     """
     if getattr(step.ledger, "in_batch", False):
         return
-    found = _searching(sys._getframe(2))
+    found = _search_that_starts()
     if found is None:
         return
     search, cv, X, y = found
     if cv is not None:
-        # It is copied once for each fold.
+        # The step is copied once for each fold.
         if getattr(step, "_counted", None) is cv:
             return
         step._counted = cv
     try:
-        book, events = _asked(search, X, y, cv, None)
+        book, events = _ledger_and_events(search, X, y, cv, None)
     except (DpsubsetError, TypeError, ValueError):
-        return  # a fit will say it better
+        return  # the fit raises a better message
     book.check(events)
 
 
-def _searching(frame: FrameType | None) -> tuple[Any, Any, Any, Any] | None:
-    """The search, or the cross-validation, that is about to begin."""
-    while frame is not None:
-        name, local = frame.f_code.co_name, frame.f_locals
-        if name in ("evaluate_candidates", "_fit_and_score", "refuse_early"):
-            return None  # it has begun, or is being counted
-        if name == "fit" and isinstance(local.get("self"), (GridSearchCV, RandomizedSearchCV)):
-            # The refit is copied too, at the end.
-            begun = "base_estimator" in local
-            return None if begun else (local["self"], None, local.get("X"), local.get("y"))
-        if name == "cross_validate" and hasattr(local.get("cv"), "get_n_splits"):
+def _search_that_starts() -> tuple[Any, Any, Any, Any] | None:
+    """Return the search or cross-validation among the callers that has made no fit yet."""
+    for module, function, frame in callers():
+        if function in ("evaluate_candidates", "_fit_and_score") or (
+            (module, function) == (__name__, "_ledger_and_events")
+        ):
+            return None  # it has made fits, or is being counted
+        local = frame.f_locals
+        if function == "fit" and isinstance(local.get("self"), (GridSearchCV, RandomizedSearchCV)):
+            # The refit, at the end, makes a copy too.
+            started = "base_estimator" in local
+            return None if started else (local["self"], None, local.get("X"), local.get("y"))
+        if function == "cross_validate" and hasattr(local.get("cv"), "get_n_splits"):
             return local.get("estimator"), local["cv"], local.get("X"), local.get("y")
-        frame = frame.f_back
     return None
 
 
-def _asked(
+def _ledger_and_events(
     estimator: Any, X: Any, y: Any, cv: Any, ledger: LedgerLike
 ) -> tuple[Ledger, list[Event]]:
-    """The ledger, and all releases that a fit would make."""
+    """Return the one ledger of the private steps, and all releases that a fit would make."""
     books = {}
     for step in _private_steps(estimator):
         book = opened(step.ledger if ledger is None else ledger)
@@ -203,21 +212,15 @@ def _asked(
     return book, events
 
 
-def _is_private(estimator: Any) -> bool:
-    from .predictors import Predictor
-    from .selector import PrivateSubsetSelector
-
-    return isinstance(estimator, (PrivateSubsetSelector, Predictor))
-
-
 def _private_steps(estimator: Any) -> list[Any]:
-    found = [estimator] if _is_private(estimator) else []
+    found = [estimator] if isinstance(estimator, PrivateEstimator) else []
     deep = estimator.get_params(deep=True).values() if hasattr(estimator, "get_params") else ()
-    return [*found, *{id(value): value for value in deep if _is_private(value)}.values()]
+    steps = {id(value): value for value in deep if isinstance(value, PrivateEstimator)}
+    return [*found, *steps.values()]
 
 
 def events_of(estimator: Any) -> list[Event]:
-    """All releases of one fit, of an estimator whose private steps have schemas."""
+    """Return all releases of one fit of an estimator whose private steps have schemas."""
     events = _events(estimator, None, None)
     if not events:
         raise ArgumentError("there is no private step in this estimator")
@@ -225,10 +228,10 @@ def events_of(estimator: Any) -> list[Event]:
 
 
 def _events(estimator: Any, X: Any, y: Any) -> list[Event]:
-    """All releases of one fit. X is None where steps before make another one of it."""
+    """Return all releases of one fit. X is None for a step whose input is not known in advance."""
     from .private_search import PrivateSearch
 
-    if _is_private(estimator):
+    if isinstance(estimator, PrivateEstimator):
         return [_event(estimator, X, y)]
     if isinstance(estimator, PrivateSearch):
         return [estimator.event(X, y)]
@@ -245,8 +248,8 @@ def _events(estimator: Any, X: Any, y: Any) -> list[Event]:
         return _events_of_search(estimator, X, y)
     if isinstance(estimator, BaseEstimator) and _private_steps(estimator):
         raise ArgumentError(
-            f"how often {type(estimator).__name__} fits its private steps is not known here: count "
-            "the fits, and reserve them one by one"
+            f"how often {type(estimator).__name__} fits its private steps is not known here: "
+            "reserve the fits one by one"
         )
     return []
 
@@ -257,8 +260,8 @@ def _events_of_search(search: Any, X: Any, y: Any) -> list[Event]:
     else:
         if not isinstance(search.random_state, int):
             raise ArgumentError(
-                "a RandomizedSearchCV needs a whole number for random_state: otherwise what it "
-                "will try is not known beforehand"
+                "a RandomizedSearchCV needs an integer random_state: otherwise its settings are "
+                "not known in advance"
             )
         candidates = list(
             ParameterSampler(
@@ -269,41 +272,45 @@ def _events_of_search(search: Any, X: Any, y: Any) -> list[Event]:
     folds = _folds(5 if search.cv is None else search.cv, X, y)
     events = [event for found in each for event in found * folds]
     if search.refit and each:
-        events += max(each, key=_dearness)
+        events += max(each, key=_worst_epsilon)
     return events
 
 
-def _dearness(events: Iterable[Event]) -> Fraction:
-    dearest = (max(cost.epsilon for cost in event.costs.values()) for event in events)
-    return sum(dearest, start=Fraction(0))
+def _worst_epsilon(events: Iterable[Event]) -> Fraction:
+    worst = (max(cost.epsilon for cost in event.costs.values()) for event in events)
+    return sum(worst, start=Fraction(0))
 
 
 def _folds(cv: Any, X: Any, y: Any) -> int:
     if not isinstance(cv, int) and not hasattr(cv, "get_n_splits") and not isinstance(cv, list):
-        raise ArgumentError("cv must be a whole number, a splitter or a list of splits")
-    # Without y: the number of folds must not depend on labels.
+        raise ArgumentError("cv must be an integer, a splitter or a list of splits")
+    # Without y, since the number of folds must not depend on labels.
     return int(check_cv(cv).get_n_splits(X))
 
 
 def _event(estimator: Any, X: Any, y: Any) -> Event:
-    """Of one fit. Pure costs are reserved as a whole: folds may divide them in other ways."""
+    """Return the event of one fit.
+
+    Pure costs are reserved as a whole: with another number of rows, as in a fold, a fit may divide
+    them in another way.
+    """
     from ..api.fit import event_of_fit
     from ..api.select import event_of_select
-    from .selector import PrivateSubsetSelector, checked
+    from .predictors import Predictor
 
-    price = event_of_select if isinstance(estimator, PrivateSubsetSelector) else event_of_fit
+    event_of = event_of_fit if isinstance(estimator, Predictor) else event_of_select
     if X is not None:
-        data, asked = checked(clone(estimator), X, y)
-        asked["y"] = y
+        data, arguments = check_arguments(clone(estimator), X, y)
+        arguments["y"] = y
     else:
         if estimator.schema is None:
             raise ArgumentError(
                 "a private step that is not the first of its pipeline, or whose table is not "
-                "given, needs a schema, for its cost to be known beforehand"
+                "given, needs a schema: otherwise its cost is not known in advance"
             )
-        data, asked = None, estimator.get_params(deep=False)
-    asked.pop("ledger")
-    event = price(data, **asked)
+        data, arguments = None, estimator.get_params(deep=False)
+    arguments.pop("ledger")
+    event = event_of(data, **arguments)
     costs = {relation: whole_cost(cost) if cost.kind == "pure" else cost
              for relation, cost in event.costs.items()}  # fmt: skip
     return replace(event, costs=costs)

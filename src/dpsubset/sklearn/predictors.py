@@ -1,134 +1,70 @@
-"""scikit-learn: a regressor and a classifier on k columns, selected and fitted in one release.
+"""PrivateSubsetRegressor and PrivateSubsetClassifier: linear models on k selected columns.
 
-Thin over :func:`dpsubset.fit`. As in the selector, nothing in ``fit`` fails because of a cell or
-quotes one.
+Both call :func:`dpsubset.fit`: selection and model are one release.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
-from decimal import Decimal
-from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..api.fit import fit
-from ..base.callers import check_callers, encodes_labels, warn_of_encoding, warn_of_score
 from ..base.errors import ArgumentError
-from ..base.renamed import SELECTION, renamed_arguments
 from ..data.readers.arrays import is_array, is_list, of_library
 from ..data.readers.features import is_named, rectangle
 from ..data.readers.frames import as_table, is_frame
-from ..data.type_checks import sort_of
-from ..ledger.spending import LedgerLike, in_force
-from ..mechanisms import Mechanism
-from ..models.rule import FitRule
-from ..privacy.response_range import ResponseRange
+from ..data.type_checks import response_kind
 from ..release.model import Model
 from ..release.release import Release
 from ..release.target import Of
-from ..schema.labels import reading, settle, typed, with_booleans
+from ..schema.labels import canonical, check_labels, labels_of_kind, with_booleans
 from ..schema.schema import Bounds, Schema
-from .selector import as_declared, by_name, checked, mask, table
+from .caller_checks import check_callers, encodes_labels, warn_of_encoded_labels, warn_of_score
+from .estimator import (
+    PrivateEstimator,
+    check_arguments,
+    frame_by_name,
+    frame_or_array,
+    support_mask,
+    with_declared_names,
+    with_parameters,
+)
 
 
-@renamed_arguments(**SELECTION)
-class Predictor(BaseEstimator):  # type: ignore[misc]
+@with_parameters(without="intercept")
+class Predictor(PrivateEstimator):
     """What regressor and classifier share."""
 
-    def __init__(
-        self,
-        k: int | None = None,
-        epsilon: float | Fraction | Decimal | None = None,
-        *,
-        bounds: Bounds | None = None,
-        schema: Schema | str | Path | None = None,
-        rule: FitRule | None = None,
-        delta: float | Fraction | Decimal = 0,
-        mechanism: str | Mechanism = "permute-and-flip",
-        options: Mapping[str, Any] | None = None,
-        allow_unproven: bool = False,
-        loss: str | None = None,
-        threshold: float | None = None,
-        constraint: str = "box",
-        prediction_bound: float | None = None,
-        radius: float | None = None,
-        ridge: float = 0.0,
-        neighbours: str = "replace-one",
-        sensitivity: str = "sharp",
-        response_range: str | ResponseRange | None = None,
-        check_readable: bool | float | Fraction | Decimal | None = None,
-        always_include: Iterable[int | str] = (),
-        seed: int | None = None,
-        node_limit: int | None = None,
-        time_limit: float | None = None,
-        ledger: LedgerLike = None,
-    ) -> None:
-        self.k = k
-        self.epsilon = epsilon
-        self.bounds = bounds
-        self.schema = schema
-        self.rule = rule
-        self.delta = delta
-        self.mechanism = mechanism
-        self.options = options
-        self.allow_unproven = allow_unproven
-        self.loss = loss
-        self.threshold = threshold
-        self.constraint = constraint
-        self.prediction_bound = prediction_bound
-        self.radius = radius
-        self.ridge = ridge
-        self.neighbours = neighbours
-        self.sensitivity = sensitivity
-        self.response_range = response_range
-        self.check_readable = check_readable
-        self.always_include = always_include
-        self.seed = seed
-        self.node_limit = node_limit
-        self.time_limit = time_limit
-        self.ledger = ledger
-
-    def __sklearn_clone__(self) -> Any:
-        """A copy, for a search if there is one: whether its ledger has room for all fits."""
-        if in_force(self.ledger):
-            from .budget import refuse_early
-
-            refuse_early(self)
-        return super().__sklearn_clone__()
-
-    #: Whether the response has labels.
-    _of_labels = False
+    _is_classifier = False
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Make one release from X and y. Costs epsilon."""
         check_callers()
-        named, asked = checked(self, X, y)
+        table, arguments = check_arguments(self, X, y)
         if (is_array(y) or of_library(y)) and getattr(y, "ndim", 1) == 2:
-            # scikit-learn's own words, which its checks look for.
+            # scikit-learn's wording, which its checks look for.
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected",
                 DataConversionWarning,
                 stacklevel=2,
             )
-        self.refuse_other_responses(asked["schema"])
-        return self.keep(fit(named, y=y, **asked), named, y)
+        self.check_response(arguments["schema"])
+        return self.store_release(fit(table, y=y, **arguments), table, y)
 
-    def keep(self, release: Release, named: Any, y: Any) -> Any:
-        """Take the model of a release for that of this estimator; of y its type alone is used."""
+    def store_release(self, release: Release, table: Any, y: Any) -> Any:
+        """Store a release and its model. The type of y is looked at, its values are not."""
         if release.model is None:
             raise ArgumentError(
-                f"{release.mechanism} released no set of columns, so there is no model. What it "
-                "would have cost is spent"
+                f"{release.mechanism} released no set of columns, so there is no model. The budget "
+                "is spent"
             )
-        self.release_, self.support_ = release, mask(self, release, named)
+        self.release_, self.support_ = release, support_mask(self, release, table)
         self.coef_ = np.array(list(release.model.coefficients.values()))
         self.coef_names_ = np.array(list(release.model.coefficients), dtype=object)
         self.intercept_ = release.model.intercept
@@ -136,85 +72,75 @@ class Predictor(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _model(self) -> Model:
+        check_is_fitted(self)
         model = self.release_.model
         assert model is not None  # or `fit` would have said so
         return model
 
-    def refuse_other_responses(self, schema: Schema | None) -> None:
-        """An error if the response has labels and this is no classifier, or the other way; or if
-        scikit-learn has encoded the labels, and they were declared otherwise.
-        """
+    def check_response(self, schema: Schema | None) -> None:
+        """Refuse a response of the wrong kind, and labels that scikit-learn has encoded."""
         labels = self.bounds.labels if schema is None and isinstance(self.bounds, Bounds) else None
         if isinstance(schema, Schema):
             labels = schema.response.labels
-        if (labels is not None) != self._of_labels:
+        if (labels is not None) != self._is_classifier:
             raise ArgumentError(
-                f"{type(self).__name__} needs a response with two labels: declare them"
-                if self._of_labels
-                else f"{type(self).__name__} is for a response with bounds; for labels there is "
+                f"{type(self).__name__} needs a response with two labels: declare them in bounds "
+                "or in the schema"
+                if self._is_classifier
+                else f"{type(self).__name__} needs a response with bounds: for labels use "
                 "PrivateSubsetClassifier"
             )
         if labels is not None and encodes_labels():
-            if set(map(reading, settle(labels, "the response"))) != {0.0, 1.0}:
+            if set(map(canonical, check_labels(labels, "the response"))) != {0.0, 1.0}:
                 raise ArgumentError(
-                    "the part of scikit-learn that fits this estimator encodes the labels as 0 and "
-                    "1: declare labels (0, 1), and pass y with these"
+                    "the meta-estimator of scikit-learn that fits this classifier encodes labels "
+                    "as 0 and 1: declare labels (0, 1), and pass y with these"
                 )
-            warn_of_encoding()
+            warn_of_encoded_labels()
 
     def _rows(self, X: Any) -> Any:
-        """X as the model takes it."""
-        check_is_fitted(self)
+        """Return X in the form that the model reads."""
         if is_named(X) or (is_list(X) and len(X) == 0):
             return X
         X = as_table(X)
-        named = by_name(self, X)
+        named = frame_by_name(self, X)
         if named is not None:
             return named
-        X = table(rectangle(X, self.n_features_in_))
+        X = frame_or_array(rectangle(X, self.n_features_in_))
         validate_data(self, X, reset=False, skip_check_array=True)
         if is_frame(X):
             if not hasattr(self, "feature_names_in_"):
                 return X.to_numpy()
-            return as_declared(X, self.release_.schema)
+            return with_declared_names(X, self.release_.schema)
         return X
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        # Missing and unreadable cells go where the schema's rule says.
-        tags.input_tags.allow_nan = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        tags.non_deterministic = self.seed is None
-        return tags
 
 
 class PrivateSubsetRegressor(RegressorMixin, Predictor):  # type: ignore[misc]
     """A linear model on k columns, under differential privacy.
 
-    Every ``fit`` is a release and costs epsilon, of scale, selection and coefficients together; the
-    costs of several fits on the same records add up. Place it on the raw frame: a step before it
-    that learns from the data makes the guarantee false. The scores of ``GridSearchCV`` and
-    ``cross_val_score``, what they choose, and ``score`` come from rows without noise and are not
-    private, even if every fit is paid for; :class:`dpsubset.PrivateSearch` is.
+    Every ``fit`` is a release and costs epsilon, for response range, selection and coefficients
+    together; the costs of several fits on the same records add up. Place it on the raw frame: a
+    step before it that learns from the data makes the guarantee false. The scores of
+    ``GridSearchCV`` and ``cross_val_score``, what they choose, and ``score`` are computed without
+    noise and are not private, even if every fit is paid for; :class:`dpsubset.PrivateSearch` is
+    private.
 
-    Predictions for rows that are not the table's cost nothing more; for the table's own they are as
-    private as the rows they are of.
+    Predictions for other rows than those of the table cost nothing more. Predictions for rows of
+    the table are as sensitive as these rows.
 
     Parameters
     ----------
     k : int
-        How many columns to select. Has to be given.
+        Number of columns to select. Required.
     epsilon : number
-        The privacy budget of one fit. Has to be given.
+        Privacy budget of one fit. Required.
     bounds : Bounds, optional
-        Public bounds of X and y. Either this or ``schema`` has to be given.
+        Public bounds of X and y. Either this or ``schema`` is required.
     schema : Schema or path of a bounds file, optional
         Public description of the columns, as for :class:`dpsubset.PrivateSubsetSelector`.
     rule : FitRule, optional
-        How coefficients are fitted, how much of epsilon they take, and how wide the response is
-        clipped for them.
+        How the coefficients are fitted, their fraction of epsilon, and where the response is
+        clipped for the fit.
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, prediction_bound, \
 radius, ridge, neighbours, sensitivity, response_range, check_readable, always_include, seed, \
 node_limit, time_limit, ledger
@@ -223,40 +149,60 @@ node_limit, time_limit, ledger
     Attributes
     ----------
     release_ : Release
-        What was released, with its guarantee and the privacy statement; ``release_.model`` has the
-        intervals.
+        The selection and the model, their guarantee and the privacy statement;
+        ``release_.model`` has the intervals.
     support_ : array of bool, shape (n_features_in_,)
         Which columns of X were selected.
     coef_ : array
-        Coefficients of the model's columns, whose names are in ``coef_names_``: a category has
-        several.
+        Coefficients of the model's columns.
+    coef_names_ : array of str
+        Names of the model's columns: a category has several.
     intercept_ : float
+        Intercept of the model.
     n_features_in_ : int
+        Number of columns of X in ``fit``.
     feature_names_in_ : array of str
         Names of the columns of X, if it had names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dpsubset as dps
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (2000, 4))
+    >>> bounds = dps.Bounds(x=1, y=1)
+    >>> model = dps.PrivateSubsetRegressor(k=1, epsilon=50, bounds=bounds, ledger=False)
+    >>> model.fit(X, X[:, 2] / 2).support_
+    array([False, False,  True, False])
+    >>> model.predict(X[:5]).shape
+    (5,)
     """
 
     def predict(self, X: Any, of: Of | None = None) -> NDArray[np.float64]:
-        """Predictions in units of the response, as clipped for the fit (``release_.model.target``).
+        """Predict the response, as clipped for the fit (``release_.model.target``).
 
         Parameters
         ----------
         X : array or data frame
+            Rows to predict for.
         of : {"median", "mean"}, optional
-            Of a response that was declared with a transform, as for :meth:`dpsubset.Model.predict`.
-            By default its median.
+            What is predicted of a response that was declared with a transform, as for
+            :meth:`dpsubset.Model.predict`. The median by default.
+
+        Returns
+        -------
+        array
+            One prediction a row, in units of the response.
         """
-        rows = self._rows(X)
-        return self._model.predict(rows, of)
+        return self._model.predict(self._rows(X), of)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """NOT PRIVATE: R2 of the predictions for these rows, without noise."""
+        """Return R2 of the predictions for these rows. NOT PRIVATE: it has no noise."""
         warn_of_score()
         return float(super().score(X, y, sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # Under noise, on the small tables of scikit-learn's checks.
+        # Noise dominates on the small tables of scikit-learn's checks.
         tags.regressor_tags.poor_score = True
         return tags
 
@@ -264,33 +210,46 @@ node_limit, time_limit, ledger
 class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
     """A linear model of two labels on k columns, under differential privacy.
 
-    Takes the parameters of :class:`PrivateSubsetRegressor` and has its attributes; labels are
-    declared, by ``bounds`` or ``schema``, and never come from the data.
+    Parameters and attributes are those of :class:`PrivateSubsetRegressor`. Labels are declared by
+    ``bounds`` or ``schema`` and never come from the data.
 
     Attributes
     ----------
     classes_ : array
-        Both labels, sorted, as scikit-learn has them: in the type of y where that has one
-        (booleans, integers, floats or text), else as they were declared, false and true of a
-        schema as booleans. ``release_.model`` keeps the order that they were declared in: its
-        second label counts as 1.
+        Both labels, sorted as scikit-learn does. They have the type of y where it has one
+        (booleans, integers, floats or text). Otherwise they are as declared; false and true of a
+        schema become booleans. ``release_.model`` keeps the declared order: its second label
+        counts as 1.
     coef_, intercept_
-        Of ``decision_function``, hence towards ``classes_[1]``: with the opposite sign of those of
-        ``release_.model`` where sorting has changed the order of the labels.
+        Coefficients of ``decision_function``, which is positive for ``classes_[1]``. Their signs
+        are opposite to those of ``release_.model`` where sorting changed the order of the labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import dpsubset as dps
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (2000, 4))
+    >>> y = np.where(X[:, 2] > 0, "ill", "well")
+    >>> bounds = dps.Bounds(x=1, labels=("well", "ill"))
+    >>> model = dps.PrivateSubsetClassifier(k=1, epsilon=50, bounds=bounds, ledger=False)
+    >>> model.fit(X, y).support_
+    array([False, False,  True, False])
+    >>> model.classes_.tolist()
+    ['ill', 'well']
     """
 
-    _of_labels = True
+    _is_classifier = True
 
-    def keep(self, release: Release, named: Any, y: Any) -> PrivateSubsetClassifier:
-        """Take the model of a release for that of this estimator, and its labels."""
-        super().keep(release, named, y)
-        settled = self.release_.schema.response.labels
-        assert settled is not None
+    def store_release(self, release: Release, table: Any, y: Any) -> PrivateSubsetClassifier:
+        """Store a release, its model and its labels."""
+        super().store_release(release, table, y)
+        of_schema = self.release_.schema.response.labels
+        assert of_schema is not None
         given = self.bounds.labels if isinstance(self.bounds, Bounds) else None
-        declared = with_booleans(settled) if given is None else given
-        labels = typed(settled, tuple(declared), sort_of(y))
+        declared = with_booleans(of_schema) if given is None else given
+        labels = labels_of_kind(of_schema, tuple(declared), response_kind(y))
         order = sorted(range(2), key=lambda i: labels[i]) if _comparable(labels) else [0, 1]
-        #: What the model's scores are multiplied by, so that they are above 0 for classes_[1].
+        # Multiplied by this sign, the model's scores are positive for classes_[1].
         self._sign = 1.0 if order == [0, 1] else -1.0
         ordered = [labels[i] for i in order]
         self.classes_ = np.array(ordered, dtype=None if _comparable(labels) else object)
@@ -298,26 +257,26 @@ class PrivateSubsetClassifier(ClassifierMixin, Predictor):  # type: ignore[misc]
         return self
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """NOT PRIVATE: the share of these rows whose label is predicted, without noise."""
+        """Return the accuracy for these rows. NOT PRIVATE: it has no noise."""
         warn_of_score()
         return float(super().score(X, y, sample_weight))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Of both labels, in the order of ``classes_``: of a logistic model, or of a linear one,
-        clipped.
+        """Return the probabilities of both labels, in the order of ``classes_``.
+
+        Those of a linear model are its predictions, clipped to [0, 1].
         """
-        rows = self._rows(X)
-        second = self._model.probabilities(rows)
+        second = self._model.probabilities(self._rows(X))
         columns = [1 - second, second]
         return np.column_stack(columns if self._sign > 0 else columns[::-1])
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Above 0 for ``classes_[1]``."""
-        rows = self._rows(X)
-        return self._sign * self._model.scores(rows)
+        """Return the scores of the model, positive for ``classes_[1]``."""
+        scores = self._model.scores(self._rows(X))  # raises if there has been no fit
+        return self._sign * scores
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likelier label."""
+        """Predict the more probable label."""
         second = self.decision_function(X) > 0
         found: NDArray[Any] = self.classes_[second.astype(int)]
         return found

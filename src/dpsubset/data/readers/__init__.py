@@ -1,49 +1,70 @@
-"""Sources: from a table of any kind to blocks of float64 for the door.
+"""Readers: convert a table of any supported kind to blocks of float64 for the quantizer.
 
-A source checks, by names and types alone, that the table has the columns the schema asks for; then
-it yields blocks of records. It never fails because of a cell: what is missing or unreadable becomes
-NaN, which the door maps by the schema's rule. To add a source, write its file and its row in
-`open_table`.
+Opening a table checks names and types of its columns against a schema. Reading it yields blocks of
+records and never fails because of a cell: a missing or unreadable cell becomes NaN, to which the
+quantizer applies the schema's rule. To add a kind of table, write its module and one line in
+`open_table`, or for a file in `files.open_file`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError, TableError
 from ...schema.bounds_file import has_patterns, load, response_name, separator_of
-from ...schema.schema import Schema
+from ...schema.schema import AnySchema, Schema
 from ..moments import Block
 
-#: Called now and then with the fraction of the work that is done; `passes` says what it is told.
+#: Receives the fraction of the work that is done; see `passes` for when it is called.
 Progress = Callable[[float], None]
+
+ALL = slice(None)
 
 
 def batch_rows(columns: int) -> int:
-    """Rows of a batch, so that it stays at some 64 MB however wide the table is."""
+    """Number of rows of a batch of about 64 MB."""
     return max(64, min(2**16, 2**23 // (columns + 1)))
 
 
-class Table(Protocol):
+class Table(ABC):
     """An opened table whose columns have been checked against a schema."""
 
+    def __init__(self, schema: AnySchema) -> None:
+        self._features = len(schema.features)
+
     @property
+    @abstractmethod
     def rows(self) -> int | None:
-        """How many records, where that is known before they are read. May be private."""
+        """Number of records, if it is known before they are read. It may be private."""
+
+    @abstractmethod
+    def columns(self, which: slice = ALL) -> Iterator[list[NDArray[np.float64]]]:
+        """Batches of some columns, by position: the schema's features and, last, its response."""
 
     def blocks(self) -> Iterator[Block]:
-        """Blocks of records: the schema's features and its response."""
+        """Batches of records: the features, of shape (rows, features), and the response."""
+        for *x, y in self.columns():
+            yield np.column_stack(x), y
 
-    def responses(self) -> Iterator[NDArray[Any]]:
-        """The response alone, cell by cell as in the blocks; nothing else need be read."""
+    def features(self) -> Iterator[NDArray[Any]]:
+        """Batches of the features alone."""
+        for x in self.columns(slice(self._features)):
+            yield np.column_stack(x)
+
+    def responses(self) -> Iterator[NDArray[np.float64]]:
+        """Batches of the response alone, read as in `blocks`."""
+        for (y,) in self.columns(slice(-1, None)):
+            yield y
 
 
 def read_schema(path: str | Path, data: Any, y: Any = None) -> Schema:
-    """Read a bounds file; its patterns stand for the columns of a file or frame, by their names."""
+    """Read a bounds file; expand its patterns by the column names of a file or frame."""
     facts = load(path)
     names = _names(data, separator_of(facts)) if has_patterns(facts) else None
     response = response_name(facts)
@@ -53,17 +74,17 @@ def read_schema(path: str | Path, data: Any, y: Any = None) -> Schema:
 
 
 def _names(data: Any, separator: str | None = None) -> list[str] | None:
-    """Column names of what has some; reads no row."""
+    """Column names of a file or frame, None for other tables. Reads no row."""
     if isinstance(data, (str, Path)):
         from .files import header
 
         return header(data, separator)
-    from .frames import column_names, is_frame
+    from .frames import is_frame, names_of_frame
     from .header import looks_like_a_value
 
     if not is_frame(data):
         return None
-    names = column_names(data)
+    names = names_of_frame(data)
     if any(map(looks_like_a_value, names)):
         raise TableError(
             "the data frame's column names look like data: patterns need a frame with names"
@@ -72,7 +93,7 @@ def _names(data: Any, separator: str | None = None) -> list[str] | None:
 
 
 def column_names(data: Any, separator: str | None = None) -> list[str]:
-    """Column names of a file or frame; reads no row. ``separator`` is of the columns of a file."""
+    """Column names of a file or frame. Reads no row; ``separator`` is that of a text file."""
     names = _names(data, separator)
     if names is None:
         raise TableError("a table with column names is needed: a file or a data frame")
@@ -80,22 +101,22 @@ def column_names(data: Any, separator: str | None = None) -> list[str]:
 
 
 def sample_cells(data: Any, schema: Schema, rows: int) -> list[list[Any]]:
-    """The cells of the first rows as they are, the response last. NOT PRIVATE: for sample rows."""
-    names = [*schema.feature_names, schema.response.name]
+    """Raw cells of the first rows, the response last. NOT PRIVATE: for public sample rows."""
     if isinstance(data, (str, Path)):
         from .files import file_cells
 
         return file_cells(Path(data), schema, rows)
-    from .columns import known
+    from .columns import to_narwhals
     from .frames import is_frame
 
     if not is_frame(data):
         raise TableError("sample rows need column names: pass a file or a data frame")
-    columns = [known(data).head(rows)[name].to_list() for name in names]
+    frame = to_narwhals(data).head(rows)
+    columns = [frame[column.name].to_list() for column in schema.columns_read]
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def open_table(data: Any, schema: Schema, y: Any = None) -> Table:
+def open_table(data: Any, schema: AnySchema, y: Any = None) -> Table:
     """Open a path, a data frame or an array."""
     if isinstance(data, (str, Path)):
         if y is not None:

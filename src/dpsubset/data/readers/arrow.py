@@ -1,8 +1,8 @@
-"""Arrow's columns, converted by their declared type: tables, Parquet, and frames built on Arrow.
+"""Arrow columns, converted by their type: of tables, Parquet files, and frames built on Arrow.
 
-Text is never unfolded where it is folded (a dictionary, views of one buffer): a few kilobytes may
-stand for gigabytes. Decimals go by way of their digits, since Arrow's own cast does not round
-correctly, so that 1 in a column of `decimal128(38, 11)` would not be 1.
+Text that is stored once for many cells (in a dictionary, as views of one buffer) is never expanded:
+a few kilobytes may stand for gigabytes. Decimals are converted by their digits, since Arrow's cast
+does not round correctly: 1 in a column of `decimal128(38, 11)` would not be 1.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from ...base.kernels.compiled import kernel
 from . import dates
 from .cells import LONGEST_TEXT, NUMBERS, Reader, Takes
 
-#: Bytes of text that are read at a time.
+#: Bytes of text that are converted at a time.
 _TEXT = 2**25
 
-#: Of decimals that Arrow can write out, by their bits.
+#: Largest scale of decimals that Arrow can convert to text, by their number of bits.
 _LARGEST_SCALE = {32: 9, 64: 18, 128: 38, 256: 76}
 
 
 def is_readable(kind: pa.DataType, takes: Takes = NUMBERS.takes) -> bool:
-    """Whether a column of this Arrow type can hold cells of what is declared: by default numbers.
+    """Whether cells of this Arrow type may be read by a reader that takes these types.
 
-    One that has no values, or may spell any, can.
+    Text, and the type of columns without values, may always be read.
     """
     if pa.types.is_dictionary(kind):
         return is_readable(kind.value_type, takes)
@@ -43,7 +43,7 @@ def is_readable(kind: pa.DataType, takes: Takes = NUMBERS.takes) -> bool:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether an Arrow type holds text, or bytes that may be text."""
+    """Whether an Arrow type holds text or bytes."""
     return (
         pa.types.is_string(kind)
         or pa.types.is_large_string(kind)
@@ -54,7 +54,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def from_arrow(column: pa.Array | pa.ChunkedArray, read: Reader = NUMBERS) -> NDArray[np.float64]:
-    """The cells of a column of a readable type."""
+    """The values of a column of a readable type."""
     if isinstance(column, pa.ChunkedArray):
         parts = [from_arrow(chunk, read) for chunk in column.chunks]
         return np.concatenate(parts) if parts else np.empty(0)
@@ -63,7 +63,7 @@ def from_arrow(column: pa.Array | pa.ChunkedArray, read: Reader = NUMBERS) -> ND
     if is_text(column.type):
         return _from_text(column, read)
     if dates.is_temporal(column.type):
-        return read.days(dates.of_arrow(column))
+        return read.days(dates.days_of_arrow(column))
     if pa.types.is_decimal(column.type):
         if abs(column.type.scale) > _LARGEST_SCALE[column.type.bit_width]:
             return read.numbers(_from_digits(column))
@@ -74,7 +74,7 @@ def from_arrow(column: pa.Array | pa.ChunkedArray, read: Reader = NUMBERS) -> ND
 
 
 def _from_digits(column: pa.Array) -> NDArray[np.float64]:
-    """Decimals of a scale that Arrow has a type for but no text: by the integers they are."""
+    """Decimals of a scale that Arrow cannot convert to text, by their integers."""
     width, scale = column.type.bit_width // 8, column.type.scale
     held = column.buffers()[1]
     values = np.full(len(column), np.nan)
@@ -88,7 +88,7 @@ def _from_digits(column: pa.Array) -> NDArray[np.float64]:
 def packed(
     data: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
 ) -> pa.LargeBinaryArray:
-    """Pieces of a buffer as an array of text."""
+    """An array of text made of pieces of a buffer."""
     offsets = np.zeros(len(starts) + 1, dtype=np.int64)
     np.cumsum(ends - starts, out=offsets[1:])
     text = np.empty(offsets[-1], dtype=np.uint8)
@@ -112,10 +112,10 @@ def _pack(
 
 
 def _from_dictionary(column: pa.DictionaryArray, read: Reader) -> NDArray[np.float64]:
-    """Each value that occurs is read once."""
+    """Convert each value that occurs once."""
     values = column.dictionary
     codes = column.indices.cast(pa.int64(), safe=False).fill_null(-1).to_numpy()
-    # A code beyond the dictionary, in a column that somebody put together, is a missing cell.
+    # A code beyond the dictionary, in a malformed column, is a missing cell.
     codes = np.where(codes < len(values), codes, -1)
     used, places = np.unique(codes, return_inverse=True)
     known = used >= 0
@@ -130,7 +130,7 @@ def _from_dictionary(column: pa.DictionaryArray, read: Reader) -> NDArray[np.flo
 def _from_text(
     column: pa.Array, read: Reader, places: NDArray[np.int64] | None = None
 ) -> NDArray[np.float64]:
-    """The cells at some places, or all; what is too long is not even copied."""
+    """The cells at some places, or all. Text that is too long is not copied."""
     if places is None:
         places = np.arange(len(column))
     lengths = _lengths(column)[places]
@@ -139,14 +139,14 @@ def _from_text(
         room = _TEXT + (ends[start - 1] if start else 0)
         stop = max(start + 1, int(np.searchsorted(ends, room, side="right")))
         part = slice(start, stop)
-        bytes_of = _viewed if _is_view(column.type) else _plain
+        bytes_of = _text_of_views if _is_view(column.type) else _text_of_offsets
         values[part] = read.texts(bytes_of(column, places[part], lengths[part]))
         start = stop
     return values
 
 
 def _lengths(column: pa.Array) -> NDArray[np.int64]:
-    """In bytes; 0 where a cell is null or too long, since empty text is as unreadable."""
+    """Lengths in bytes; 0 for a cell that is null or too long, which empty text stands for."""
     if _is_view(column.type):
         lengths = _views(column)[:, 0].astype(np.int64)
     else:
@@ -156,10 +156,10 @@ def _lengths(column: pa.Array) -> NDArray[np.int64]:
     return lengths
 
 
-# By their buffers: of Arrow's own functions some lose text of slices and others refuse views.
+# From the buffers: some of Arrow's own functions lose text of slices, others refuse views.
 
 
-def _plain(
+def _text_of_offsets(
     column: pa.Array, places: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> pa.LargeBinaryArray:
     starts = _offsets(column)[places].astype(np.int64)
@@ -177,10 +177,10 @@ def _offsets(column: pa.Array) -> NDArray[Any]:
     return np.frombuffer(held, kind, len(column) + 1, column.offset * kind.itemsize)
 
 
-def _viewed(
+def _text_of_views(
     column: pa.Array, places: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> pa.LargeBinaryArray:
-    """Views are 16 bytes each, of which the first four are the length."""
+    """A view has 16 bytes, of which the first four are the length."""
     kept = _views(column)[places]
     kept[lengths == 0] = 0
     buffers = [None, pa.py_buffer(np.ascontiguousarray(kept)), *column.buffers()[2:]]

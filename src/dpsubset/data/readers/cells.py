@@ -1,15 +1,13 @@
-"""What a cell reads as: one function of one cell.
+"""Conversion of cells to float64, each cell by itself.
 
-A cell becomes a float64, or NaN if it is missing or unreadable, and what it becomes depends on that
-cell and on what is declared: the schema, and the type of its column where the table has one. It
-never depends on another cell. Numbers of any type stay numbers, rounded to the nearest float64;
-booleans become 0 and 1; text is read as a decimal number; everything else (missing, words, dates,
-complex numbers off the real line, objects) is NaN. Columns with levels, labels or codes and those
-of booleans have readers of their own, in `labelled`, those of dates in `dates`, and those with a
-declared format in `formatted`.
+A cell becomes a float64, or NaN if it is missing or unreadable. The result depends on that cell, on
+the schema and on the type of the column, and never on another cell. Numbers of any type are rounded
+to the nearest float64; booleans become 0 and 1; text is read as a decimal number; everything else
+(missing, words, dates, complex numbers off the real line, objects) is NaN. Other readers are in
+`labelled` (levels, labels, codes, booleans), `dates`, and `formatted` (declared formats).
 
-Columns that have a type are converted by that type (numbers here, Arrow's types in `arrow`). Cells
-without one, in lists and in columns of objects, are taken one by one, whatever stands beside them.
+Columns with a type are converted by that type (NumPy's here, Arrow's in `arrow`). Cells without a
+type, in lists and in columns of objects, are converted one by one.
 """
 
 from __future__ import annotations
@@ -31,39 +29,39 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...schema.formats import Format
-from ...schema.labels import NUMBER, reading
-from ...schema.schema import Column, Schema
+from ...schema.labels import NUMBER, canonical
+from ...schema.schema import AnySchema, Column
 from . import dates
 
-#: In bytes. Longer text is unreadable: no number or label is that long, and it bounds the memory
-#: that a cell can take.
+#: In bytes. Longer text is unreadable: no number or label is that long, and this bounds the memory
+#: of a cell.
 LONGEST_TEXT = 2**12
 
-#: Objects whose text is gathered before it is read.
+#: Number of objects that are converted at a time.
 _OBJECTS = 2**14
 
 _NUMBER = f"^{NUMBER}$"
 
 
-#: Types of columns, by what they hold: "number", "boolean" and "date". Text may spell any of them.
+#: Types of columns by what they hold: "number", "boolean" and "date". Text may spell any of them.
 Takes = frozenset[str]
 
 
 class Reader(Protocol):
-    """Makes float64 of the cells of one column, each by itself."""
+    """Converts the cells of one column to float64, each by itself."""
 
     @property
     def takes(self) -> Takes:
-        """Which types of columns, beside text, hold cells that it may read as a value."""
+        """Types of columns, besides text, whose cells it may read as a value."""
 
     def numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Numbers, NaN for cells that are missing or hold none; may return ``values`` itself."""
+        """Convert numbers, NaN for missing cells; may return ``values`` itself."""
 
     def texts(self, column: pa.LargeBinaryArray) -> NDArray[np.float64]:
-        """Text of at most `LONGEST_TEXT` bytes, as bytes of any encoding, nulls among it."""
+        """Convert text of at most `LONGEST_TEXT` bytes in any encoding; cells may be null."""
 
     def days(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Dates, in days, NaN for none; may return ``values`` itself."""
+        """Convert dates, in days, NaN for missing cells; may return ``values`` itself."""
 
 
 class NumberReader:
@@ -73,12 +71,12 @@ class NumberReader:
 
     @staticmethod
     def numbers(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Numbers, as they are."""
+        """Return numbers as they are."""
         return values
 
     @staticmethod
     def texts(column: pa.LargeBinaryArray) -> NDArray[np.float64]:
-        """Text that spells a decimal number, blanks around it allowed."""
+        """Convert text that spells a decimal number, with or without blanks around it."""
         is_number = pc.fill_null(pc.match_substring_regex(column, _NUMBER), False)
         spelled = pc.if_else(is_number, column, None).cast(pa.large_string())
         values = pc.ascii_trim_whitespace(spelled).cast(pa.float64())
@@ -86,23 +84,37 @@ class NumberReader:
 
     @staticmethod
     def days(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A date is no number."""
+        """Read every date as missing."""
         return np.full(values.shape, np.nan)
 
 
 NUMBERS = NumberReader()
 
 
-def readers(schema: Schema) -> list[Reader]:
-    """What reads the cells of each feature and, last, of the response."""
-    return [reader(column) for column in (*schema.features, schema.response)]
+def unreadable(takes: Takes) -> str:
+    """Explain, in an error message, that no cell of a column's type fits the declaration."""
+    if "date" in takes:
+        how = "which is not a date, as declared: declare numbers as bounds"
+    elif takes == NUMBERS.takes:
+        how = "which is not a number: if it holds dates, declare kind: date, with dates as bounds"
+    else:
+        how = (
+            "which can hold none of the declared levels or labels, so that no cell of it could be "
+            "read: declare some that it can hold (such as 0 and 1)"
+        )
+    return f"{how}, convert it, or give it the role 'ignored'"
+
+
+def readers(schema: AnySchema) -> list[Reader]:
+    """The readers of the columns that a schema reads."""
+    return [reader(column) for column in schema.columns_read]
 
 
 def reader(column: Column) -> Reader:
-    """What reads the cells of a column."""
+    """The reader of a column."""
     from .labelled import BooleanReader, CodedReader, LabelReader, LevelReader
 
-    # What has no level or label is missing anyway: codes only say that it may be there.
+    # Codes make no difference with labels or levels: other cells are missing anyway.
     if column.labels is not None:
         return LabelReader(column.labels)
     if column.levels is not None:
@@ -111,8 +123,8 @@ def reader(column: Column) -> Reader:
     read = kinds.get(column.kind, NUMBERS)
     if column.format is not None:
         read = _formatted(column.format)
-    # Text that spells no number, or date, is missing without being called so.
-    codes = [] if column.missing is None else map(reading, column.missing.codes)
+    # A code that reads as no number or date is missing anyway.
+    codes = [] if column.missing is None else map(canonical, column.missing.codes)
     numbers = [value for code in codes if not math.isnan(value := _code(code, read))]
     return CodedReader(read, numbers) if numbers else read
 
@@ -124,7 +136,7 @@ def _formatted(form: Format) -> Reader:
 
 
 def _code(code: float | str, read: Reader) -> float:
-    """What a code for missing cells reads as; as text it may be written in the column's format."""
+    """Value of a code for missing cells; as text, it is written in the column's format."""
     if isinstance(code, float):
         return code
     return float(read.texts(pa.array([code.encode()], pa.large_binary()))[0])
@@ -132,27 +144,24 @@ def _code(code: float | str, read: Reader) -> float:
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """No warning is about a cell: a long double beyond float64, a NaN that signals, odd objects."""
+    """Suppress warnings about cells, such as a long double beyond float64 or a signalling NaN."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def from_array(values: NDArray[Any], read: Reader = NUMBERS) -> NDArray[np.float64]:
-    """The cells of an array, of any shape: by its type, or one by one where it has objects or text.
-
-    A masked cell is missing.
-    """
+    """The values of an array of any shape. Masked cells are missing."""
     mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
     cells = np.asarray(values)
     if cells.dtype.kind == "M":
-        moments = dates.of_numpy(cells)
+        moments = dates.days_of_numpy(cells)
         if mask is not None:
             moments[mask] = np.nan
         return read.days(moments)
     if cells.dtype.kind not in "biuf":
         if cells.dtype.kind == "U":
-            cells = _characters(cells)
+            cells = _without_bad_characters(cells)
         objects = cells.ravel().tolist()
         if mask is not None:
             hidden = mask.ravel()
@@ -165,8 +174,8 @@ def from_array(values: NDArray[Any], read: Reader = NUMBERS) -> NDArray[np.float
     return read.numbers(numbers)
 
 
-def _characters(cells: NDArray[np.str_]) -> NDArray[np.str_]:
-    """The same, empty where a cell holds what is no character: Python would not take it."""
+def _without_bad_characters(cells: NDArray[np.str_]) -> NDArray[np.str_]:
+    """Replace cells with code points beyond Unicode, which Python cannot convert, by empty text."""
     flat = np.array(cells, dtype=cells.dtype.newbyteorder("=")).ravel()
     if flat.dtype.itemsize:
         codes = flat.view(np.uint32).reshape(flat.size, -1)
@@ -175,11 +184,11 @@ def _characters(cells: NDArray[np.str_]) -> NDArray[np.str_]:
 
 
 def from_objects(cells: Sequence[Any], read: Reader = NUMBERS) -> NDArray[np.float64]:
-    """Python objects of any kind."""
+    """The values of Python objects of any kind."""
     values = np.empty(len(cells))
     for start in range(0, len(cells), _OBJECTS):
         part = slice(start, start + _OBJECTS)
-        numbers, texts, moments = _sorted_out(cells[part])
+        numbers, texts, moments = _by_kind(cells[part])
         values[part] = read.numbers(numbers)
         if texts:
             column = pa.array(list(texts.values()), pa.large_binary())
@@ -190,26 +199,21 @@ def from_objects(cells: Sequence[Any], read: Reader = NUMBERS) -> NDArray[np.flo
     return values
 
 
-def _sorted_out(
+def _by_kind(
     cells: Sequence[Any],
 ) -> tuple[NDArray[np.float64], dict[int, bytes], dict[int, _Days]]:
-    """Python objects that are numbers, NaN for all others; and by position, texts and dates."""
+    """The numbers among Python objects, NaN for others; and texts and dates by their positions."""
     values = np.full(len(cells), np.nan)
     texts: dict[int, bytes] = {}
     moments: dict[int, _Days] = {}
-    converters: dict[int, Converter | None] = {}
     with quietly():
         for i, cell in enumerate(cells):
-            # By type(cell), not isinstance: an object may lie about, or choke on, its __class__.
-            kind = type(cell)
-            if id(kind) not in converters:
-                converters[id(kind)] = _converter(kind)
-            convert = converters[id(kind)]
-            if convert is None:
-                continue
             found = None
+            # By type(cell): isinstance would read cell.__class__. A subclass may raise anything.
             with suppress(Exception):
-                found = convert(cell)
+                kind: Any = type(cell)
+                convert = _converter(kind)
+                found = None if convert is None else convert(cell)
             if isinstance(found, bytes):
                 texts[i] = found
             elif isinstance(found, _Days):
@@ -220,56 +224,48 @@ def _sorted_out(
 
 
 class _Days(float):
-    """The number of a date."""
+    """A date, as a number of days."""
 
 
-#: From a cell to its number, its text or its days; None for text that is too long.
+#: Converts a cell to its number, its text or its days; None for text that is too long.
 Converter = Callable[[Any], float | bytes | None]
 
 
+@functools.lru_cache(maxsize=1024)
 def _converter(kind: type) -> Converter | None:
-    """What a type of cell is read by; None for types that hold no numbers, text or dates.
+    """Return what converts cells of a type; None for types without numbers, text or dates.
 
-    By the identity of its bases, since a class may have any idea of its equals. A subclass is read
-    as its base is: its own methods may do anything, and libraries that type a column do not ask
-    them.
+    A cell of a subclass is converted as one of the base class, by the methods of the base class, as
+    libraries convert it in a typed column.
     """
-    bases = type.__dict__["__mro__"].__get__(kind)
-
-    def is_a(*wanted: type) -> bool:
-        return any(base is one for base in bases for one in wanted)
-
-    if is_a(np.timedelta64):  # which NumPy counts among its integers
+    if issubclass(kind, np.timedelta64):  # NumPy counts it among its integers
         return None
-    if is_a(datetime.date):
-        return _of_date(bases)
+    if issubclass(kind, datetime.date):
+        return _date_converter(kind)
     for base, convert in _CONVERTERS:
-        if is_a(base):
+        if issubclass(kind, base):
             return convert
-    if is_a(np.integer, np.floating, np.bool_):
-        own = next(base for base in bases if any(base is one for one in _SCALARS))
+    if issubclass(kind, (np.integer, np.floating, np.bool_)):
+        own = next(base for base in kind.__mro__ if base in _SCALARS)
         return functools.partial(_scalar, own)
-    if is_a(np.complexfloating):
-        return _real
-    return None
+    return _real if issubclass(kind, np.complexfloating) else None
 
 
-def _of_date(bases: Sequence[type]) -> Converter | None:
-    """The same for dates; pandas counts what is no time among them, and has some of its own."""
+def _date_converter(kind: type) -> Converter | None:
     pandas = sys.modules.get("pandas")
     if pandas is not None:
-        if any(base is type(pandas.NaT) for base in bases):
+        if issubclass(kind, type(pandas.NaT)):  # a subclass of datetime
             return None
-        if any(base is pandas.Timestamp for base in bases):
-            # It may be outside of the years that its base has.
+        if issubclass(kind, pandas.Timestamp):
+            # It may lie outside of the years that datetime has.
             exact = pandas.Timestamp.to_datetime64
-            return lambda cell: _Days(dates.of_scalar(exact(cell)))
-    if any(base is datetime.datetime for base in bases):
-        return lambda cell: _Days(dates.of_datetime(cell))
-    return lambda cell: _Days(dates.of_date(cell))
+            return lambda cell: _Days(dates.days_of_scalar(exact(cell)))
+    if issubclass(kind, datetime.datetime):
+        return lambda cell: _Days(dates.days_of_datetime(cell))
+    return lambda cell: _Days(dates.days_of_date(cell))
 
 
-def _whole(cell: Any) -> float:
+def _integer(cell: Any) -> float:
     try:
         return int.__float__(cell)
     except OverflowError:
@@ -281,7 +277,7 @@ def _decimal(cell: Any) -> float:
 
 
 def _fraction(cell: Any) -> float:
-    above, below = (part.__get__(cell) for part in _PARTS)
+    above, below = cell.numerator, cell.denominator
     try:
         return float(above / below)
     except OverflowError:
@@ -295,46 +291,33 @@ def _scalar(own: Any, cell: Any) -> float:
 def _real(cell: Any) -> float:
     """A complex number on the real line is that real number.
 
-    pandas makes all categories of a column complex if one of them is: 1 has to stay 1.
+    pandas makes all categories of a column complex if one of them is: 1 must stay 1.
     """
-    base: Any = complex if isinstance(cell, complex) else np.generic
-    real, imaginary = base.real.__get__(cell), base.imag.__get__(cell)
-    return float(real) if imaginary == 0 else math.nan
+    return float(cell.real) if cell.imag == 0 else math.nan
 
 
-def _text(kind: type[str] | type[bytes], cell: Any) -> bytes | None:
-    """As bytes, None if it is too long; by the methods of ``kind``, which no subclass changes."""
-    if kind.__len__(cell) > LONGEST_TEXT:  # not even copied
+def _text(cell: Any) -> bytes | None:
+    if str.__len__(cell) > LONGEST_TEXT:  # not even encoded
         return None
-    if kind is str:
-        text = str.encode(cell, "utf-8", "surrogatepass")
-    else:
-        text = bytes.__getitem__(cell, slice(None))
+    text = str.encode(cell, "utf-8", "surrogatepass")
     return text if len(text) <= LONGEST_TEXT else None
 
 
-def _str(cell: Any) -> bytes | None:
-    return _text(str, cell)
-
-
 def _bytes(cell: Any) -> bytes | None:
-    return _text(bytes, cell)
+    return None if bytes.__len__(cell) > LONGEST_TEXT else bytes.__getitem__(cell, slice(None))
 
-
-#: Numerator and denominator, as no subclass has changed them.
-_PARTS: Any = (fractions.Fraction.numerator, fractions.Fraction.denominator)
 
 #: NumPy's own types of scalars.
-_SCALARS = tuple(set(np.sctypeDict.values()))
+_SCALARS = frozenset(np.sctypeDict.values())
 
-#: What a type and those made from it are read by: the first that fits.
+#: Converters of types and their subclasses; the first that fits is taken.
 _CONVERTERS: tuple[tuple[type, Converter], ...] = (
     (float, float.__float__),
-    (int, _whole),
+    (int, _integer),
     (decimal.Decimal, _decimal),
     (fractions.Fraction, _fraction),
     (complex, _real),
-    (str, _str),
+    (str, _text),
     (bytes, _bytes),
-    (np.datetime64, lambda cell: _Days(dates.of_scalar(cell))),
+    (np.datetime64, lambda cell: _Days(dates.days_of_scalar(cell))),
 )

@@ -1,4 +1,4 @@
-"""Columns: cells of one kind, read by the type of their column, or one by one if it has none."""
+"""Columns in memory, read by their type; a column without a type is read cell by cell."""
 
 from __future__ import annotations
 
@@ -15,49 +15,35 @@ from numpy.typing import NDArray
 
 from ...base.errors import TableError
 from . import batch_rows
-from .arrays import as_vector, is_list, length, of_library, part_of, refusal, unfolded_cells
+from .arrays import as_vector, cells_of_list, is_list, of_library, refusal
 from .arrow import from_arrow, is_readable
-from .cells import NUMBERS, Reader, Takes, from_array, from_objects
+from .cells import NUMBERS, Reader, Takes, from_array, from_objects, unreadable
 
 
 class Cells(Protocol):
-    """One column, from one row to another as float64."""
+    """Reads rows ``start`` to ``stop`` of one column as float64."""
 
     def __call__(self, start: int, stop: int, read: Reader) -> NDArray[np.float64]:
-        """Cells ``start`` to ``stop``."""
+        """Read these rows."""
 
 
 def in_parts(cells: Cells, rows: int, read: Reader) -> Iterator[NDArray[np.float64]]:
-    """One column by itself, so many rows."""
+    """Read one column in batches."""
     step = batch_rows(1)
     for start in range(0, rows, step):
         yield cells(start, min(start + step, rows), read)
 
 
 def series_cells(series: nw.Series[Any], name: str, takes: Takes = NUMBERS.takes) -> Cells:
-    """A column of a frame, or an error if its type holds nothing of what is declared."""
+    """Return the reader of a column of a frame; an error if no cell of its type can be read."""
     cells, kind = _typed(series, takes)
     if cells is None:
-        # The bare name of the type: in full, a nested one lists its fields and categories.
+        # Only the name of the type: its full form may list fields and categories.
         raise TableError(f"column {name!r} holds {kind}, {unreadable(takes)}")
     return cells
 
 
-def unreadable(takes: Takes) -> str:
-    """What an error says of a type, no cell of which could be read as what is declared."""
-    if "date" in takes:
-        how = "which is no date, as the schema declares it: declare bounds that are numbers"
-    elif takes == NUMBERS.takes:
-        how = "which is no number: declare kind: date, with dates as bounds, if it holds dates"
-    else:
-        how = (
-            "and none of the levels or labels declared for it can stand in such a column, so that "
-            "no cell of it could be read: declare those that can (such as 0 and 1)"
-        )
-    return f"{how}, convert it, or give it the role 'ignored'"
-
-
-#: A column, None if its type cannot hold what is declared; and what that type is called.
+#: A column, None if no cell of its type can be read; and the name of its type.
 Typed = tuple[Cells | None, str]
 
 
@@ -76,7 +62,7 @@ def _typed(series: nw.Series[Any], takes: Takes) -> Typed:
 
 
 def arrow_cells(column: pa.ChunkedArray, takes: Takes) -> Typed:
-    """A column of Arrow's."""
+    """A column of an Arrow table."""
 
     def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
         return from_arrow(column.slice(start, stop - start), read)
@@ -86,7 +72,7 @@ def arrow_cells(column: pa.ChunkedArray, takes: Takes) -> Typed:
 
 
 def object_cells(part: Callable[[int, int], Sequence[Any]]) -> Cells:
-    """A column without a type, of which ``part`` gives a list."""
+    """A column without a type; ``part(start, stop)`` returns its cells."""
 
     def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
         return from_objects(part(start, stop), read)
@@ -94,25 +80,25 @@ def object_cells(part: Callable[[int, int], Sequence[Any]]) -> Cells:
     return cells
 
 
-def known(data: Any, **how: Any) -> Any:
-    """What narwhals makes of a frame or a series."""
-    if isinstance(data, pa.RecordBatch):  # which it does not know
+def to_narwhals(data: Any, **options: Any) -> Any:
+    """Wrap a frame or a series with narwhals."""
+    if isinstance(data, pa.RecordBatch):  # narwhals does not support it
         data = pa.Table.from_batches([data])
     with suppress(DuplicateError):
-        return nw.from_native(data, **how)
+        return nw.from_native(data, **options)
     # narwhals' own error lists the table's names, which in a table without a header are cells.
     raise TableError("the data frame has several columns of one name: names must be unique")
 
 
 def response_cells(y: Any, name: str, takes: Takes = NUMBERS.takes) -> tuple[Cells, int]:
-    """A response beside X, and its length."""
+    """Return the reader of a response that is passed as y, and its length."""
     if is_list(y):
-        # Whose cells are looked at when they are read, not before.
-        def listed(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
-            return from_array(unfolded_cells(part_of(y, start, stop)), read)
 
-        return listed, length(y)
-    series = column_of(y) if of_library(y) else None
+        def list_cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
+            return from_array(cells_of_list(y[start:stop]), read)
+
+        return list_cells, len(y)
+    series = series_of(y) if of_library(y) else None
     if series is not None:
         return series_cells(series, name, takes), len(series)
     array = as_vector(y, takes)
@@ -123,17 +109,17 @@ def response_cells(y: Any, name: str, takes: Takes = NUMBERS.takes) -> tuple[Cel
     return cells, len(array)
 
 
-def column_of(y: Any) -> nw.Series[Any] | None:
-    """A response of a library that knows columns; None if it is no column."""
+def series_of(y: Any) -> nw.Series[Any] | None:
+    """A response of a data-frame library as a series; None if it is not a single column."""
     if isinstance(y, pa.Array):
         y = pa.chunked_array([y])
     pandas = sys.modules.get("pandas")
     if pandas and isinstance(y, pandas.MultiIndex):
         raise TableError("y is an index of several levels: pass one column of it")
     if pandas and isinstance(y, (pandas.api.extensions.ExtensionArray, pandas.Index)):
-        # As an array of NumPy's its type would depend on the cells, and so would a guessed one.
+        # With its own dtype: an inferred one would depend on the cells.
         y = pandas.Series(y, dtype=y.dtype)
-    found = known(y, pass_through=True, allow_series=True)
+    found = to_narwhals(y, pass_through=True, allow_series=True)
     if isinstance(found, nw.LazyFrame):
         raise refusal(y, "y")
     if isinstance(found, nw.DataFrame) and found.shape[1] == 1:

@@ -1,9 +1,9 @@
-"""Delimited text (CSV, TSV), a piece of the file at a time.
+"""Delimited text (CSV, TSV), read in pieces of the file.
 
-One line is one record, whatever it holds: where a record ends must not depend on another record, so
-a newline always ends it, also inside quotes. A line that does not split into as many fields as the
-header, or is longer than `LONGEST_LINE`, is a record whose cells are all unreadable. Blank lines
-are not records. Nothing in a line can raise an error, and memory does not grow with its length.
+One line is one record: where a record ends must not depend on another record, so a newline always
+ends it, also inside quotes. A line with another number of fields than the header, or longer than
+`LONGEST_LINE`, is a record of unreadable cells. Blank lines are not records. No line raises an
+error, and memory does not grow with its length.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from ...base.errors import TableError
 from ...base.kernels.compiled import kernel
-from ...schema.schema import Column, Schema
-from ..moments import Block
-from . import batch_rows
+from ...schema.schema import AnySchema, Column
+from . import ALL, Table, batch_rows
 from .arrow import from_arrow, packed
 from .cells import LONGEST_TEXT, readers
 from .header import check_columns
@@ -33,29 +32,30 @@ _PIECE = 2**23
 #: In bytes. A longer line is a record of unreadable cells.
 LONGEST_LINE = 2**26
 
-#: A first line longer than this is no header: the file is something else than a table.
+#: A file with a longer first line is not a table.
 LONGEST_HEADER = 2**24
 
-#: A line that is none: its quote stays open.
+#: A line that reads as a record of unreadable cells: its quote stays open.
 _BAD_LINE = b'"\n'
 
 
-class DelimitedTable:
+class DelimitedTable(Table):
     """A text file with a header line whose columns have been checked against a schema."""
 
     def __init__(
-        self, path: Path, schema: Schema, *, delimiter: str, compression: str | None,
-        piece: int = _PIECE, longest: int = LONGEST_LINE, beside: bool = False,
+        self, path: Path, schema: AnySchema, *, delimiter: str, compression: str | None,
+        piece: int = _PIECE, longest: int = LONGEST_LINE, refuse_bad_lines: bool = False,
     ) -> None:  # fmt: skip
+        super().__init__(schema)
         self._path, self._delimiter, self._compression = path, delimiter, compression
         self._piece, self._longest = piece, longest
         names = self.header(path, delimiter, compression)
-        check_columns(names, schema, path.name, beside)
-        self._fields, self._beside = len(names), beside
-        wanted = [*schema.feature_names, *([] if beside else [schema.response.name])]
-        self._wanted = np.array([names.index(name) for name in wanted], dtype=np.int64)
+        check_columns(names, schema, path.name)
+        self._fields, self._refuse_bad_lines = len(names), refuse_bad_lines
+        wanted = [names.index(column.name) for column in schema.columns_read]
+        self._wanted = np.array(wanted, dtype=np.int64)
         self._readers = readers(schema)
-        self._quotes = [_has_quote(column) for column in (*schema.features, schema.response)]
+        self._quotes = [_has_quote(column) for column in schema.columns_read]
 
     @staticmethod
     def header(path: Path, delimiter: str, compression: str | None) -> list[str]:
@@ -85,43 +85,37 @@ class DelimitedTable:
         """Number of records: not known before they are read."""
         return None
 
-    def blocks(self) -> Iterator[Block]:
-        """Pieces of the file, cut at ends of lines."""
-        for columns in self._columns(slice(None)):
-            if self._beside:
-                columns.append(np.full(len(columns[0]), np.nan))
-            *x, y = columns
-            yield np.column_stack(x), y
-
-    def responses(self) -> Iterator[NDArray[np.float64]]:
-        """All lines are split, but of their fields one is read."""
-        for (y,) in self._columns(slice(-1, None)):
-            yield y
+    def columns(self, which: slice = ALL) -> Iterator[list[NDArray[np.float64]]]:
+        """Batches of some columns. Lines are split as a whole, but only these cells are
+        converted.
+        """
+        for fields in self._fields_read(which):
+            yield [
+                from_arrow(field, read)
+                for field, read in zip(fields, self._readers[which], strict=True)
+            ]
 
     def texts(self, rows: int) -> list[list[bytes]]:
-        """The wanted fields of the first records as they are written. NOT PRIVATE."""
+        """Raw text of the declared fields of the first records. NOT PRIVATE."""
         found: list[list[bytes]] = []
-        with open(self._path, "rb") as raw:
-            stream = _decompress(raw, self._compression, self._path)
-            for text in self._whole_lines(stream):
-                for fields in self._fields_of(text, slice(None)):
-                    found += [
-                        list(row) for row in zip(*map(pa.Array.to_pylist, fields), strict=True)
-                    ]
-                    if len(found) >= rows:
-                        return found[:rows]
-        return found
+        for fields in self._fields_read(ALL):
+            found += [list(row) for row in zip(*map(pa.Array.to_pylist, fields), strict=True)]
+            if len(found) >= rows:
+                break
+        return found[:rows]
 
-    def _columns(self, which: slice) -> Iterator[list[NDArray[np.float64]]]:
-        """Some of the wanted columns, the response last."""
+    def _fields_read(self, which: slice) -> Iterator[list[pa.LargeBinaryArray]]:
+        """Batches of some of the declared fields, as text."""
         with open(self._path, "rb") as raw:
             stream = _decompress(raw, self._compression, self._path)
             for text in self._whole_lines(stream):
-                yield from self._records(text, which)
+                yield from self._fields_of(text, which)
 
     def _whole_lines(self, stream: Any) -> Iterator[bytes]:
-        """The file behind its header; in place of a line that is too long, one that is as bad."""
-        rest, skip = b"", True  # to the end of a line, the header's to begin with
+        """Pieces of whole lines, without the header. A line that is too long becomes
+        `_BAD_LINE`.
+        """
+        rest, skip = b"", True  # skips to the end of a line, first of the header
         while piece := _read(stream, self._piece, self._path):
             if skip:
                 start = piece.find(b"\n") + 1
@@ -139,17 +133,12 @@ class DelimitedTable:
         if rest:  # the last line may lack its newline
             yield rest
 
-    def _records(self, text: bytes, which: slice) -> Iterator[list[NDArray[np.float64]]]:
-        readers = self._readers[: len(self._wanted)][which]
-        for fields in self._fields_of(text, which):
-            yield [from_arrow(field, read) for field, read in zip(fields, readers, strict=True)]
-
     def _fields_of(self, text: bytes, which: slice) -> Iterator[list[pa.LargeBinaryArray]]:
-        """Some of the wanted fields of whole lines, as text."""
+        """Some of the declared fields of these lines, as text."""
         data = np.frombuffer(text, dtype=np.uint8)
         wanted = self._wanted[which]
         width, at = len(wanted), 0
-        # Rows of a block are bounded, however short the lines are.
+        # The number of rows of a batch is bounded, however short the lines are.
         starts = np.zeros((width, min(batch_rows(width), text.count(b"\n") + 1)), dtype=np.int64)
         ends = np.zeros_like(starts)
         column_of = np.full(self._fields, -1, dtype=np.int64)
@@ -159,7 +148,7 @@ class DelimitedTable:
                 data, at, ord(self._delimiter), self._fields, column_of, self._longest,
                 LONGEST_TEXT, starts, ends,
             )  # fmt: skip
-            if self._beside and (starts[:, :rows] < 0).any():
+            if self._refuse_bad_lines and (starts[:, :rows] < 0).any():
                 raise TableError(
                     f"{self._path.name} has a line with another number of fields than its header, "
                     "with a quote that stays open, or that is too long: predictions need whole rows"
@@ -167,7 +156,7 @@ class DelimitedTable:
             fields = []
             for w in range(width):
                 column = packed(data, starts[w, :rows], ends[w, :rows])
-                if self._quotes[w]:  # a quote within quotes is doubled
+                if self._quotes[which][w]:  # within quotes, "" stands for a quote
                     column = pc.replace_substring(column, '""', '"')
                 fields.append(column)
             yield fields
@@ -206,12 +195,12 @@ def _split(
     starts: NDArray[np.int64],
     ends: NDArray[np.int64],
 ) -> tuple[int, int]:
-    """Where the wanted fields of each record from ``at`` on start and end.
+    """Find where the wanted fields of each record from ``at`` on start and end.
 
-    Returns the number of records, as many as there is room for, and where the next one starts. A
-    field that opens with a quote runs to the closing quote (a doubled quote is part of it). A
-    record with another number of fields than the header, with an open quote, or that is too long
-    gets empty fields, at -1, and a field that is too long is empty.
+    Returns the number of records, at most as many as fit, and where the next one starts. A field
+    that opens with a quote runs to the closing quote (a doubled quote is part of it). A record with
+    another number of fields than the header, with an open quote, or that is too long gets empty
+    fields, at -1; a field that is too long is empty.
     """
     row, n = 0, data.shape[0]
     while at < n and row < starts.shape[1]:

@@ -1,14 +1,14 @@
-"""The features of a table without a response: for predictions.
+"""The features of a table, read for predictions.
 
-Cells read as they do for a fit: one that is missing or unreadable goes where the schema's rule
-says. But nobody is protected here, so what is no row of the model's table is refused: in a fit it
-would count as a row of missing cells, and here the answer would be the same for every such row.
+Cells are read as in a fit: a missing or unreadable cell gets the value that the schema's rule says.
+But a prediction needs no protection, so a record that does not fit the model's table is an error
+here. In a fit it counts as a record of missing cells, and every such record would get the same
+prediction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,84 +16,92 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import TableError
-from ...schema.schema import Column, Schema
+from ...schema.schema import FeatureSchema, Schema
 from . import Table, open_table
-from .arrays import array_of, by_rows, cells_of, is_array, is_list, is_mapping, of_library, unfolded
+from .arrays import (
+    array_of,
+    by_rows,
+    is_array,
+    is_list,
+    is_mapping,
+    of_library,
+    record_length,
+    records_of_list,
+)
 
 
 def feature_blocks(
     data: Any, schema: Schema, positions: Sequence[int], width: int
 ) -> Iterator[NDArray[Any]]:
-    """What the cells of a schema's features read as.
+    """Read the features of a schema, in batches of rows.
 
-    An array, or a list of rows, has ``width`` columns, of which the features are at ``positions``,
-    or the features alone. Records that are mappings, and a mapping of columns, have them by name.
+    An array, or a list of rows, has either ``width`` columns, with the features at ``positions``,
+    or the features alone. Records that are mappings, and a mapping of columns, are read by name.
     """
-    for x, _ in _open(data, schema, positions, width).blocks():
-        yield x
+    return _open(data, schema, positions, width).features()
 
 
 def _open(data: Any, schema: Schema, positions: Sequence[int], width: int) -> Table:
     from .files import open_file
-    from .frames import column_names, is_frame
+    from .frames import is_frame
 
+    own = FeatureSchema(schema.features, schema.bad_cells, schema.separator)
+    names = schema.feature_names
     if isinstance(data, (str, Path)):
         if str(data).lstrip()[:1] in ("[", "{"):
             raise TableError(
-                "this text looks like JSON, and text is taken for the path of a file: pass what "
-                "json.loads makes of it"
+                "this text looks like JSON, but text is taken for the path of a file: pass the "
+                "result of json.loads"
             )
-        return open_file(Path(data), _beside(schema, ()), beside=True)
+        return open_file(Path(data), own, refuse_bad_lines=True)
     if is_frame(data):
-        names = column_names(data)  # refuses a lazy frame
-        return open_table(data, _beside(schema, names), np.zeros(data.shape[0]))
-    own = len(schema.features)
+        return open_table(data, own)
     if is_mapping(data):
-        x = unfolded(_rows_of_columns(data, schema.feature_names), schema.feature_names)
+        x = records_of_list(_rows_of_columns(data, names), names)
     elif is_list(data):
-        x = _matrix(data, schema.feature_names, width)
+        x = _matrix(data, names, width)
     else:
         x = by_rows(array_of(data))
     if x.shape[1] == width and not is_named(data):
         x = x[:, list(positions)]
-    elif x.shape[1] != own:
+    elif x.shape[1] != len(names):
         raise TableError(
             f"X has {x.shape[1]} columns, but the model was fitted on a table with {width}: pass "
-            f"as many, or the model's own {own}"
+            f"as many, or the model's own {len(names)}"
         )
     if is_mapping(data) or is_list(data):
-        x = x.astype(object)  # cells of a list have no type but their own
-    return open_table(x, _beside(schema, ()), np.zeros(x.shape[0]))
+        x = x.astype(object)  # cells of a list have no common type
+    return open_table(x, own)
 
 
 def rectangle(X: Any, columns: int) -> Any:
-    """A list of rows as an array, where each of them has so many cells; anything else as it is."""
+    """A list of rows as an array; an error unless each row has so many cells. Others unchanged."""
     if not is_list(X):
         return X
     for place, record in enumerate(X):
-        if is_mapping(record) or cells_of(record) != columns:
+        if is_mapping(record) or record_length(record) != columns:
             raise TableError(
-                f"X must be two-dimensional: row {place} (from 0) is no list of {columns} cells. A "
-                "single row goes into a list of its own: [[...]]"
+                f"X must be two-dimensional: row {place} (from 0) is no list of {columns} cells. "
+                "Pass a single row as a list of one row: [[...]]"
             )
-    return unfolded(X, [""] * columns)
+    return records_of_list(X, [""] * columns)
 
 
 def is_named(data: Any) -> bool:
-    """Whether this is a mapping, or a list with mappings in it: cells are found by name."""
+    """Whether cells are found by name: in a mapping, or in a list with mappings."""
     return is_mapping(data) or (is_list(data) and any(map(is_mapping, data)))
 
 
 def _matrix(data: Any, names: Sequence[str], width: int) -> NDArray[Any]:
-    """A list of rows, all of them mappings, or all of them as wide as the first one."""
+    """A list of rows that are all mappings, or all of the same length, as an array."""
     if not is_named(data):
-        first = cells_of(data[0]) if len(data) else width
+        first = record_length(data[0]) if len(data) else width
         return np.asarray(rectangle(data, first if first == len(names) else width))
     for place, record in enumerate(data):
         if not is_mapping(record):
             raise TableError(f"row {place} (from 0) is no mapping, but others are")
         _check_names(record, names, f"row {place} (from 0)")
-    return unfolded(data, names)
+    return records_of_list(data, names)
 
 
 def _check_names(record: dict[Any, Any], names: Sequence[str], what: str) -> None:
@@ -104,7 +112,7 @@ def _check_names(record: dict[Any, Any], names: Sequence[str], what: str) -> Non
 
 
 def _rows_of_columns(data: dict[Any, Any], names: Sequence[str]) -> list[Any]:
-    """The rows of a mapping of columns; of a mapping of cells, the one that it is."""
+    """The rows of a mapping of columns; a mapping of single cells is one row."""
     _check_names(data, names, "the mapping")
     columns = [data[name] for name in names]
     if any(map(is_mapping, columns)):
@@ -121,11 +129,3 @@ def _rows_of_columns(data: dict[Any, Any], names: Sequence[str]) -> list[Any]:
     if len(set(map(len, columns))) > 1:
         raise TableError("the columns of the mapping differ in length")
     return list(zip(*columns, strict=True))
-
-
-def _beside(schema: Schema, taken: Sequence[str]) -> Schema:
-    """With a response of its own, that no table has as a column."""
-    name = schema.response.name
-    while name in taken or name in schema.feature_names:
-        name += "_"
-    return replace(schema, response=Column(name, 0, 1))

@@ -1,88 +1,128 @@
-"""Files: which reader goes with which ending."""
+"""Files: which reader reads a file, by the ending of its name."""
 
 from __future__ import annotations
 
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
+
+import pyarrow as pa
 
 from ...base.errors import TableError
-from ...schema.schema import Schema
+from ...schema.schema import AnySchema, Schema
 from . import Table
+from .arrow_files import ArrowTable, arrow_batches, arrow_schema
 from .delimited import DelimitedTable
 from .header import looks_like_a_value, other_separator
-from .parquet import ParquetTable
+from .parquet import ParquetTable, open_parquet
 
-_PARQUET = {".parquet", ".pq"}
-_DELIMITERS = {".csv": ",", ".tsv": "\t", ".txt": ","}
+#: What a file holds, by its ending: a format, or the separator of a text table.
+_ENDINGS = {
+    ".parquet": "parquet", ".pq": "parquet",
+    ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
+    ".csv": ",", ".tsv": "\t", ".txt": ",",
+}  # fmt: skip
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
-def _kind(path: Path, separator: str | None = None) -> tuple[str, str | None]:
-    """("parquet", None), or a delimiter, the declared one if there is one, and a compression."""
+class FileFormat(NamedTuple):
+    """Format of a file; separator and compression are those of a text file."""
+
+    name: Literal["parquet", "arrow", "text"]
+    separator: str = ","
+    compression: str | None = None
+
+
+def file_format(path: Path, separator: str | None = None) -> FileFormat:
+    """Format of a file by its ending; a declared ``separator`` overrides that of the ending."""
     if not path.is_file():
         raise TableError(f"there is no file {path.name}")
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _PARQUET:
-        return "parquet", None
-    compression = _COMPRESSIONS.get(suffixes[-1]) if suffixes else None
-    ending = suffixes[-2] if compression and len(suffixes) > 1 else (suffixes or [""])[-1]
-    if ending not in _DELIMITERS:
+    *others, last = [suffix.lower() for suffix in path.suffixes] or [""]
+    compression = _COMPRESSIONS.get(last)
+    found = _ENDINGS.get(others[-1] if compression and others else last)
+    if found == "parquet" and compression is None:
+        return FileFormat("parquet")
+    if found == "arrow" and compression is None:
+        return FileFormat("arrow")
+    if found is None or len(found) > 1:
         raise TableError(
-            f"{path.name}: the ending must be .parquet, .csv or .tsv (.csv and .tsv may be "
-            "compressed: .gz, .bz2, .zst)"
+            f"{path.name}: the ending must be .parquet, .feather, .arrow, .csv or .tsv (.csv and "
+            ".tsv may be compressed: .gz, .bz2, .zst)"
         )
-    return separator or _DELIMITERS[ending], compression
+    return FileFormat("text", separator or found, compression)
 
 
-def open_file(path: Path, schema: Schema, *, beside: bool = False) -> Table:
-    """Open a Parquet or delimited file and check its header.
+def open_file(path: Path, schema: AnySchema, *, refuse_bad_lines: bool = False) -> Table:
+    """Open a file and check its columns.
 
-    The response may be ``beside`` the file, which then need not have it: it is missing everywhere.
-    That is for predictions, so that a line which is no row of the table is refused.
+    ``refuse_bad_lines`` is for predictions: a line of a text file that does not split into the
+    columns of the header is then an error, not a record of missing cells.
     """
-    kind, compression = _kind(path, schema.separator)
-    if kind == "parquet":
-        return ParquetTable(path, schema, beside=beside)
-    return DelimitedTable(path, schema, delimiter=kind, compression=compression, beside=beside)
+    form = file_format(path, schema.separator)
+    if form.name == "parquet":
+        return ParquetTable(path, schema)
+    if form.name == "arrow":
+        return ArrowTable(path, schema)
+    return DelimitedTable(
+        path, schema, delimiter=form.separator, compression=form.compression,
+        refuse_bad_lines=refuse_bad_lines,
+    )  # fmt: skip
+
+
+def file_types(path: Path) -> pa.Schema | None:
+    """Names and types of a file's columns; None for text files, which have no types."""
+    name = file_format(path).name
+    if name == "parquet":
+        with open_parquet(path) as file:
+            return file.schema_arrow
+    return arrow_schema(path) if name == "arrow" else None
 
 
 def file_cells(path: Path, schema: Schema, rows: int) -> list[list[Any]]:
-    """The cells of a file's first rows as they are, the response last. NOT PRIVATE."""
-    kind, _ = _kind(path, schema.separator)
-    if kind != "parquet":
+    """Raw cells of a file's first rows, the response last. NOT PRIVATE."""
+    form = file_format(path, schema.separator)
+    if form.name == "text":
         table = open_file(path, schema)
         assert isinstance(table, DelimitedTable)
         return table.texts(rows)
-    import pyarrow.parquet as pq
-
-    names = [*schema.feature_names, schema.response.name]
-    with pq.ParquetFile(path) as file:
-        parts = [
-            batch.to_pylist() for batch in islice(file.iter_batches(rows, columns=names), rows)
-        ]
+    names = [column.name for column in schema.columns_read]
+    if form.name == "arrow":
+        batches = (batch.select(names) for batch in arrow_batches(path))
+        parts = [batch.slice(0, rows).to_pylist() for batch in islice(batches, rows)]
+    else:
+        with open_parquet(path) as file:
+            parts = [
+                batch.to_pylist() for batch in islice(file.iter_batches(rows, columns=names), rows)
+            ]
     return [[row[name] for name in names] for part in parts for row in part][:rows]
 
 
 def first_line(path: Path, separator: str | None = None) -> list[str]:
-    """What stands where column names do; in a text file it may be a record."""
-    kind, compression = _kind(path, separator)
-    if kind == "parquet":
-        return ParquetTable.header(path)
-    return DelimitedTable.header(path, kind, compression)
+    """Column names; of a text file the first line, which may be a record."""
+    form = file_format(path, separator)
+    if form.name == "text":
+        return DelimitedTable.header(path, form.separator, form.compression)
+    types = file_types(path)
+    assert types is not None
+    return list(types.names)
 
 
 def header(path: str | Path, separator: str | None = None) -> list[str]:
-    """The column names of a file; reads no row."""
+    """Column names of a file. Reads no row, and refuses a first line that may be a record."""
     path = Path(path)
     names = first_line(path, separator)
     if separator is None and (hint := other_separator(names)):
         raise TableError(f"{path.name}: {hint}")
-    if len(set(names)) < len(names):
-        raise TableError(f"{path.name} has several columns of one name: names must be unique")
-    if _kind(path)[0] != "parquet" and any(map(looks_like_a_value, names)):
+    check_unique(names, path.name)
+    if file_format(path).name == "text" and any(map(looks_like_a_value, names)):
         raise TableError(
             f"{path.name}: the first line looks like data, not like column names. "
             "Add a header line first"
         )
     return names
+
+
+def check_unique(names: list[str], what: str) -> None:
+    """Refuse a file with several columns of one name."""
+    if len(set(names)) < len(names):
+        raise TableError(f"{what} has several columns of one name: names must be unique")

@@ -1,8 +1,7 @@
 """Text in a declared format: numbers with separators and currency signs, dates of another order.
 
-Each cell by itself, by its bytes and the format alone. What is not written so is unreadable, also
-where it would be read without the format: "1.5" is 1.5 or unreadable or 15, as declared, and never
-depends on the cells beside it.
+Each cell is read by its bytes and the format alone. Text in another format is unreadable, even if
+it could be read without the format: "1.5" is 1.5, unreadable or 15, as declared.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ...base.kernels.compiled import kernel
-from ...schema.formats import NumberFormat, parts
+from ...schema.formats import NumberFormat, date_parts
 from .cells import NUMBERS
-from .dates import _day, _number
+from .dates import day_number, read_digits
 
-#: Blanks between a number and its currency sign; bytes of a cell are compared, in any encoding.
+#: Blanks between a number and its currency sign, compared as bytes.
 _SPACE = "(?:[ \t]|\u00a0|\u202f)*"
 
 
@@ -52,9 +51,7 @@ class FormattedNumbers:
         )
 
     def texts(self, column: pa.LargeBinaryArray) -> NDArray[np.float64]:
-        """Text that is written so: what stands in it beside digits is taken out, then it is read
-        as any other number.
-        """
+        """Convert text in the format: signs are removed, and the rest is read as a plain number."""
         form = self._form
         is_number = pc.fill_null(pc.match_substring_regex(column, self._written), False)
         bare = pc.if_else(is_number, column, pa.scalar(None, pa.large_binary()))
@@ -72,7 +69,7 @@ class FormattedNumbers:
         return values
 
 
-#: What stands at a place of a date: a byte, or one of these parts.
+#: A step of a date's format: a literal byte, or one of these parts.
 _BYTE, _YEAR, _MONTH, _DAY, _HOUR, _MINUTE, _SECOND, _FRACTION, _SHORT, _LONG = range(10)
 _CODES = {
     "%Y": _YEAR, "%m": _MONTH, "%d": _DAY, "%H": _HOUR, "%M": _MINUTE, "%S": _SECOND,
@@ -90,19 +87,19 @@ for _row, _name in zip(_LETTERS, _NAMES, strict=True):
 class FormattedDates:
     """Reads the text of a column of dates by its format; typed dates as they are.
 
-    Where the format is digits alone, as ``%Y%m%d`` is, whole numbers are read by their digits too.
+    If the format has only digits, as ``%Y%m%d`` has, whole numbers are read by their digits, too.
     """
 
     def __init__(self, form: str) -> None:
         self._program = _program(form)
         kinds = self._program[:, 0]
         fixed = bool(((kinds >= _YEAR) & (kinds <= _SECOND)).all())
-        # Digits of a whole number, zeros in front that it does not show among them.
+        # Number of digits, leading zeros included.
         self._width = int(2 * len(kinds) + 2) if fixed else 0
         self.takes = frozenset({"date", "number"} if fixed else {"date"})
 
     def numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Whole numbers whose digits are a date, where the format has digits alone."""
+        """Convert whole numbers whose digits are a date, if the format has only digits."""
         found = np.full(values.shape, np.nan)
         if self._width:
             with np.errstate(all="ignore"):
@@ -112,33 +109,35 @@ class FormattedDates:
             text = np.ascontiguousarray(digits, dtype=np.uint8).ravel()
             read = np.empty(len(digits))
             edges = np.arange(len(digits) + 1, dtype=np.int64) * self._width
-            _read_texts(text, edges, self._program, _LETTERS, read)
+            _formatted_days_of_all(text, edges, self._program, _LETTERS, read)
             found[whole] = read
         return found
 
     def texts(self, column: pa.LargeBinaryArray) -> NDArray[np.float64]:
-        """Text that is written so, blanks around it allowed."""
+        """Convert text in the format, with or without blanks around it."""
         values = np.full(len(column), np.nan)
         offsets, held = column.buffers()[1:]
         if offsets is None or held is None or not len(column):
             return values
         edges = np.frombuffer(offsets, np.int64, len(column) + 1, 8 * column.offset)
-        _read_texts(np.frombuffer(held, np.uint8), edges, self._program, _LETTERS, values)
+        _formatted_days_of_all(
+            np.frombuffer(held, np.uint8), edges, self._program, _LETTERS, values
+        )
         values[~np.asarray(column.is_valid(), dtype=bool)] = np.nan
         return values
 
     @staticmethod
     def days(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Dates, as they are."""
+        """Return dates as they are."""
         return values
 
 
 def _program(form: str) -> NDArray[np.int64]:
-    """Place by place: what stands there, and of a byte its value, else whether it must have all of
-    its digits, since digits stand beside it.
+    """The steps of a format: the kind of each, and the value of a byte, or for a part 1 if it needs
+    all of its digits because digits precede or follow it.
     """
     steps: list[tuple[int, int]] = []
-    for part in parts(form, "format"):
+    for part in date_parts(form, "format"):
         if part in _CODES:
             steps.append((_CODES[part], 0))
         else:
@@ -150,8 +149,8 @@ def _program(form: str) -> NDArray[np.int64]:
         kind, value = steps[place]
         return 48 <= value <= 57 if kind == _BYTE else kind <= _FRACTION
 
-    beside = [is_digits(i - 1) or is_digits(i + 1) for i in range(len(steps))]
-    found = [(k, v if k == _BYTE else int(b)) for (k, v), b in zip(steps, beside, strict=True)]
+    full = [is_digits(i - 1) or is_digits(i + 1) for i in range(len(steps))]
+    found = [(k, v if k == _BYTE else int(f)) for (k, v), f in zip(steps, full, strict=True)]
     return np.array(found, dtype=np.int64)
 
 
@@ -159,7 +158,7 @@ def _program(form: str) -> NDArray[np.int64]:
 def _month(
     data: NDArray[np.uint8], at: int, stop: int, whole: bool, letters: NDArray[np.uint8]
 ) -> tuple[int, int]:
-    """The month whose name stands here, in any case, and how long that is; 0 if there is none."""
+    """The month whose name starts here, in any case, and the length of the name; 0 if none does."""
     for month in range(12):
         size = 0
         while size < letters.shape[1] and letters[month, size] and (whole or size < 3):
@@ -173,14 +172,14 @@ def _month(
 
 
 @kernel
-def _read_text(
+def _formatted_days(
     data: NDArray[np.uint8],
     at: int,
     stop: int,
     program: NDArray[np.int64],
     letters: NDArray[np.uint8],
 ) -> float:
-    """Days of one text, NaN if it is not written so."""
+    """Days of one text, NaN if it is not in the format."""
     while at < stop and (data[at] == 32 or data[at] == 9):
         at += 1
     while at < stop and (data[stop - 1] == 32 or data[stop - 1] == 9):
@@ -208,10 +207,10 @@ def _read_text(
             at += width
         else:
             width = 4 if kind == _YEAR else 2
-            number = _number(data, at, stop, width)
+            number = read_digits(data, at, stop, width)
             if number < 0 and value == 0 and kind != _YEAR:
                 width = 1
-                number = _number(data, at, stop, width)
+                number = read_digits(data, at, stop, width)
             if number < 0:
                 return np.nan
             found[kind] = number
@@ -221,8 +220,8 @@ def _read_text(
         return np.nan
     if found[_HOUR] > 23 or found[_MINUTE] > 59 or found[_SECOND] > 59:
         return np.nan
-    days = _day(year, month, day)
-    if days >= _day(year + month // 12, month % 12 + 1, 1):
+    days = day_number(year, month, day)
+    if days >= day_number(year + month // 12, month % 12 + 1, 1):
         return np.nan
     seconds = ((days * 24 + found[_HOUR]) * 60 + found[_MINUTE]) * 60 + found[_SECOND]
     micro = found[_FRACTION]
@@ -231,7 +230,7 @@ def _read_text(
 
 
 @kernel
-def _read_texts(
+def _formatted_days_of_all(
     data: NDArray[np.uint8],
     edges: NDArray[np.int64],
     program: NDArray[np.int64],
@@ -239,4 +238,4 @@ def _read_texts(
     values: NDArray[np.float64],
 ) -> None:
     for i in range(values.shape[0]):
-        values[i] = _read_text(data, edges[i], edges[i + 1], program, letters)
+        values[i] = _formatted_days(data, edges[i], edges[i + 1], program, letters)

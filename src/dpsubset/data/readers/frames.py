@@ -1,7 +1,7 @@
-"""Data frames of pandas, polars and PyArrow, and narwhals' own around them, by column name.
+"""Data frames of pandas, polars and PyArrow, also when wrapped by narwhals; columns by name.
 
-A column of a frame is converted by its declared type. Columns of objects, and the categories of a
-categorical column, which are cells, are read one by one.
+A column is converted by its dtype. Columns of objects, and the categories of a categorical column,
+are read cell by cell.
 """
 
 from __future__ import annotations
@@ -15,82 +15,77 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...base.errors import TableError
-from ...schema.schema import Schema
-from ..moments import Block
-from . import batch_rows
+from ...schema.schema import AnySchema
+from . import ALL, Table, batch_rows
 from .arrays import of_library, refusal
 from .cells import readers
-from .columns import in_parts, known, response_cells, series_cells
+from .columns import response_cells, series_cells, to_narwhals
 from .header import check_columns
 
 
 def is_frame(data: Any) -> bool:
-    """Whether this is a data frame, by its type: nothing else is asked of other objects."""
+    """Whether this is a data frame. Of other objects only the type is looked at."""
     if not of_library(data):
         return False
-    return isinstance(known(data, pass_through=True), (nw.DataFrame, nw.LazyFrame))
+    return isinstance(to_narwhals(data, pass_through=True), (nw.DataFrame, nw.LazyFrame))
 
 
 def as_table(data: Any) -> Any:
-    """A batch of Arrow's as a table, which other libraries know; anything else as it is."""
-    # By its type alone: to ask a lazy object for its class could compute it.
+    """An Arrow record batch as a table, which other libraries support; others unchanged."""
+    # By its type alone: reading __class__ of a lazy object could compute it.
     return pa.Table.from_batches([data]) if issubclass(type(data), pa.RecordBatch) else data
 
 
-def column_names(data: Any) -> list[str]:
-    """Names of the columns of a frame, as text."""
+def names_of_frame(data: Any) -> list[str]:
+    """Column names of a frame, as text."""
     return [str(name) for name in _eager(data).columns]
 
 
-class FrameTable:
-    """A data frame in memory, with the response as a column or beside it as y."""
+class FrameTable(Table):
+    """A data frame in memory, with the response as a column or passed as y."""
 
-    def __init__(self, data: Any, schema: Schema, y: Any = None) -> None:
+    def __init__(self, data: Any, schema: AnySchema, y: Any = None) -> None:
+        super().__init__(schema)
         frame = _eager(data)
         names = [str(name) for name in frame.columns]
-        if y is not None and schema.response.name in names:
+        response = None if y is None else schema.response
+        if response is not None and response.name in names:
             raise TableError(
-                f"the data frame has a column {schema.response.name!r}, which the schema names as "
+                f"the data frame has a column {response.name!r}, which the schema names as "
                 "the response, and y was passed too: leave y out, or leave that column out"
             )
-        beside = [] if y is None else [schema.response.name]
-        check_columns([*names, *beside], schema, "the data frame")
+        check_columns([*names, *([response.name] if response else [])], schema, "the data frame")
         self._rows = int(frame.shape[0])
-        wanted = [*schema.feature_names, *([schema.response.name] if y is None else [])]
+        wanted = schema.columns_read if response is None else schema.features
         places = {name: i for i, name in enumerate(names)}
         self._readers = readers(schema)
         self._columns = [
-            series_cells(frame[:, places[name]], name, read.takes)
-            for name, read in zip(wanted, self._readers, strict=y is None)
+            series_cells(frame[:, places[column.name]], column.name, read.takes)
+            for column, read in zip(wanted, self._readers, strict=response is None)
         ]
-        if y is not None:
-            response, rows = response_cells(y, schema.response.name, self._readers[-1].takes)
+        if response is not None:
+            cells, rows = response_cells(y, response.name, self._readers[-1].takes)
             if rows != self._rows:
                 raise TableError("the data frame and y must have the same number of rows")
-            self._columns.append(response)
+            self._columns.append(cells)
 
     @property
     def rows(self) -> int:
         """Number of records."""
         return self._rows
 
-    def blocks(self) -> Iterator[Block]:
-        """Slices of rows, column by column."""
-        step = batch_rows(len(self._columns) - 1)
+    def columns(self, which: slice = ALL) -> Iterator[list[NDArray[np.float64]]]:
+        """Slices of some columns."""
+        pairs = list(zip(self._columns, self._readers, strict=True))[which]
+        step = batch_rows(len(pairs))
         for start in range(0, self._rows, step):
             stop = min(start + step, self._rows)
-            pairs = zip(self._columns, self._readers, strict=True)
-            *x, y = (cells(start, stop, read) for cells, read in pairs)
-            yield np.column_stack(x), y
-
-    def responses(self) -> Iterator[NDArray[np.float64]]:
-        """Slices of one column."""
-        return in_parts(self._columns[-1], self._rows, self._readers[-1])
+            yield [cells(start, stop, read) for cells, read in pairs]
 
 
 def _eager(data: Any) -> nw.DataFrame[Any]:
-    """The frame, if it holds its values."""
-    frame: nw.DataFrame[Any] | nw.LazyFrame[Any] = known(data)
+    """The frame; an error if its values have yet to be computed."""
+    frame: nw.DataFrame[Any] | nw.LazyFrame[Any] = to_narwhals(data)
     if isinstance(frame, nw.LazyFrame):
         raise refusal(data, "the table")
     kind = frame.implementation

@@ -1,26 +1,30 @@
-"""Does a table have the columns that its schema declares?"""
+"""Checks of a table's column names and types against its schema. No value is read."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from ...base.errors import TableError, did_you_mean
 from ...schema.bounds_file import SEPARATORS
-from ...schema.schema import Schema
+from ...schema.schema import AnySchema
+from .arrow import is_readable
+from .cells import Reader, unreadable
 
 
-def check_columns(present: Sequence[str], schema: Schema, what: str, beside: bool = False) -> None:
-    """Every declared column must be there, once; the response unless it stands ``beside``.
+def check_columns(present: Sequence[str], schema: AnySchema, what: str) -> None:
+    """Check that every declared column is present exactly once.
 
-    The error quotes names of the schema, never those of the table: the first line of a file without
-    a header is a person's record.
+    Errors quote names of the schema, never those of the table: the first line of a file without a
+    header is a person's record.
     """
     counts = Counter(present)
-    wanted = [*schema.feature_names, *([] if beside else [schema.response.name])]
+    wanted = [column.name for column in schema.columns_read]
     missing = [name for name in wanted if not counts[name]]
     if missing:
-        # Nearest among declared names that are there: the response may be misspelt.
+        # Only declared names are suggested.
         hint = did_you_mean(missing[0], [name for name in wanted if counts[name]])
         shown = ", ".join(repr(name) for name in missing[:10]) + (", ..." if missing[10:] else "")
         split = "" if schema.separator else other_separator(present)
@@ -37,8 +41,20 @@ def check_columns(present: Sequence[str], schema: Schema, what: str, beside: boo
         raise TableError(f"{what} has several columns named {repeated[0]!r}: names must be unique")
 
 
+def check_types(
+    types: pa.Schema, names: Sequence[str], readers: Sequence[Reader], what: str
+) -> None:
+    """Check that each column of a typed file has a type whose cells its reader can read."""
+    for name, read in zip(names, readers, strict=True):
+        kind = types.field(name).type
+        if not is_readable(kind, read.takes):
+            # Without the part in <>, where a nested type lists its fields.
+            bare = str(kind).partition("<")[0]
+            raise TableError(f"{what}: column {name!r} holds {bare}, {unreadable(read.takes)}")
+
+
 def other_separator(names: Sequence[str]) -> str:
-    """What to say of a header that is one field with a separator in it; nothing of any other."""
+    """Return a hint if the header is a single field that contains a separator, else ""."""
     found = [sign for sign in SEPARATORS if len(names) == 1 and sign in names[0]]
     if not found:
         return ""
@@ -51,7 +67,7 @@ def other_separator(names: Sequence[str]) -> str:
 
 
 def looks_like_a_value(name: str) -> bool:
-    """Whether a name is blank or a number, as in a first line that is a record."""
+    """Whether a name is blank or a number, which suggests that the first line is a record."""
     if not name.strip():
         return True
     try:

@@ -1,6 +1,7 @@
-"""Cells that are compared with what is declared: levels, labels, words and codes, each by itself.
+"""Readers of cells that are compared with declared levels, labels and codes.
 
-A cell has a level, a label or a code if it reads the same, see :mod:`dpsubset.schema.labels`.
+A cell has a level, a label or a code if both have the same canonical form; see
+:mod:`dpsubset.schema.labels`.
 """
 
 from __future__ import annotations
@@ -12,35 +13,34 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ...schema.labels import BLANKS, IMAGES, WORDS, Label, reading
+from ...schema.labels import BLANKS, IMAGES, WORDS, Label, canonical
 from .cells import NUMBERS, Reader, Takes
 
 
 class LevelReader:
-    """Reads the cells of a column with these levels: the position of a cell's level, or NaN.
+    """Reads a cell of a column with levels as the position of its level, or as NaN.
 
-    ``images`` are what levels count as in place of their positions.
+    ``images`` are values of the levels that replace their positions.
     """
 
     def __init__(self, levels: Sequence[Label], images: Sequence[float] | None = None) -> None:
         counted = range(len(levels)) if images is None else images
-        pairs = list(zip(map(reading, levels), counted, strict=True))
+        pairs = list(zip(map(canonical, levels), counted, strict=True))
         numbers = sorted((read, image) for read, image in pairs if isinstance(read, float))
         texts = [(read, image) for read, image in pairs if isinstance(read, str)]
         self._numbers = np.array([read for read, _ in numbers])
         self._images = np.array([image for _, image in numbers], dtype=np.float64)
         self._texts = pa.array([read.encode() for read, _ in texts], pa.large_binary())
-        # With one more, for text that is none of them.
+        # The last entry is for text that is none of the levels.
         self._text_images = np.array([image for _, image in texts] + [np.nan], dtype=np.float64)
         able = {"number"} if numbers else set()
         able |= {"boolean"} if {0.0, 1.0} & {read for read, _ in numbers} else set()
-        #: Types of columns that may hold one of the levels.
         self.takes: Takes = frozenset(able)
-        # Which of the two words can matter.
+        # Only words whose value is a level matter.
         self._words = [word for word, value in WORDS.items() if value in self._numbers]
 
     def numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Numbers that are a level."""
+        """Convert numbers that are a level."""
         if not len(self._numbers):
             return np.full(values.shape, np.nan)
         nearest = np.searchsorted(self._numbers, values)
@@ -51,25 +51,25 @@ class LevelReader:
         return found
 
     def texts(self, column: pa.LargeBinaryArray) -> NDArray[np.float64]:
-        """Text that is a level, or spells one that is a number."""
+        """Convert text that is a level, or spells one that is a number."""
         images = np.full(len(column), np.nan)
         if len(self._numbers):
             images = self.numbers(_spelled(column, self._words))
         if len(self._texts):
             places = pc.index_in(_trimmed(column), value_set=self._texts)
             places = np.asarray(pc.fill_null(places, len(self._texts)))
-            # No text is both: levels that read as numbers are not among the texts.
+            # No text is both: levels that are numbers are not among the texts.
             images = np.where(places < len(self._texts), self._text_images[places], images)
         return images
 
     @staticmethod
     def days(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A date is no level."""
+        """Read every date as missing."""
         return np.full(values.shape, np.nan)
 
 
 class LabelReader(LevelReader):
-    """Reads the cells of a response with two labels: -1 or 1, NaN for a cell that has neither."""
+    """Reads a cell of a response with two labels as -1 or 1, or as NaN if it has neither."""
 
     def __init__(self, labels: tuple[Label, Label]) -> None:
         super().__init__(labels, IMAGES)
@@ -84,26 +84,26 @@ class BooleanReader:
 
     @staticmethod
     def texts(column: pa.LargeBinaryArray) -> NDArray[np.float64]:
-        """Text that is such a word, or spells a decimal number."""
+        """Convert text that is such a word, or spells a decimal number."""
         return _spelled(column, WORDS)
 
 
 class CodedReader:
-    """Reads as another reader does, but a cell that reads as one of the codes is missing."""
+    """Reads cells with another reader; a cell whose value is one of the codes is missing."""
 
     def __init__(self, read: Reader, codes: Sequence[float]) -> None:
         self._read, self._codes, self.takes = read, np.array(codes), read.takes
 
     def numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Numbers that are no code."""
+        """Convert numbers that are not a code."""
         return self._without(self._read.numbers(values))
 
     def texts(self, column: pa.LargeBinaryArray) -> NDArray[np.float64]:
-        """Text that spells no code."""
+        """Convert text that does not spell a code."""
         return self._without(self._read.texts(column))
 
     def days(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Dates that are no code."""
+        """Convert dates that are not a code."""
         return self._without(self._read.days(values))
 
     def _without(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -112,17 +112,17 @@ class CodedReader:
 
 
 def _spelled(column: pa.LargeBinaryArray, words: Iterable[str]) -> NDArray[np.float64]:
-    """The numbers that text spells, some words among them."""
+    """The numbers that text spells, where some words count as numbers."""
     numbers = NUMBERS.texts(column).copy()  # Arrow's own memory is read-only
     for word in words:
-        # Text of any encoding is bytes here, so that no cell is an error.
+        # As bytes, so that no encoding is an error.
         found = pc.fill_null(pc.match_substring_regex(column, rf"^[ \t]*(?i:{word})[ \t]*$"), False)
         numbers[np.asarray(found.to_numpy(zero_copy_only=False), dtype=bool)] = WORDS[word]
     return numbers
 
 
 def _trimmed(column: pa.LargeBinaryArray) -> pa.LargeBinaryArray:
-    """Without the blanks around it, byte by byte: the function that Arrow has for text."""
+    """Text without the blanks around it, whatever its encoding."""
     count = len(column)
     text = pa.Array.from_buffers(
         pa.large_string(), count, column.buffers(), column.null_count, column.offset

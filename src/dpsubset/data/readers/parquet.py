@@ -1,8 +1,8 @@
-"""Parquet files, a batch of rows at a time: memory does not grow with the file.
+"""Parquet files, read in batches of rows, so that memory does not grow with the file.
 
-Text may be folded in many ways: a few kilobytes of a file may stand for gigabytes. It is read as
-dictionaries where these stay small together, and else a column and a few rows at a time. What
-cannot be bounded here is a page of the file, which pyarrow decompresses as a whole.
+Encodings can compress text so much that a few kilobytes of a file stand for gigabytes. Text columns
+are read as dictionaries if these are small enough together, and otherwise one column and few rows
+at a time. One thing is not bounded: pyarrow decompresses a page of the file as a whole.
 """
 
 from __future__ import annotations
@@ -17,124 +17,100 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from ...base.errors import TableError
-from ...schema.schema import Schema
-from ..moments import Block
-from . import batch_rows
-from .arrow import from_arrow, is_readable, is_text
+from ...schema.schema import AnySchema
+from . import ALL, Table, batch_rows
+from .arrow import from_arrow, is_text
 from .cells import Reader, readers
-from .columns import unreadable
-from .header import check_columns
+from .header import check_columns, check_types
 
-#: Bytes of each column held at a time. Without it pyarrow holds whole row groups, and with its
-#: default of reading ahead it ends up holding the whole file.
+#: Bytes of each column that pyarrow buffers. Without a buffer it holds whole row groups, and with
+#: its default of reading ahead it ends up holding the whole file.
 _BUFFER = 2**16
 
-#: Bytes of text, as the file states them, that are read at a time as dictionaries, which hold each
-#: value once. More would take several times that, and beyond 2**31 bytes there is no dictionary.
-_FOLDED = 2**26
+#: Largest total size of text chunks, as stated by the file, that are read together as dictionaries.
+#: A dictionary takes several times that, and cannot exceed 2**31 bytes.
+_MAX_DICTIONARIES = 2**26
 
-#: The same for a column that is read alone.
-_FOLDED_ALONE = 2**27
+#: Largest size of a text chunk that is read as a dictionary by itself.
+_MAX_DICTIONARY = 2**27
 
-#: Rows of a batch where a chunk is larger, and each value stands in the file once.
+#: Rows of a batch for a larger chunk in which each value is stored once.
 _FEW_ROWS = 2**10
 
-#: Encodings in which a value does so, so that what the file states is what it takes in memory ...
+#: Encodings that store each value once: the stated size is then the size in memory.
 _EACH_ONCE = {"PLAIN", "RLE", "BIT_PACKED", "DELTA_LENGTH_BYTE_ARRAY"}
-#: ... and those that pyarrow cannot read as a dictionary.
+#: Encodings that pyarrow cannot read as a dictionary.
 _NO_DICTIONARY = {"DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"}
 
 
 @dataclass(frozen=True)
 class _Part:
-    """Row groups that are read one after another: a batch may be of several."""
+    """Consecutive row groups that are read together.
+
+    ``dictionaries`` are the columns that are read as dictionaries, with ``size`` bytes in all,
+    since pyarrow merges those of all groups; ``alone`` are text columns that are read one at a
+    time.
+    """
 
     groups: tuple[int, ...]
-    #: Columns read as dictionaries, and their size: pyarrow makes one of those of all groups.
-    folded: tuple[str, ...]
+    dictionaries: tuple[str, ...]
     size: int
-    #: Columns of text that are too large to be read beside each other.
     alone: tuple[str, ...] = ()
 
     def with_next(self, other: _Part) -> _Part | None:
-        """Both as one, if they go together."""
+        """Both as one part, if they can be read together."""
         size = self.size + other.size
-        if self.alone or other.alone or self.folded != other.folded or size > _FOLDED:
+        if self.alone or other.alone or self.dictionaries != other.dictionaries:
+            return None
+        if size > _MAX_DICTIONARIES:
             return None
         return replace(self, groups=self.groups + other.groups, size=size)
 
 
-class ParquetTable:
+class ParquetTable(Table):
     """A Parquet file whose columns have been checked against a schema."""
 
-    def __init__(self, path: Path, schema: Schema, *, beside: bool = False) -> None:
+    def __init__(self, path: Path, schema: AnySchema) -> None:
+        super().__init__(schema)
         self._path = path
-        self._names = [*schema.feature_names, *([] if beside else [schema.response.name])]
-        self._beside = beside
-        self._readers: dict[str, Reader] = dict(zip(self._names, readers(schema), strict=False))
-        with _open(path) as file:
-            kinds = file.schema_arrow
+        self._names = [column.name for column in schema.columns_read]
+        with open_parquet(path) as file:
+            types = file.schema_arrow
+            check_columns(types.names, schema, path.name)
+            check_types(types, self._names, readers(schema), path.name)
             self._rows = int(file.metadata.num_rows)
-            check_columns(list(kinds.names), schema, path.name, beside)
-            for name in self._names:
-                kind = kinds.field(name).type
-                takes = self._readers[name].takes
-                if not is_readable(kind, takes):
-                    # Without what stands in <>: a nested type lists its fields there.
-                    bare = str(kind).partition("<")[0]
-                    raise TableError(
-                        f"{path.name}: column {name!r} holds {bare}, {unreadable(takes)}"
-                    )
-            self._parts = _plan(file, self._names)
-            self._response_parts = _plan(file, self._names[-1:])
-
-    @staticmethod
-    def header(path: Path) -> list[str]:
-        """Column names."""
-        with _open(path) as file:
-            return list(file.schema_arrow.names)
+        self._readers: dict[str, Reader] = dict(zip(self._names, readers(schema), strict=True))
 
     @property
     def rows(self) -> int:
         """Number of records."""
         return self._rows
 
-    def blocks(self) -> Iterator[Block]:
-        """Batches of rows."""
-        for columns in self._batches(self._names, self._parts):
-            if self._beside:
-                columns.append(np.full(len(columns[0]), np.nan))
-            *x, y = columns
-            yield np.column_stack(x), y
+    def columns(self, which: slice = ALL) -> Iterator[list[NDArray[np.float64]]]:
+        """Batches of some columns. Other columns are not read from the file."""
+        names = self._names[which]
+        try:
+            with open_parquet(self._path) as file:
+                parts = _parts(file, names)
+            for part in parts:
+                yield from self._part_columns(names, part)
+        except (pa.ArrowException, OSError):
+            raise TableError(f"{self._path.name} is damaged and cannot be read") from None
 
-    def responses(self) -> Iterator[NDArray[np.float64]]:
-        """Batches of one column: a file of columns need not be read for the others."""
-        for (y,) in self._batches(self._names[-1:], self._response_parts):
-            yield y
-
-    def _batches(
-        self, names: Sequence[str], parts: Sequence[_Part]
+    def _part_columns(
+        self, names: Sequence[str], part: _Part
     ) -> Iterator[list[NDArray[np.float64]]]:
-        """Some columns of the whole file, in batches of rows."""
-        for part in parts:
-            try:
-                yield from self._columns(names, part)
-            except (pa.ArrowException, OSError):
-                raise TableError(f"{self._path.name} is damaged and cannot be read") from None
-
-    def _columns(self, names: Sequence[str], part: _Part) -> Iterator[list[NDArray[np.float64]]]:
-        """The same of a part."""
         step = batch_rows(len(names))
         whole = {name: self._read_alone(name, part) for name in part.alone}
-        beside = [name for name in names if name not in whole]
-        if not beside:
+        others = [name for name in names if name not in whole]
+        if not others:
             rows = len(whole[part.alone[0]])
             for start in range(0, rows, step):
                 yield [whole[name][start : start + step] for name in names]
             return
         start = 0
-        with _open(self._path, part.folded) as file:
-            for batch in file.iter_batches(step, list(part.groups), beside):
+        with open_parquet(self._path, part.dictionaries) as file:
+            for batch in file.iter_batches(step, list(part.groups), others):
                 stop = start + batch.num_rows
                 yield [
                     whole[name][start:stop]
@@ -145,30 +121,33 @@ class ParquetTable:
                 start = stop
 
     def _read_alone(self, name: str, part: _Part) -> NDArray[np.float64]:
-        """One column of text of a row group, as many rows at a time as memory has room for."""
+        """One text column of a row group, in batches small enough for memory."""
         (group,) = part.groups
-        with _open(self._path) as file:
+        with open_parquet(self._path) as file:
             ((size, encodings),) = _chunks(file, group, [name])
-        rows, folded = batch_rows(1), size <= _FOLDED_ALONE and not encodings & _NO_DICTIONARY
-        if not folded and not encodings <= _EACH_ONCE:
-            # A value may stand for any number of cells, and is at most as long as the chunk.
-            rows = min(rows, max(1, _FOLDED_ALONE // max(1, size)))
-        elif size > _FOLDED_ALONE:
+        rows, is_dictionary = (
+            batch_rows(1),
+            size <= _MAX_DICTIONARY and not encodings & _NO_DICTIONARY,
+        )
+        if not is_dictionary and not encodings <= _EACH_ONCE:
+            # Many cells may share one value, which is at most as long as the chunk.
+            rows = min(rows, max(1, _MAX_DICTIONARY // max(1, size)))
+        elif size > _MAX_DICTIONARY:
             rows = min(rows, _FEW_ROWS)
-        with _open(self._path, [name] if folded else []) as file:
+        with open_parquet(self._path, [name] if is_dictionary else []) as file:
             batches = file.iter_batches(rows, [group], [name])
             parts = [from_arrow(batch.column(name), self._readers[name]) for batch in batches]
         return np.concatenate([np.empty(0), *parts])
 
 
-def _plan(file: pq.ParquetFile, names: Sequence[str]) -> list[_Part]:
-    """How each row group is read, so that memory stays bounded."""
+def _parts(file: pq.ParquetFile, names: Sequence[str]) -> list[_Part]:
+    """Choose how to read each row group, so that memory stays bounded."""
     texts = [name for name in names if _holds_text(file.schema_arrow.field(name).type)]
     parts: list[_Part] = []
     for group in range(file.metadata.num_row_groups):
         chunks = _chunks(file, group, texts)
         total = sum(size for size, _ in chunks)
-        if total > _FOLDED or any(encodings & _NO_DICTIONARY for _, encodings in chunks):
+        if total > _MAX_DICTIONARIES or any(encodings & _NO_DICTIONARY for _, encodings in chunks):
             part = _Part((group,), (), 0, tuple(texts))
         else:
             part = _Part((group,), tuple(texts), total)
@@ -180,7 +159,7 @@ def _plan(file: pq.ParquetFile, names: Sequence[str]) -> list[_Part]:
     return parts
 
 
-#: Of a column in a row group: its bytes before compression, and its encodings.
+#: Size of a column chunk before compression, in bytes, and its encodings.
 _Chunk = tuple[int, set[str]]
 
 
@@ -195,10 +174,11 @@ def _holds_text(kind: pa.DataType) -> bool:
     return is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
-def _open(path: Path, folded: Sequence[str] = ()) -> pq.ParquetFile:
+def open_parquet(path: Path, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
+    """Open a file; the columns in ``dictionaries`` are read as dictionaries."""
     try:
         return pq.ParquetFile(
-            path, pre_buffer=False, buffer_size=_BUFFER, read_dictionary=list(folded)
+            path, pre_buffer=False, buffer_size=_BUFFER, read_dictionary=list(dictionaries)
         )
     except (pa.ArrowException, OSError):
-        raise TableError(f"{path.name} is not a Parquet file") from None
+        raise TableError(f"{path.name} is not a Parquet file, or it is damaged") from None

@@ -1,15 +1,15 @@
-"""Passes: what a caller is told of how far the reading of a table is.
+"""Passes over a table, and the progress that is reported of them.
 
-Progress may be logged or shown to anyone, so the numbers that are told must be the same for
-neighbouring tables. Three things are private: under add-remove the number of rows; under either
-relation how many bytes a row takes in a file, and how a file is cut into batches, which depends on
-its cells. What is told of a pass:
+Progress may be logged or shown to anyone, so the reported fractions must be equal for neighbouring
+tables. Three facts are private: the number of rows under add-remove; and under either relation the
+number of bytes of a row in a file and how a file is cut into batches, which depends on its cells.
+The reports on a pass are therefore:
 
-- where the number of rows is public and known before the pass (arrays, frames, Parquet files, and
-  text files from their second pass on, under replace-one): 1/100, 2/100, ..., 1 of it, each once;
-- everywhere else: its end.
+- if the number of rows is public and known before the pass (arrays, frames, Parquet files, and
+  other files from their second pass on, under replace-one): 1/100, 2/100, ..., 1, each once;
+- otherwise only its end.
 
-The numbers do not depend on the table. *When* they are told does, as all running times do.
+The fractions do not depend on the table. The times of the reports do, as all running times do.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from . import Progress
 
-#: How often a pass is told of, at most.
+#: Largest number of reports on a pass.
 _STEPS = 100
 
-#: Features and response of some records, or one column of them.
+#: A batch of records: features and response, some columns, or one column.
 Piece = TypeVar("Piece", bound=Sized)
 
 
 class Passes:
-    """Some passes over one table, one after another.
+    """Consecutive passes over one table.
 
     Parameters
     ----------
     progress : callable, optional
-        Called with the fraction of all passes that is done.
+        Called with the completed fraction of all passes.
     n_is_public : bool
         Whether neighbouring tables have the same number of rows.
     count : int
@@ -46,36 +46,36 @@ class Passes:
         self._counted: int | None = None
 
     def over(self, pieces: Iterable[Piece], rows: int | None) -> Iterator[Piece]:
-        """The same pieces; ``rows`` is how many records they have together, if that is known."""
+        """Yield the pieces and report progress; ``rows`` is their number of records, if known."""
         if rows is None:
             rows = self._counted
         if not self._public:
             rows = None
-        read = told = 0
+        read = reported = 0
         for piece in pieces:
             yield piece
             read += _records(piece)
             if rows:
                 last = min(_STEPS - 1, _STEPS * read // rows)
-                self._tell(range(told + 1, last + 1))
-                told = max(told, last)
+                self._report(range(reported + 1, last + 1))
+                reported = max(reported, last)
         self._counted = read
-        self._tell(range(_STEPS if rows is None else told + 1, _STEPS + 1))
+        self._report(range(_STEPS if rows is None else reported + 1, _STEPS + 1))
         self._done += 1
 
     def skip(self, rows: int | None) -> None:
-        """A pass over what is in memory already."""
+        """Count a pass over data that is in memory already."""
         for _ in self.over((), rows):
             pass
 
-    def _tell(self, steps: range) -> None:
+    def _report(self, steps: range) -> None:
         if self._progress is not None:
             for step in steps:
                 self._progress((self._done * _STEPS + step) / (self.count * _STEPS))
 
 
 def over(passes: Passes | None, pieces: Iterable[Piece], rows: int | None) -> Iterator[Piece]:
-    """The same, for those who may be asked to tell nothing."""
+    """Yield the pieces; report progress if there are ``passes``."""
     return iter(pieces) if passes is None else passes.over(pieces, rows)
 
 

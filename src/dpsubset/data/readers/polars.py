@@ -1,4 +1,4 @@
-"""Columns of polars, by their type, by way of Arrow."""
+"""Columns of polars, read by their type after conversion to Arrow."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .columns import Typed, object_cells
 
 
 def polars_cells(series: Any, takes: Takes = NUMBERS.takes) -> Typed:
-    """A column of polars."""
+    """Return the reader of a polars column, and the name of its dtype."""
     kind = type(series.dtype).__name__
     if kind not in ("Object", "Unknown"):
         with suppress(pa.ArrowException):
-            typed = _folded(series, 0, 0).type  # of no cell
+            typed = _arrow_of(series, 0, 0).type  # looks at no cell
 
             def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
-                return from_arrow(_folded(series, start, stop), read)
+                return from_arrow(_arrow_of(series, start, stop), read)
 
             return (cells if is_readable(typed, takes) else None), kind
     if "number" not in takes and kind not in ("Object", "Unknown"):
         return None, kind
-    # Objects, and numbers that Arrow has no type for (of 128 bits).
+    # Objects, and numbers of 128 bits, for which Arrow has no type.
     return object_cells(lambda start, stop: series.slice(start, stop - start).to_list()), kind
 
 
-def _folded(series: Any, start: int, stop: int) -> pa.Array:
-    """With text as views, of which many may be of one long text."""
+def _arrow_of(series: Any, start: int, stop: int) -> pa.Array:
+    """With text as views, since many cells may share one long text."""
     return series.slice(start, stop - start).to_arrow(compat_level=pl.CompatLevel.newest())

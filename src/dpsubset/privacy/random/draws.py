@@ -1,10 +1,10 @@
-"""Draws with exactly the distribution they promise.
+"""Random draws with exact distributions.
 
 Uniform integers and subsets come from integer arithmetic. Real-valued events (does U fall below
 exp(-x)?) come from lazily refined uniforms: U is known as an interval that shrinks as bits are
 added, exp(-x) as an interval that shrinks with the working precision, and the event is decided
-when the intervals part. Float64 with generous error bounds decides almost always; ball arithmetic
-(python-flint) decides the rest.
+when the intervals are disjoint. Float64 with generous error bounds decides almost always; ball
+arithmetic (python-flint) decides the rest.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Randomness:
     Parameters
     ----------
     source : Source
-        Where the bits come from.
+        The source of the bits.
     start_bits : int
         Bits and working precision of a first comparison. The distribution does not depend on it;
         tests use 8 to make every refinement happen.
@@ -58,7 +58,7 @@ class Randomness:
         return sorted(chosen)
 
     def permutation(self, n: int) -> Iterator[int]:
-        """The numbers below n in uniformly random order, drawn as they are asked for."""
+        """The numbers below n in uniformly random order, drawn lazily."""
         moved: dict[int, int] = {}
         for left in range(n, 0, -1):
             pick = self.below(left)
@@ -126,11 +126,13 @@ class LazyUniform:
 
     @property
     def coarse(self) -> bool:
-        """Whether float64 is the right tool for a first comparison."""
+        """Whether a first comparison in float64 is useful."""
         return self.bits == START_BITS
 
     def below_float(self, x: float, error: float) -> bool | None:
-        """Whether U lies below a number known as x up to an error, where float64 is sure."""
+        """Whether U lies below a number known as x up to an error; None if float64 cannot
+        decide.
+        """
         u = math.ldexp(self.value, -self.bits)
         slack = error + u * 2.0**-50 + 2.0**-START_BITS
         if u + slack < x:
@@ -140,9 +142,9 @@ class LazyUniform:
         return None
 
     def below_ball(self, x: flint.arb) -> bool | None:
-        """Whether U lies below a number known as a ball, where the intervals part."""
+        """Whether U lies below a number known as a ball; None if the intervals overlap."""
         saved = flint.ctx.prec
-        # At the default precision the product would round off the bits that decide.
+        # The default precision would round off the deciding bits.
         flint.ctx.prec = self.bits + 64
         try:
             scaled = x * flint.arb(2) ** self.bits

@@ -1,8 +1,8 @@
-"""Where random bits come from.
+"""Sources of random bits.
 
 `SystemSource` is the operating system's cryptographic generator. `SeededSource` is a reproducible
-stream for tests and simulation: whoever knows the seed knows the noise, so what it protects is
-nothing, and every release made with it says so.
+stream for tests and simulation. Anyone who knows the seed knows the noise, so a release with it is
+not private, and says so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Source(Protocol):
 
     @property
     def secure(self) -> bool:
-        """Whether nobody can predict the bits."""
+        """Whether the bits are unpredictable."""
 
     def bits(self, count: int) -> int:
         """The next ``count`` bits as an integer in [0, 2**count)."""
@@ -58,7 +58,7 @@ class SystemSource(_Buffered):
     def bits(self, count: int) -> int:
         """The next ``count`` bits."""
         if os.getpid() != self._process:
-            # A forked child would repeat its parent's unused bits: drop them.
+            # A forked child must not reuse its parent's buffered bits.
             self._pool = self._left = 0
             self._process = os.getpid()
         return super().bits(count)

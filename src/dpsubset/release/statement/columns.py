@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...schema.dates import written as date_or_number
+from ...schema.dates import iso_text as date_or_number
 from ...schema.schema import Column, Schema
 from .escape import escape
 

@@ -76,7 +76,7 @@ def plain_lines(release: Release, content: Content) -> list[str]:
         )
         return [
             f"This release protects NOBODY: {why}. Someone who was 50 % sure of a fact about "
-            f"{escape(release.schema.unit)} may become entirely sure of it.",
+            f"{escape(release.schema.privacy_unit)} may become entirely sure of it.",
             "It is for tests, and for data that are not sensitive. Nobody should sign it as a "
             "private release.",
         ]
@@ -110,7 +110,7 @@ def _posterior_of_ledger(posterior: Posterior) -> str:
 
 
 def _posterior_line(posterior: Posterior, release: Release) -> str:
-    unit, most = escape(release.schema.unit), release.schema.rows_per_unit
+    unit, most = escape(release.schema.privacy_unit), release.schema.rows_per_unit
     rows = f", with all of its up to {most} rows," * (most > 1)
     fact = {
         "replace-one": f"of a fact about {unit}{rows}",

@@ -14,7 +14,7 @@ from ...objective.losses import loss_of
 from ...objective.problem import Problem
 from ...privacy.guarantee import Guarantee, shown_cost, shown_parts, shown_up
 from ...schema.encoding import Design
-from ...schema.labels import shown as labels_as_text
+from ...schema.labels import labels_in_words as labels_as_text
 from ...schema.schema import Schema
 from ..response_range import clip_of
 from ..target import unit_of

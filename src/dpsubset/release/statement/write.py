@@ -133,7 +133,7 @@ def _json_values(
     g, schema, spent = content.guarantee, release.schema, content.ledger
     promised: dict[str, Any] = {
         "neighbours": g.neighbours,
-        "unit": schema.unit,
+        "unit": schema.privacy_unit,
         "rows_per_unit": schema.rows_per_unit,
         "assumes": g.assumes,
         "costs": {

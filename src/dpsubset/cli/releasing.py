@@ -1,0 +1,198 @@
+"""What the commands that make a release share: output files, the ledger, dry runs and printing."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from ..base.errors import ArgumentError
+from ..base.text import escape_for_terminal
+from ..release.files import facts_to_json
+from . import signals
+from .options import Force, LedgerAddress, NoLedger, Purpose, check_distinct
+from .outputs import Output, reserve_output, write_output
+from .terminal import fail, print_assumptions, print_line, release_progress_bar, try_print, warn
+from .warmup import note_compilation
+
+if TYPE_CHECKING:
+    from ..api.select import Price
+    from ..ledger.event import Event
+    from ..ledger.ledger import Ledger
+    from ..release.about import About
+    from ..release.release import Release
+
+NOTHING_SPENT = "Only the header was read, and nothing is spent."
+
+
+@dataclass(frozen=True)
+class ReleaseOptions:
+    """Where a release is written, which ledger pays for it, and what is printed."""
+
+    out: Annotated[Path | None, typer.Option(help="Write the release here, as JSON.")] = None
+    statement: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the privacy statement here. The ending sets the format: .html, .json, "
+            ".yaml (a draft for OpenDP's deployments registry), any other Markdown. By default the "
+            "statement is printed."
+        ),
+    ] = None
+    about: Annotated[
+        Path | None,
+        typer.Option(
+            help="YAML file with facts for the statement: data_set, version, curator, operator, "
+            "approver, purpose, recipient, bounds_from. Missing ones are left to fill in by hand."
+        ),
+    ] = None
+    force: Force = False
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Only print the cost and the columns to read. Spends nothing."
+        ),
+    ] = False
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print only the selected names, one a line.")
+    ] = False
+    ledger: LedgerAddress = None
+    no_ledger: NoLedger = False
+    purpose: Purpose = None
+
+    @contextmanager
+    def prepare(
+        self, file: Path, schema: Path, *more: Path | None, model: Path | None = None
+    ) -> Iterator[Making]:
+        """Find whatever prevents the files from being written, before anything is spent."""
+        check_distinct(file, schema, *more, self.about, self.out, model, self.statement)
+        ledger = open_ledger(self.ledger, self.no_ledger, self.purpose)
+        with ExitStack() as stack:
+            from ..release.about import About
+
+            about = None if self.about is None else About.load(self.about)
+            out, statement, model_file = (
+                reserve_output(path, self.force, stack)
+                for path in (self.out, self.statement, model)
+            )
+            yield Making(file, schema, self, ledger, about, out, statement, model_file)
+
+
+@dataclass(frozen=True)
+class Making:
+    """A release that is about to be made, with its ledger and its reserved files."""
+
+    file: Path
+    schema: Path
+    options: ReleaseOptions
+    ledger: Ledger | Literal[False]
+    about: About | None
+    out: Output | None
+    statement: Output | None
+    model: Output | None
+
+    def make(
+        self,
+        arguments: dict[str, Any],
+        *,
+        price: Callable[..., Price],
+        event: Callable[..., Event],
+        release: Callable[..., Release],
+        hint: Callable[..., Iterable[str]] | None = None,
+        shows_progress: bool = True,
+    ) -> None:
+        """Make, write and print the release; in a dry run, print its price alone."""
+        if self.options.dry_run:
+            lines = str(price(self.file, self.schema, **arguments)).splitlines()
+            if hint is not None:
+                hidden = (
+                    self.ledger is not False and self.ledger.declaration.relation == "add-remove"
+                )
+                lines += hint(self.file, self.schema, rows_private=hidden, **arguments)
+            typer.echo("\n".join(map(escape_for_terminal, lines)))
+            print_balance(self.ledger, lambda: event(self.file, self.schema, **arguments))
+            typer.echo(NOTHING_SPENT)
+            return
+        quiet = self.options.quiet
+        bar = release_progress_bar(quiet) if shows_progress else nullcontext()
+        with note_compilation(quiet), bar as progress:
+            if shows_progress:
+                arguments = {**arguments, "progress": progress}
+            made = release(self.file, self.schema, ledger=self.ledger, **arguments)
+        self._publish(made)
+
+    def _publish(self, release: Release) -> None:
+        """Write and print a release whose budget is spent.
+
+        Files are written first, and what cannot be written is printed.
+        """
+        with signals.deferred():
+            unwritten = write_output(self.out, release.to_json() + "\n")
+            problems = [*unwritten, *self._write_statement(release)]
+            if release.model is not None:
+                problems += write_output(self.model, release.model.to_json() + "\n")
+        unprinted = self._print(release)
+        if unprinted and (self.out is None or unwritten):
+            # The last resort: public, and ASCII, for a terminal. If this fails too, the exit code
+            # tells.
+            try_print(sys.stderr, facts_to_json(release.to_dict(), ascii_only=True) + "\n")
+        if unprinted:
+            problems.insert(0, f"standard output: {unprinted}")
+        if problems:
+            fail(f"the release was made, but not all of it was written: {'; '.join(problems)}", 1)
+
+    def _write_statement(self, release: Release) -> list[str]:
+        if self.statement is None:
+            return []
+        from ..release.statement.write import form_of_path
+
+        form = form_of_path(self.statement.path)
+        return write_output(self.statement, release.statement(self.about, form=form))
+
+    def _print(self, release: Release) -> str | None:
+        """Print the release; return why that failed, if it did."""
+        if release.guarantee.seeded:
+            warn("NOT PRIVATE: this draw was made with a fixed seed.")
+        lines = [escape_for_terminal(name) for name in release.features]
+        if not self.options.quiet:
+            place = self.statement.path if self.statement else "below"
+            lines = [
+                str(release),
+                *([escape_for_terminal(f"Release: {self.out.path}")] if self.out else []),
+                escape_for_terminal(f"Privacy statement: {place}"),
+                *([] if self.statement else ["", release.statement(self.about).rstrip("\n")]),
+            ]
+        return try_print(sys.stdout, "\n".join(lines) + "\n")
+
+
+def open_ledger(
+    address: str | None, no_ledger: bool, purpose: str | None
+) -> Ledger | Literal[False]:
+    """Open the ledger that the options or DPSUBSET_LEDGER name; False for none."""
+    if no_ledger:
+        if address is not None or purpose is not None:
+            raise ArgumentError("give --no-ledger alone, or --ledger and --purpose")
+        return False
+    address = address or os.environ.get("DPSUBSET_LEDGER") or None
+    if address is None:
+        if purpose is not None:
+            raise ArgumentError("--purpose needs a ledger: give --ledger or set DPSUBSET_LEDGER")
+        return False
+    from ..ledger.ledger import Ledger
+
+    return Ledger(address, purpose=purpose)
+
+
+def print_balance(ledger: Ledger | Literal[False], event: Callable[[], Event]) -> None:
+    """Print what the ledger would show after an event; raise `BudgetExceeded` beyond its limit."""
+    if ledger:
+        before, after = ledger.check([event()])
+        limit = before.limit
+        print_line(f"Ledger: {limit.shown(after.current)} of {limit} after it, now "
+                   f"{limit.shown(before.current)}")  # fmt: skip
+        print_assumptions(after.current)

@@ -1,0 +1,83 @@
+"""Arrow files, which Feather files are, and Arrow streams: one record batch at a time.
+
+A batch is decompressed as a whole, so memory grows with the largest batch of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...base.errors import TableError
+from ...schema.schema import AnySchema
+from . import ALL, Table, batch_rows
+from .arrow import from_arrow
+from .cells import readers
+from .header import check_columns, check_types
+
+
+class ArrowTable(Table):
+    """An Arrow file whose columns have been checked against a schema."""
+
+    def __init__(self, path: Path, schema: AnySchema) -> None:
+        super().__init__(schema)
+        self._path = path
+        self._names = [column.name for column in schema.columns_read]
+        self._readers = readers(schema)
+        types = arrow_schema(path)
+        check_columns(types.names, schema, path.name)
+        check_types(types, self._names, self._readers, path.name)
+
+    @property
+    def rows(self) -> None:
+        """Number of records: not known before they are read."""
+        return
+
+    def columns(self, which: slice = ALL) -> Iterator[list[NDArray[np.float64]]]:
+        """Batches of some columns."""
+        names, readers = self._names[which], self._readers[which]
+        step = batch_rows(len(names))
+        for batch in arrow_batches(self._path):
+            for start in range(0, batch.num_rows, step):
+                part = batch.slice(start, step)
+                yield [
+                    from_arrow(part.column(name), read)
+                    for name, read in zip(names, readers, strict=True)
+                ]
+
+
+def arrow_schema(path: Path) -> pa.Schema:
+    """Names and types of the columns."""
+    with _opened(path) as reader:
+        return reader.schema
+
+
+def arrow_batches(path: Path) -> Iterator[pa.RecordBatch]:
+    """The record batches of a file."""
+    with _opened(path) as reader:
+        if isinstance(reader, pa.ipc.RecordBatchFileReader):
+            yield from map(reader.get_batch, range(reader.num_record_batches))
+        else:
+            yield from reader
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    try:
+        # Not memory-mapped: a file that is cut short while it is read must be an error, no signal.
+        with pa.OSFile(str(path)) as source:
+            try:
+                reader = pa.ipc.open_file(source)
+            except pa.ArrowInvalid:
+                source.seek(0)
+                reader = pa.ipc.open_stream(source)
+            yield reader
+    except (pa.ArrowException, OSError):
+        # Its own message may quote the file.
+        raise TableError(f"{path.name} is not an Arrow file, or it is damaged") from None

@@ -479,6 +479,15 @@ def test_numpy_text_that_is_no_text() -> None:
         assert moments(np.ma.array(text, mask=[[0, 0, 0], [1, 0, 0]]), np.zeros(2)) == wanted
 
 
+class Incomparable(type):
+    def __eq__(cls, other: object) -> bool:
+        raise RuntimeError("no")
+
+
+class Odd(metaclass=Incomparable):
+    pass
+
+
 class Endless(Sequence[float]):
     def __len__(self) -> int:
         return 3
@@ -504,7 +513,19 @@ class Fickle:
 
 
 class Own(UserList[float]):
-    """A kind of record."""
+    """An honest kind of record ..."""
+
+
+class Impostor(type):
+    def __hash__(cls) -> int:
+        return hash(Own)
+
+    def __eq__(cls, other: object) -> bool:
+        return other is Own or other is cls
+
+
+class Disguised(metaclass=Impostor):
+    """... and a cell whose class claims to be the same."""
 
 
 class Wrong(fractions.Fraction):
@@ -519,7 +540,7 @@ class Little(int):
 
 def test_no_class_speaks_for_another() -> None:
     wanted = moments(np.array([[math.nan] * 3, [1, 2, 0.5], [0.5, math.inf, 0]]), np.zeros(3))
-    rows = [object(), Own([1, 2, 0.5]), [Wrong(1, 2), Little(10**400), complex(0, 0)]]
+    rows = [Disguised(), Own([1, 2, 0.5]), [Wrong(1, 2), Little(10**400), complex(0, 0)]]
     assert moments(rows, [0, 0, 0]) == wanted
     later = moments(np.array([[1, 2, 0.5], [0.5, math.inf, 0]]), np.zeros(2))
     assert moments(rows[1:], [0, 0]) == later
@@ -536,9 +557,9 @@ def test_arrow_buffers_may_have_room_at_their_end() -> None:
 
 def test_classes_with_ideas_of_their_own() -> None:
     wanted = moments(np.array([[1.0, 2.0, 0.5], [math.nan, 1, 1]]), np.zeros(2))
-    assert moments([[1.0, 2.0, 0.5], [object(), 1, 1]], [0, 0]) == wanted
+    assert moments([[1.0, 2.0, 0.5], [Odd(), 1, 1]], [0, 0]) == wanted
     bad = moments(np.array([[1.0, 2.0, 0.5], [math.nan] * 3]), np.zeros(2))
-    for record in (Endless(), Broken(), Fickle(), object()):
+    for record in (Endless(), Broken(), Fickle(), Odd()):
         assert moments([[1.0, 2.0, 0.5], record], [0, 0]) == bad
 
 

@@ -192,14 +192,17 @@ def _iterate(record: Any) -> Iterator[Any]:
 
 
 def _is_sequence(kind: type) -> bool:
-    return issubclass(kind, (Sequence, range, deque))
+    # By identity: an ABC remembers classes by their equality, which a metaclass may define.
+    bases = type.__dict__["__mro__"].__get__(kind)
+    return any(base is one for base in bases for one in (Sequence, range, deque))
 
 
 def _numbers_or_objects(cells: list[Any]) -> NDArray[Any]:
     """An array of cells: of float64 if all are plain numbers, which saves space, else of
     objects.
     """
-    if {type(cell) for cell in cells} <= {float, int, bool}:
+    # By identity: a type may have no hash, or claim to equal another.
+    if {id(type(cell)) for cell in cells} <= {id(float), id(int), id(bool)}:
         with suppress(OverflowError):
             return np.array(cells, dtype=np.float64)
     return np.fromiter(cells, dtype=object, count=len(cells))

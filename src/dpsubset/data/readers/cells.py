@@ -206,13 +206,16 @@ def _by_kind(
     values = np.full(len(cells), np.nan)
     texts: dict[int, bytes] = {}
     moments: dict[int, _Days] = {}
+    converters: dict[int, Converter | None] = {}
     with quietly():
         for i, cell in enumerate(cells):
-            found = None
-            # By type(cell): isinstance would read cell.__class__. A subclass may raise anything.
-            with suppress(Exception):
-                kind: Any = type(cell)
-                convert = _converter(kind)
+            # By type(cell): isinstance would read cell.__class__. By the identity of the type: a
+            # metaclass may define equality and hash, so that one cell would decide for another.
+            kind: Any = type(cell)
+            if id(kind) not in converters:
+                converters[id(kind)] = _converter(kind)
+            convert, found = converters[id(kind)], None
+            with suppress(Exception):  # a subclass may raise anything
                 found = None if convert is None else convert(cell)
             if isinstance(found, bytes):
                 texts[i] = found
@@ -231,24 +234,29 @@ class _Days(float):
 Converter = Callable[[Any], float | bytes | None]
 
 
-@functools.lru_cache(maxsize=1024)
 def _converter(kind: type) -> Converter | None:
     """Return what converts cells of a type; None for types without numbers, text or dates.
 
     A cell of a subclass is converted as one of the base class, by the methods of the base class, as
-    libraries convert it in a typed column.
+    libraries convert it in a typed column. Base classes are compared by identity, since neither a
+    metaclass nor an ABC (such as `fractions.Fraction`) may decide what a class is.
     """
-    if issubclass(kind, np.timedelta64):  # NumPy counts it among its integers
+    bases = type.__dict__["__mro__"].__get__(kind)
+
+    def is_a(*wanted: type) -> bool:
+        return any(base is one for base in bases for one in wanted)
+
+    if is_a(np.timedelta64):  # NumPy counts it among its integers
         return None
-    if issubclass(kind, datetime.date):
+    if is_a(datetime.date):
         return _date_converter(kind)
     for base, convert in _CONVERTERS:
-        if issubclass(kind, base):
+        if is_a(base):
             return convert
-    if issubclass(kind, (np.integer, np.floating, np.bool_)):
-        own = next(base for base in kind.__mro__ if base in _SCALARS)
+    if is_a(np.integer, np.floating, np.bool_):
+        own = next(base for base in bases if any(base is one for one in _SCALARS))
         return functools.partial(_scalar, own)
-    return _real if issubclass(kind, np.complexfloating) else None
+    return _real if is_a(np.complexfloating) else None
 
 
 def _date_converter(kind: type) -> Converter | None:

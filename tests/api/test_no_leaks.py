@@ -222,7 +222,14 @@ def test_bad_files_on_the_command_line(
     watch.check(result.output, result.stderr)
 
 
-@pytest.mark.parametrize("name", ["rubbish.csv", "no-header.csv", "damaged.parquet"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rubbish.csv",
+        pytest.param("no-header.csv", marks=pytest.mark.statistical),
+        "damaged.parquet",
+    ],
+)
 def test_bad_files_in_a_process_of_their_own(name: str, tmp_path: Path, watch: Watch) -> None:
     (tmp_path / name).write_bytes(FILES[name])
     SCHEMA.write(tmp_path / "schema.yaml")

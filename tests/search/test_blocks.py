@@ -29,8 +29,8 @@ from dpsubset.search.engine import Engine
 from dpsubset.search.envelope import MassScale
 from dpsubset.search.region import Region
 from dpsubset.search.tuning import Tuning
-from search.test_collinear import DRAWS, agree
 from support.collinear import NOISES, Collinear, collinear
+from support.plain_draws import DRAWS, Chosen, agree
 from support.regions import Walk
 
 DESIGNS = (*NOISES, "AR 0.99", "trends", "polynomials", "linkage")
@@ -193,17 +193,6 @@ def test_a_class_without_its_constant_is_noticed(monkeypatch: pytest.MonkeyPatch
 
 
 # -- masses -------------------------------------------------------------------------------------
-
-
-class Chosen:
-    """A source that gives the number it is told to."""
-
-    def __init__(self) -> None:
-        self.at, self.bound = 0, 1
-
-    def below(self, bound: int) -> int:
-        self.bound = bound
-        return self.at
 
 
 def near(seed: int = 0) -> Collinear:

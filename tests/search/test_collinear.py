@@ -8,21 +8,18 @@ suite; a failing test prints what reproduces it. Draws are judged as in tests/st
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from dataclasses import replace
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from dpsubset.mechanisms import PLAIN, Setting
-from dpsubset.privacy.random import Randomness, SystemSource
+from dpsubset.mechanisms import PLAIN
 from dpsubset.search.best import best_in_bucket, best_supports
 from dpsubset.search.bounds.base import BoundOracle, Node
 from dpsubset.search.engine import Engine
 from dpsubset.search.tuning import Tuning
 from support.collinear import DESIGNS, LAYOUTS, Collinear, CollinearWalk, collinear, walk
-from support.gtest import LEVEL, g_test, miss
+from support.plain_draws import agree
 from support.recipes import CONSTRAINTS, REACHES, RIDGES
 from support.regions import worst
 
@@ -165,48 +162,6 @@ def test_every_search_equals_enumeration(constraint: str) -> None:
 #: As many splits as there can be; and none but those that permute-and-flip cannot do without.
 SPLITTING = Tuning(short=1, listable=1, last_pick=0, patience=0.0)
 KEEPING = replace(SPLITTING, patience=1e300)
-DRAWS, FRESH = 12_000, 60
-#: The relative error of eta that so many draws tell.
-ERROR = Fraction(1, 3)
-
-
-def telling(recipe: Collinear, name: str) -> Fraction:
-    """The least epsilon, of powers of two, at which the draws have power; by the closed form."""
-    mechanism = PLAIN[name]()
-    for power in range(-2, 24):
-        epsilon = Fraction(2) ** power
-        eta = mechanism.eta(Setting.of(recipe.problem, epsilon))
-        right = mechanism.probabilities(recipe.scored, eta)
-        wrong = [mechanism.probabilities(recipe.scored, eta * (1 + by)) for by in (-ERROR, ERROR)]
-        if all(miss(right, other, DRAWS) < LEVEL for other in wrong):
-            return epsilon
-    raise AssertionError(f"no epsilon tells: {recipe}")
-
-
-def agree(recipe: Collinear, name: str, tuning: Tuning, *, lazy: bool = False) -> int:
-    """Draws against the closed form, and against twins with another eta; splits they took.
-
-    Levels and power are as in tests/statistical: each test of the two kinds fails below 1e-9.
-    """
-    mechanism, rng = PLAIN[name](), Randomness(SystemSource())
-    setting = Setting.of(recipe.problem, telling(recipe, name))
-    eta, unit = mechanism.eta(setting), setting.sensitivity.score_step
-    scored = recipe.scored
-    supports = [scored.support(i) for i in range(len(scored))]
-    counts: Counter[tuple[int, ...]] = Counter()
-    splits = 0
-    data = recipe.lazy() if lazy else recipe.whole()
-    # Every draw may split: a fresh tree, or it would soon be complete.
-    for _ in range(DRAWS // FRESH):
-        engine = Engine(data, recipe.problem, unit, float(eta), tuning=tuning)
-        sampler = mechanism.race(engine, eta)
-        counts.update(sampler.draw(rng) for _ in range(FRESH))
-        splits += engine.nodes
-    assert g_test(counts, supports, mechanism.probabilities(scored, eta)) >= LEVEL, recipe
-    for by in (-ERROR, ERROR):
-        wrong = mechanism.probabilities(scored, eta * (1 + by))
-        assert g_test(counts, supports, wrong) < LEVEL, (recipe, by)
-    return splits
 
 
 @pytest.mark.statistical

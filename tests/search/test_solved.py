@@ -21,9 +21,8 @@ from dpsubset.search.envelope import MassScale
 from dpsubset.search.region import Region
 from dpsubset.search.support_envelope import SupportEnvelope
 from dpsubset.search.tuning import Tuning
-from search.test_blocks import Chosen
-from search.test_collinear import DRAWS, agree
 from support.collinear import NOISES, Collinear, collinear
+from support.plain_draws import DRAWS, Chosen, agree
 from support.regions import Walk
 
 DESIGNS = (*NOISES, "AR 0.99", "trends", "polynomials", "linkage")

@@ -25,15 +25,9 @@ from dpsubset.search.enumerate import enumerate_supports
 from dpsubset.search.solvers import SolverError, certify, solve
 from dpsubset.search.solvers.cuts import Cuts, planes
 from dpsubset.search.solvers.quiet import silent_stderr
-from statistical.test_solver_agreement import (
-    CONES,
-    Instance,
-    answers_of_its_own,
-    layouts_for,
-    needs,
-)
 from support.layouts import layout_recipes
 from support.recipes import DESIGNS, Recipe
+from support.solver_cases import CONES, Instance, answers_of_its_own, layouts_for, needs
 
 PACKAGES = {
     "highs": "highspy",

@@ -182,7 +182,7 @@ def draw(lines: Lines, figure: Figure) -> None:
         for panel in row:
             log_axis(panel, (300, 500, 700, 1000, 1500, 3000, 6000))
     log_axis(panels[1, 3], REACHES)
-    panels[1, 3].set_xlabel("prediction_bound")
+    panels[1, 3].set_xlabel("prediction bound")
     legend(figure, (panels[0, 0], panels[1, 2]), 5)
 
 

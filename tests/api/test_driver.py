@@ -93,6 +93,14 @@ class WatchedTable:
         self._steps.append("read")
         yield from self._table.blocks()
 
+    def columns(self, *which: slice) -> Iterator[Any]:
+        self._steps.append("read")
+        yield from self._table.columns(*which)
+
+    def features(self) -> Iterator[Any]:
+        self._steps.append("read")
+        yield from self._table.features()
+
     def responses(self) -> Iterator[Any]:
         self._steps.append("read")
         yield from self._table.responses()
@@ -183,7 +191,7 @@ def responses_read_before_the_debit(request: Any, data: Any, y: Any = None, prog
     opened = request.open(data, y)
     for each in getattr(opened, "by_need", {0: opened}).values():
         watched = each if isinstance(each, WatchedTable) else getattr(each, "_table", None)
-        list((each.table if watched is None else watched).blocks())
+        list((each.table if watched is None else watched).columns())
     return driver.make_release(request, data, y, progress, ledger)
 
 

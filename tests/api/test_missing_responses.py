@@ -228,7 +228,7 @@ def test_a_fit_is_one_of_the_rows_with_a_response(neighbours: Any) -> None:
     statement = release.statement()
     of_all = " of 20,000" if neighbours == "replace-one" else ""
     counted = f"about {release.fit.counted_rows:,}{of_all} rows with a readable"
-    assert f"{counted} `y` (noise included)" in statement
+    assert f"{counted} y (noise included)" in statement
     assert f"Fitted on {counted} y (noise included)" in str(release)
     assert not release.warnings_of_counts
     assert "Rows without a readable value of `y` contribute nothing; how many there are" in (

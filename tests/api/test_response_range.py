@@ -105,7 +105,7 @@ def test_one_constant_says_what_holds_if_nobody_does(
     # Neither has another scale than the declared one.
     assert build_request(FRAME, LABELLED, **given).response_range is None
     assert build_request(FRAME, SCHEMA, **given, loss="hinge").response_range is None
-    assert build_request(moments(), SCHEMA, **given).scale is None
+    assert build_request(moments(), SCHEMA, **given).response_range is None
 
 
 def test_private_is_what_the_rule_says_for_the_rows_that_are_public(

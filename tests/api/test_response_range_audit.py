@@ -78,7 +78,7 @@ def joint(asked: SelectionRequest, table: Table, law: Law = drawn) -> np.ndarray
     _, firsts, kinds = np.unique(below + up_to, return_index=True, return_inverse=True)
     rows = []
     for first in firsts:
-        scale = asked.response_range.rule.scale([int(grid[first])])
+        scale = asked.response_range.rule.range_of([int(grid[first])])
         data = Data(sealed.read(asked.setting.problem, None, images(scale)))
         outcomes = asked.mechanism.outcomes(data, asked.setting)
         assert outcomes is not None

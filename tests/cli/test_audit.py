@@ -172,8 +172,8 @@ def test_a_report_for_people(tmp_path: Path) -> None:
     [
         ((), "or --all"),
         (("exponential", "--all"), "or --all"),
-        (("--all", "--delta", "0.1"), "need the name of one mechanism"),
-        (("--all", "--option", "R=3"), "need the name of one mechanism"),
+        (("--all", "--delta", "0.1"), "need one mechanism"),
+        (("--all", "--option", "R=3"), "need one mechanism"),
         (("nonsense",), "must be one of"),
         (("exponential", "--epsilon", "nought"), "epsilon must be a number"),
         (("exponential", "--epsilon", "-1"), "greater than 0"),

@@ -69,8 +69,8 @@ def test_its_hard_search_gets_to_the_bounds_for_columns_that_are_alike(
         monkeypatch.setattr(kind, "__init__", counted)
     x, y = chain()
     dps.select(x, y=y, bounds=dps.Bounds(x=1, y=1), constraint=constraint, **CHAIN)
-    assert made["Blocked"]
-    assert made["Solved"] or constraint == "box"
+    assert made["BlockBound"]
+    assert made["SupportBounds"] or constraint == "box"
 
 
 @pytest.mark.statistical  # it compiles for minutes

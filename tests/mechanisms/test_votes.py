@@ -214,7 +214,7 @@ def test_one_record_changes_one_vote(seed: int, blocks: int, n: int) -> None:
     order = rng.permutation(n)
 
     def by_block(rows: np.ndarray, places: np.ndarray) -> dict[int, Vote]:
-        votes = BlockVotes(table(rows).digest, problem).votes(places.tolist())
+        votes = BlockVotes(table(rows).gram, problem).votes(places.tolist())
         return dict(zip(sorted(set(places.tolist())), votes, strict=True))
 
     before = by_block(records, assignment)
@@ -240,7 +240,7 @@ def test_blocks_are_drawn_one_record_at_a_time() -> None:
 
 def test_no_records_no_votes() -> None:
     problem = Problem.create(3, 1)
-    assert BlockVotes(table(np.zeros((0, 4))).digest, problem).votes([]) == []
+    assert BlockVotes(table(np.zeros((0, 4))).gram, problem).votes([]) == []
 
 
 # Arguments and guarantees.

@@ -258,9 +258,9 @@ def test_the_search_finds_the_crossing_of_a_known_curve(crossing: float, steep: 
         ({"n": 2**20, "p": 2**12}, "too many cells"),
         ({"mechanism": "flip"}, "mechanism must be one of"),
         ({"loss": "cubic"}, "loss must be one of"),
-        ({"prediction_bound": 1, "radius": 1}, "reach or radius"),
+        ({"prediction_bound": 1, "radius": 1}, "prediction_bound or radius"),
         ({"rows_per_unit": 0}, "rows_per_unit must be"),
-        ({"labels": True, "response_range": "private"}, "two labels has no scale"),
+        ({"labels": True, "response_range": "private"}, "two labels has no range"),
     ],
     ids=str,
 )

@@ -152,9 +152,9 @@ def test_what_no_cell_can_be_is_refused_before_anything_is_spent(
 def test_levels_that_no_cell_can_have() -> None:
     schema = dps.Schema.from_bounds({"a": {"levels": ["x", "y"]}, "b": (0, 1)}, ("z", 0, 1))
     frame = pd.DataFrame({"a": [1, 2], "b": [0.0, 1.0], "z": [0.0, 1.0]})
-    with pytest.raises(dps.TableError, match="none of the levels"):
+    with pytest.raises(dps.TableError, match="none of the declared levels"):
         dps.select(frame, schema, k=1, epsilon=1)
-    with pytest.raises(dps.TableError, match="none of the levels"):
+    with pytest.raises(dps.TableError, match="none of the declared levels"):
         dps.select(frame[["a", "b"]].to_numpy(), schema, y=frame["z"], k=1, epsilon=1)
     # What a list happens to hold is no type.
     estimator = dps.PrivateSubsetSelector(k=1, epsilon=1, schema=schema)

@@ -260,10 +260,10 @@ def test_every_setting_draws_k_choices(name: str, labels: bool):
 
 
 def test_what_is_said_beside_is_said_to_the_defaults():
-    also = program.said("intercept=true,reach=1.25,response_range=0.1+0.9/0.5/0.1")
+    also = program.said("intercept=true,prediction_bound=1.25,response_range=0.1+0.9/0.5/0.1")
     scale = dps.ResponseRange(dps.QuantileRule((Fraction("0.1"), Fraction("0.9")), 0.5), 0.1)
     assert also == {"intercept": True, "prediction_bound": 1.25, "response_range": scale}
-    labelled = program.said("intercept=true,loss=least-squares,reach=1.25")
+    labelled = program.said("intercept=true,loss=least-squares,prediction_bound=1.25")
     for labels in (False, True):
         asked = settings.Asked(3, None, 1, 20.0, (also, labelled))
         drawn = settings.defaults(tables.made_up(labels), asked)

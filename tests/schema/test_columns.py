@@ -373,7 +373,7 @@ def test_a_statement_says_what_was_declared() -> None:
         "- In every candidate set by declaration: `body`.",
         "count as the middle of their bounds, unless the table below says otherwise.",
         "| variable | low | high | also declared |",
-        "| age | 0 | 110 | part of the group body; missing if -9, 999; a column beside it says",
+        "| age | 0 | 110 | part of the group body; missing if -9, 999; an added column indicates",
         "| bmi | 10 | 60 | part of the group body; missing counts as the low |",
         "Good, 3; none of them where it is missing |",
         "| born | 1900-01-01 | 2025-12-31 | missing if 1900-01-01 |",

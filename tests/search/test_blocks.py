@@ -152,7 +152,7 @@ def test_matrices_that_are_too_large_are_noticed(monkeypatch: pytest.MonkeyPatch
 
 def test_other_columns_without_what_they_gave_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Their diagonal is negative, to leave more for the blocks: as if it were the ridge alone."""
-    monkeypatch.setattr(blocks_module, "_COVERED", 0.5)  # or all columns have their block
+    monkeypatch.setattr(blocks_module, "_MIN_COVERED", 0.5)  # or all columns have their block
     find = Blocks.find.__func__  # type: ignore[attr-defined]
 
     def forgetful(cls: Any, gram: Any, ridge: float, *rest: Any) -> Blocks | None:

@@ -67,7 +67,7 @@ def scored() -> ScoredSupports:
 def closed_form(name: str, eta: Fraction, top: np.ndarray) -> np.ndarray:
     """Probabilities of the supports ``top``, with less memory than `probabilities` takes."""
     every = scored()
-    q = np.exp(-every.differences * float(eta * every.unit))
+    q = np.exp(-every.differences * float(eta * every.score_step))
     if name == "exponential":
         return q[top] / q.sum()
     nodes, weights = np.polynomial.legendre.leggauss(120)

@@ -68,7 +68,7 @@ def test_every_mass_is_large_enough_and_they_add_up(design: str) -> None:
             assert max(masses.values()) == envelope.peak
             for row, score in zip(supports.tolist(), scores, strict=True):
                 assert masses[tuple(row)] >= scale.mass_of(score), (recipe, row)
-            exact = sum(map(scale.exactly, scores))
+            exact = sum(map(scale.mass_of, scores))
             tight += envelope.total < 3 * exact
             seen += 1
     assert seen > 8
@@ -109,13 +109,13 @@ def test_bounds_with_too_small_a_base_are_noticed(monkeypatch: pytest.MonkeyPatc
 
 
 def test_draws_forget_sums_and_find_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(support_envelope, "_REMEMBERED", 1)
+    monkeypatch.setattr(support_envelope, "_MAX_CACHED", 1)
     recipe = next(iter(collinear(("near 0.1",), ("ball",), range(1), ("plain",))))
     _, envelope, _, _ = next(paths(recipe))
     rng, masses = Randomness(SystemSource()), every_mass(envelope)
     found = Counter(envelope.draw(rng) for _ in range(200))
     assert all(masses[support] == mass for support, mass in found)
-    assert len(envelope._known) == 1
+    assert len(envelope._cache) == 1
 
 
 #: Every leaf that would be split, and is small enough, is solved first; and then it is split soon.

@@ -82,8 +82,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--draws", type=int, help=f"draws in each cell; {DRAWS} by default")
     parser.add_argument("--limit", type=float, default=10.0, help="most seconds of a search")
     parser.add_argument("--also", default="", help="what to say to `defaults` beside, such as "
-                        "intercept=true,prediction_bound=1.25; a response_range is private, declared, or "
-                        "quantiles by +, widening, share: 0.1+0.9/0.5/0.1")  # fmt: skip
+                        "intercept=true,prediction_bound=1.25; a response_range is private, "
+                        "declared, or quantiles by +, width_factor, budget_fraction: "
+                        "0.1+0.9/0.5/0.1")  # fmt: skip
     parser.add_argument("--also-labels", default="", help="the same where the response has labels")
     parser.add_argument("--out", default="bench-output", type=Path, help="folder for the file")
     options = parser.parse_args(arguments)

@@ -110,7 +110,7 @@ class SensitiveTable:
         passes: Passes | None = None,
         images: NDArray[np.int16] | None = None,
     ) -> GramData:
-        """Send the values through the door. Records are kept for who needs them, or if there are
+        """Quantize the values. Records are kept for who needs them, or if there are
         many columns and the number of records is known beforehand.
 
         ``images`` is what each value of the quantised response counts as, in a scale of its own.

@@ -140,7 +140,7 @@ def audit(
     seconds: float | None = SECONDS,
     progress: Progress | None = None,
 ) -> Report:
-    """Audit a mechanism on made-up data: exactly where it has a closed form, and by draws.
+    """Audit a mechanism on simulated data: exactly where it has a closed form, and by draws.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows that the door can make, for any layout: what neighbours of an audit are made of.
+"""Quantized rows for any layout, from which the neighbouring tables of an audit are built.
 
 A layout says how many columns a choice has and how wide it is, not what they are. Here a choice as
 wide as it has columns is a group of numbers, and any other has numbers for all but one of its
@@ -34,7 +34,7 @@ def parts(layout: Layout, j: int) -> tuple[int, int]:
 
 
 def cells(layout: Layout, j: int, position: int) -> list[int]:
-    """The columns of a choice at a position, in steps of the door.
+    """The columns of a choice at a position, in steps of the quantizer.
 
     Numbers are all there; above 0 the first level is on, below it the second, and at 0 none.
     """

@@ -1,6 +1,6 @@
 """Audits of steps that select nothing: scales, bounds, means, counts, sums of a fit, a search.
 
-Each goes the program's own way from a made-up table to the integers that noise is added to, or to
+Each goes the program's own way from a simulated table to the integers that noise is added to, or to
 the histogram that a quantile is drawn from. On two neighbours the largest log ratio of an outcome
 is known in closed form; and draws are compared by that log ratio itself, which is the best event
 that there is: half of them choose a threshold, the other half test it.

@@ -13,7 +13,7 @@ section population             statistic                                    IN a
 ======= ====================== ============================================ =======================
 
 with L = log(1/delta), x~ or y~ fresh, and S(M) the s largest coordinates of M. `trace` runs one of
-them against any estimator, on made-up data. If M is (epsilon, delta)-private, then no threshold
+them against any estimator, on simulated data. If M is (epsilon, delta)-private, then no threshold
 tells members from outsiders better than
 
     P(IN | member) <= e^epsilon P(IN | outsider) + delta.

@@ -25,8 +25,8 @@ from dpsubset.objective.losses.quadratic_kernels import score_all
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.search.enumerate import list_supports
+from support.recipes import CONSTRAINTS
 
-CONSTRAINTS = ["box", "ball", "l1"]
 P = 5
 
 

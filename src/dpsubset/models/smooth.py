@@ -114,4 +114,5 @@ def smooth(loss: str, labels: bool) -> Smooth:
     After a selection by the Huber loss it is least squares, which is a Huber loss here.
     """
     squares = LABEL_SQUARES if labels else LEAST_SQUARES
-    return {"logistic": LOGISTIC, "hinge": HINGE}.get(loss, squares)
+    # By name, so that a new loss is not fitted by least squares without a decision.
+    return {"least-squares": squares, "huber": squares, "logistic": LOGISTIC, "hinge": HINGE}[loss]

@@ -7,6 +7,7 @@ is strongly convex: |b - b*| <= |J'(b)| / ridge for every b, so a bound on the g
 bounds its distance from the minimum. Newton's method proposes points in float64, and their
 gradients are bounded there, rounding included. Where float64 cannot certify a point, balls do, with
 as many bits as necessary. There is always a result, and it is always within the requested distance.
+It is private until `objective_perturbation` has added noise.
 """
 
 from __future__ import annotations

@@ -15,6 +15,9 @@ accepted point wins.
 Rejected proposals in a leaf make it worth splitting. Between proposals (between slabs, for
 permute-and-flip) the partition may change freely: future proposals do not depend on how rejected
 ones were grouped. Leaves are therefore kept from one draw to the next.
+
+The *time* of a race is the number x, not that of a clock. Masses, slabs and proposals are private;
+the winner is released.
 """
 
 from __future__ import annotations

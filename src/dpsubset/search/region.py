@@ -2,7 +2,8 @@
 
 Features are choices here, whatever columns they have. A region picks m features from a pool of free
 ones, in addition to those forced in; a mistake bucket picks from two pools (the anchor's features
-and the others). Its supports can be counted and drawn uniformly, exactly.
+and the others). Its supports can be counted and drawn uniformly, exactly. Which regions a search
+has depends on the table, so they are private.
 """
 
 from __future__ import annotations

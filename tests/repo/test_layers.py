@@ -123,7 +123,7 @@ def test_the_page_has_a_row_for_every_folder() -> None:
     [
         ("from ..privacy.random import Randomness", (True, False)),
         ("from ..privacy import noise", (True, False)),
-        ("def f():\n    from ..privacy.random.draws import ball", (True, False)),
+        ("def f():\n    from ..privacy.random.draws import LazyUniform", (True, False)),
         ("from ..privacy.random_stopping import Stopping", (False, False)),
         ("from ..ledger import store", (False, True)),
         ("from ..ledger.ledger import Ledger", (False, True)),

@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import flint
 
+from ..base.rounding import ball
 from ..privacy.random import Randomness
-from ..privacy.random.draws import LazyUniform, ball
+from ..privacy.random.draws import LazyUniform
 from .engine import IncompleteSearch
 from .envelope import MassScale
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import flint
 
-from ...base.rounding import ball as ball  # part of this module for those who draw
+from ...base.rounding import ball
 from .source import Source
 
 #: Bits drawn for a uniform before its first comparison.

@@ -43,7 +43,6 @@ from ..base.renamed import renamed_arguments
 from ..base.validation import as_decimal_fraction, check_choice, check_fraction
 from .guarantee import Cost, Guarantee
 from .random import Randomness
-from .random.draws import LazyUniform, exp_interval
 from .relations import RELATIONS, Neighbours
 
 #: Largest denominator of a probability. A table has fewer than 2**33 records, so that rank errors
@@ -315,7 +314,7 @@ class _ShellSampler:
             j, place = self._located(rng.below(self._total))
             i = int(np.flatnonzero(self._shells == j)[place])
             error = int(self._errors[i])
-            if error == 0 or _below_exp(rng.uniform(), self._eta * error, j):
+            if error == 0 or rng.uniform().below_exp(self._eta * error, j):
                 return i
 
     def _located(self, mass: int) -> tuple[int, int]:
@@ -326,17 +325,6 @@ class _ShellSampler:
                 return j, mass >> self._deepest - j
             mass -= held
         raise AssertionError("a mass is below the total")
-
-
-def _below_exp(u: LazyUniform, x: Fraction, j: int) -> bool:
-    """Whether U < 2**j exp(-x), for x > 0. U is refined until this is decided."""
-    while True:
-        low, high = exp_interval(x, u.bits + 16 + j)
-        if (u.value + 1) << 16 <= low:
-            return True
-        if u.value << 16 >= high:
-            return False
-        u.refine()
 
 
 def _check_probs(probs: Sequence[Any]) -> tuple[Fraction, ...]:

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ...base.errors import ArgumentError
 from ...base.validation import check_int
 from ...privacy.budget import RECORDS
 from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
-from ...search.enumerate import list_supports
 from ..shared.base import OPENDP_NOISE, Data, Distribution, Mechanism, Outcome, Sampler, Setting
 from ..shared.gradient import Gradient, choice_of_column, divided_change, divisor_for, record_change
-from ..shared.rounds import Rounds
+from ..shared.rounds import Rounds, add_log, over_supports
 
 #: Largest number of sequences of vertices that the closed form enumerates.
 _LARGEST_WALK = 100
@@ -109,16 +106,12 @@ class FrankWolfe(Mechanism):
                 logs = rounds.log_pick(self.scores(gradient, setting, weights, taken), scale)
                 for vertex, log in enumerate(logs.tolist()):
                     further = after_step(weights, vertex, taken, problem.columns)
-                    after = tuple(sorted(further.items()))
-                    total = np.logaddexp(longer.get(after, -np.inf), so_far + log)
-                    longer[after] = float(total)
+                    add_log(longer, tuple(sorted(further.items())), so_far + log)
             walks = longer
         found: dict[tuple[int, ...], float] = {}
         for key, log in walks.items():
-            support = largest_choices(dict(key), setting)
-            found[support] = float(np.logaddexp(found.get(support, -np.inf), log))
-        supports: list[Outcome] = [tuple(row) for row in list_supports(problem).tolist()]
-        return supports, np.array([found.get(s, -np.inf) for s in supports if s is not None])
+            add_log(found, largest_choices(dict(key), setting), log)
+        return over_supports(problem, found)
 
     def details(self, setting: Setting) -> list[str]:
         prediction_bound, layout = setting.problem.prediction_bound, setting.problem.layout

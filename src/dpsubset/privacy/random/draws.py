@@ -80,14 +80,7 @@ class Randomness:
             verdict = u.below_float(chance, chance * (1.0 + exponent) * _EXP_ERROR + 2.0**-800)
             if verdict is not None:
                 return verdict
-        x = weight * times
-        while True:
-            low, high = exp_interval(x, u.bits + 16)
-            if (u.value + 1) << 16 <= low:
-                return True
-            if u.value << 16 >= high:
-                return False
-            u.refine()
+        return u.below_exp(weight * times)
 
     def poisson_one(self) -> int:
         """A Poisson count with mean 1, by inversion of its distribution function."""
@@ -155,6 +148,16 @@ class LazyUniform:
             return None
         finally:
             flint.ctx.prec = saved
+
+    def below_exp(self, x: Fraction, j: int = 0) -> bool:
+        """Whether U < 2**j exp(-x), for x > 0. U is refined until this is decided."""
+        while True:
+            low, high = exp_interval(x, self.bits + 16 + j)
+            if (self.value + 1) << 16 <= low:
+                return True
+            if self.value << 16 >= high:
+                return False
+            self.refine()
 
     def ball(self) -> flint.arb:
         """U as a ball, at the working precision of the moment (at least ``bits``)."""
@@ -238,13 +241,9 @@ def exp_interval(x: Fraction, precision: int) -> tuple[int, int]:
 
 def _poisson_sum(count: int, precision: int) -> flint.arb:
     """P(N <= count) for a Poisson variable with mean 1."""
-    saved = flint.ctx.prec
-    flint.ctx.prec = precision
-    try:
+    with flint.ctx.workprec(precision):
         terms = sum(Fraction(1, math.factorial(i)) for i in range(count + 1))
         return ball(Fraction(terms)) * flint.arb(-1).exp()
-    finally:
-        flint.ctx.prec = saved
 
 
 _POISSON = [math.exp(-1) * sum(1 / math.factorial(i) for i in range(n + 1)) for n in range(12)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any
 
@@ -295,16 +295,11 @@ def _by_promise(
         records = chosen.needs_records or LOSSES[setting.problem.loss].needs_records
         if records and pair.records is None:
             continue
-        guarantee = chosen.guarantee(_at(setting, pair))
+        guarantee = chosen.guarantee(setting.with_rows(pair.first.n))
         claimed = relation in guarantee.costs
         cost = guarantee.costs[relation] if claimed else Cost(setting.epsilon, setting.delta)
         groups.setdefault(_Promise(cost, claimed, guarantee.assumes), []).append(pair)
     return list(groups.items())
-
-
-def _at(setting: Setting, pair: Pair) -> Setting:
-    public = setting.problem.n_is_public
-    return replace(setting, n=pair.first.n if public else None)
 
 
 def _listed(problem: Problem, recipe: Recipe) -> Iterator[Pair]:

@@ -19,7 +19,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from operator import eq
@@ -216,9 +216,8 @@ class _Rival:
 
     @classmethod
     def of(cls, mechanism: Mechanism, setting: Setting, pair: Pair) -> _Rival:
-        public = setting.problem.n_is_public
         one, two = (
-            mechanism.prepare(data, replace(setting, n=data.gram.n if public else None))
+            mechanism.prepare(data, setting.with_rows(data.gram.n))
             for data in pair.data(mechanism, setting.problem)
         )
         return cls(pair, (one, two), (Counter(), Counter()))

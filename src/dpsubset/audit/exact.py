@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -161,8 +161,7 @@ def audit_exact(
     for pair in pairs:
         logs = []
         for data in pair.data(mechanism, problem):
-            public = data.gram.n if problem.n_is_public else None
-            found = mechanism.outcomes(data, replace(setting, n=public))
+            found = mechanism.outcomes(data, setting.with_rows(data.gram.n))
             if found is None:
                 break
             logs.append(found)

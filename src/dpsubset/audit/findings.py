@@ -41,7 +41,6 @@ class Finding:
 
     @property
     def loss(self) -> str | None:
-        """The loss of the problem."""
         return None if self.problem is None else self.problem.loss
 
     @property

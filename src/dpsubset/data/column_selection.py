@@ -74,7 +74,6 @@ class ColumnSelection:
         )
 
     def open(self, data: Any) -> Table:
-        """Open a table to read these columns alone."""
         if is_array(data):
             places = [self.names.index(column.name) for column in self.columns]
             data = held(data, "the table")[:, places]

@@ -104,7 +104,6 @@ class ChooseSize(Penalised):
         return _SizeThenSet(first, data.engine(setting, for_set), for_set, flips(self.form))
 
     def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
-        """All supports of all sizes and their log probabilities."""
         problem, score_step = setting.problem, setting.sensitivity.score_step
         for_size, for_set = self.etas(setting)
         sizes = range(len(problem.always_include), problem.k + 1)

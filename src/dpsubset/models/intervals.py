@@ -69,7 +69,6 @@ class Moments:
 
     @property
     def rows(self) -> float:
-        """The number of rows."""
         return float(self.gram[-1, -1])
 
 

@@ -112,7 +112,6 @@ class MeanRequest(Request[OpenColumns, Estimate]):
 
     @property
     def mean_epsilon(self) -> Fraction:
-        """The budget of the means."""
         return self.epsilon - self.truncation_epsilon
 
     @property

@@ -52,7 +52,6 @@ class ReleasedRounds(Rounds):
 
     @property
     def total(self) -> Fraction:
-        """The budget of all rounds."""
         return self.rounds * (self.picks + self.values)
 
 
@@ -109,7 +108,6 @@ class DescentRequest(SelectionBased[Estimate]):
 
     @property
     def mechanism(self) -> HardThresholding:
-        """The mechanism of the selection."""
         mechanism = self.selection.mechanism
         assert isinstance(mechanism, HardThresholding)
         return mechanism

@@ -76,5 +76,4 @@ class ReadableCheck:
         return [*counted, response, *([n] if self.counts_rows else [])]
 
     def draw(self, bad: Sequence[int], n: int, rng: Randomness) -> list[int]:
-        """The counts with noise."""
         return self.noise.draw(self.values(bad, n), rng)

@@ -147,7 +147,6 @@ def check_separator(separator: Any) -> str | None:
 
 
 def separator_of(facts: Any) -> str | None:
-    """The separator that facts declare, or None."""
     return check_separator(facts.get("separator")) if isinstance(facts, Mapping) else None
 
 
@@ -168,7 +167,6 @@ def template(
 def template_facts(
     names: Sequence[str], kinds: Mapping[str, str] | None = None, separator: str | None = None
 ) -> dict[str, Any]:
-    """The facts of a template."""
     known = kinds or {}
     return {
         "version": 1,
@@ -197,7 +195,6 @@ def has_patterns(facts: Any) -> bool:
 
 
 def response_name(facts: Any) -> str | None:
-    """The name of the response, or None."""
     response = facts.get("response") if isinstance(facts, Mapping) else None
     name = response.get("name") if isinstance(response, Mapping) else None
     return name if isinstance(name, str) else None

@@ -93,7 +93,6 @@ class Design:
         return Layout.of([len(c.columns) for c in self.choices], [c.width for c in self.choices])
 
     def features_of_choice(self, choice: int) -> tuple[Column, ...]:
-        """The features of a choice."""
         found = dict.fromkeys(self.columns[j].feature for j in self.choices[choice].columns)
         return tuple(self.features[j] for j in found)
 

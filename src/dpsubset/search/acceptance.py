@@ -95,7 +95,6 @@ class Acceptance:
         return chance, chance * error * 2 + 2.0**-1000
 
     def _ball(self, precision: int) -> flint.arb:
-        """The probability as a ball."""
         scale = self._scale
         saved = flint.ctx.prec
         # Added to the bits of the weights, so that nothing cancels beyond them.

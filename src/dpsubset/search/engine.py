@@ -210,7 +210,6 @@ class Engine:
         return Listed([tuple(row) for row in supports.tolist()], self.score_all(supports))
 
     def cache_scores(self, leaf: Listed) -> None:
-        """Cache the scores of a list."""
         self._scores.update(zip(leaf.supports, leaf.scores, strict=True))
 
     def run(self, consumer: Consumer) -> None:

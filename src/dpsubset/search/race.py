@@ -94,7 +94,6 @@ class Race:
         self.start(leaves or [engine.leaf(Region.whole(engine.problem))])
 
     def draw(self, rng: Randomness) -> Support:
-        """One support."""
         self._rng = rng
         self._clock, self._ticks, self._pending, self._size = 0, 0, [], 1
         self._engine.run(self)
@@ -161,7 +160,6 @@ class Race:
         return isinstance(self._envelopes[place], SupportEnvelope)
 
     def replace(self, leaf: Node, parts: Sequence[Leaf]) -> None:
-        """Replace a node by its parts."""
         self._size = 1
         place = self._at.pop(id(leaf))
         if self._loose and self._loose[-1] is leaf:

@@ -68,7 +68,6 @@ def is_list(x: Any) -> bool:
 
 
 def is_array(x: Any) -> bool:
-    """Whether this is a NumPy array."""
     return issubclass(type(x), np.ndarray)
 
 

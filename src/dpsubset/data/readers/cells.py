@@ -71,7 +71,6 @@ class NumberReader:
 
     @staticmethod
     def numbers(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return numbers as they are."""
         return values
 
     @staticmethod
@@ -84,7 +83,6 @@ class NumberReader:
 
     @staticmethod
     def days(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Read every date as missing."""
         return np.full(values.shape, np.nan)
 
 
@@ -106,12 +104,10 @@ def unreadable(takes: Takes) -> str:
 
 
 def readers(schema: AnySchema) -> list[Reader]:
-    """The readers of the columns that a schema reads."""
     return [reader(column) for column in schema.columns_read]
 
 
 def reader(column: Column) -> Reader:
-    """The reader of a column."""
     from .labelled import BooleanReader, CodedReader, LabelReader, LevelReader
 
     # Codes make no difference with labels or levels: other cells are missing anyway.

@@ -28,7 +28,6 @@ class Cells(Protocol):
 
 
 def in_parts(cells: Cells, rows: int, read: Reader) -> Iterator[NDArray[np.float64]]:
-    """Read one column in batches."""
     step = batch_rows(1)
     for start in range(0, rows, step):
         yield cells(start, min(start + step, rows), read)
@@ -62,8 +61,6 @@ def _typed(series: nw.Series[Any], takes: Takes) -> Typed:
 
 
 def arrow_cells(column: pa.ChunkedArray, takes: Takes) -> Typed:
-    """A column of an Arrow table."""
-
     def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
         return from_arrow(column.slice(start, stop - start), read)
 

@@ -83,7 +83,6 @@ class ParquetTable(Table):
 
     @property
     def rows(self) -> int:
-        """Number of records."""
         return self._rows
 
     def columns(self, which: slice = ALL) -> Iterator[list[NDArray[np.float64]]]:

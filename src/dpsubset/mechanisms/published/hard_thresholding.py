@@ -98,7 +98,6 @@ class HardThresholding(Mechanism):
         self._set_options(iterations=iterations, step=step, share=share, rows=rows)
 
     def check(self, setting: Setting) -> None:
-        """Under add-remove the number of rows must be guessed."""
         super().check(setting)
         if self.rows is None and not setting.problem.n_is_public:
             raise ArgumentError(

@@ -44,7 +44,6 @@ class SampleAggregate(LassoVotes):
     )
 
     def check(self, setting: Setting) -> None:
-        """The default number of blocks needs a public n."""
         super().check(setting)
         if self.blocks is None and not setting.problem.n_is_public:
             raise ArgumentError(
@@ -74,7 +73,6 @@ class SampleAggregate(LassoVotes):
         return Guarantee(setting.problem.neighbours, dict.fromkeys(covered, cost), seeded)
 
     def choose(self, votes: Sequence[Vote], setting: Setting) -> Outcome:
-        """The noisy top of the counts."""
         problem = setting.problem
         free, counts = tally(votes, problem)
         top = noisy_top(counts, problem.picks, setting.epsilon, sensitivity=SENSITIVITY)

@@ -115,7 +115,6 @@ class LassoVotes(Mechanism):
         return _Draws(self, data.gram, setting)
 
     def listed(self, setting: Setting) -> list[Outcome]:
-        """All outcomes."""
         return [tuple(row) for row in list_supports(setting.problem).tolist()]
 
     def outcomes(self, data: Data, setting: Setting) -> Distribution | None:

@@ -259,13 +259,13 @@ def test_ball_arithmetic_is_asked_for_half_a_unit(
         [],
     )
 
-    def watched(*arguments, tolerance):  # type: ignore[no-untyped-def]
-        asked.append(tolerance)
-        return minimum(*arguments, tolerance)
+    def watched(*arguments):  # type: ignore[no-untyped-def]
+        asked.append(arguments[-1])
+        return minimum(*arguments)
 
     monkeypatch.setattr(rows_module, "minimum", watched)
     one = of_records(records, problem, unit)
-    low, high = minimum(one.sum([0, 1]), problem.coefficients, unit / 2**20)
+    low, high = minimum(one.objective(np.array([0, 1])), problem.coefficients, unit / 2**20)
     assert abs(one.exact_score([0, 1]) * unit - (low + high) / 2) <= unit * Fraction(3, 4)
     assert asked == [unit / 2]
 
@@ -280,7 +280,7 @@ def test_a_bracket_holds_from_any_point(loss: str) -> None:
         problem = Problem.create(3, 3, loss=loss, constraint=str(rng.choice(CONSTRAINTS)),
                                 radius=float(10 ** rng.uniform(-1, 1)),
                                 ridge=float(rng.choice([0.0, 0.3])))  # fmt: skip
-        total = of_records(records, problem, Fraction(1, 2**20)).sum([0, 1, 2])
+        total = of_records(records, problem, Fraction(1, 2**20)).objective(np.array([0, 1, 2]))
         tight = minimum(total, problem.coefficients, Fraction(1, 2**30))
         for _ in range(6):
             size = problem.radius * 10 ** rng.uniform(-2, 1)
@@ -303,7 +303,7 @@ def test_both_ways_to_a_score_agree_on_contrary_data(loss: str) -> None:
                                 ridge=float(rng.choice([0.0, 1e-6, 1.0, 1e6])))  # fmt: skip
         unit = Sensitivity.of(problem).score_step
         one = of_records(records, problem, unit)
-        low, high = minimum(one.sum([0, 1]), problem.coefficients, unit / 2**10)
+        low, high = minimum(one.objective(np.array([0, 1])), problem.coefficients, unit / 2**10)
         for score in (one.exact_score([0, 1]), int(one.scores(np.array([[0, 1]]))[0])):
             assert low - unit <= score * unit <= high + unit
 

@@ -68,7 +68,9 @@ def test_no_allowed_point_beats_a_score_and_the_oracle_agrees(loss: str) -> None
             continue  # the oracle takes its time
         oracle = scorer(recipe.digest, problem, unit)
         assert isinstance(oracle, FromRecords)
-        low, high = minimum(oracle.sum(support), problem.coefficients, unit / 4)
+        low, high = minimum(
+            oracle.objective(problem.layout.of_support(support)), problem.coefficients, unit / 4
+        )
         assert high - low <= unit / 4
         assert low - unit <= score * unit <= high + unit, recipe
 

@@ -108,6 +108,11 @@ class GramData:
         )
 
     @classmethod
+    def of(cls, data: Moments | GramData, constant: int) -> GramData:
+        """Moments with an intercept of this value; an object of this class unchanged."""
+        return cls.from_moments(data, constant) if isinstance(data, Moments) else data
+
+    @classmethod
     def from_records(
         cls,
         schema: Schema,

@@ -127,12 +127,6 @@ class Consumer(Protocol):
         """Replace a node, which was branched on, by its parts."""
 
 
-def _digest(data: Moments | GramData, problem: Problem) -> GramData:
-    return (
-        GramData.from_moments(data, problem.layout.constant) if isinstance(data, Moments) else data
-    )
-
-
 class Engine:
     """Regions, bounds and scores of one problem on one data set.
 
@@ -161,7 +155,7 @@ class Engine:
         self.problem = problem
         self.unit = unit
         self.tuning = tuning
-        digest = _digest(data, problem)
+        digest = GramData.of(data, problem.layout.constant)
         self._scorer = scorer(digest, problem, unit, penalty)
         self.bound_oracle = bound_oracle(digest, problem, self._scorer, eta, tuning)
         self._scores: dict[Support, int] = {}

@@ -136,18 +136,14 @@ class LazyUniform:
 
     def below_ball(self, x: flint.arb) -> bool | None:
         """Whether U lies below a number known as a ball; None if the intervals overlap."""
-        saved = flint.ctx.prec
         # The default precision would round off the deciding bits.
-        flint.ctx.prec = self.bits + 64
-        try:
+        with flint.ctx.workprec(self.bits + 64):
             scaled = x * flint.arb(2) ** self.bits
             if scaled >= self.value + 1:
                 return True
             if scaled <= self.value:
                 return False
             return None
-        finally:
-            flint.ctx.prec = saved
 
     def below_exp(self, x: Fraction, j: int = 0) -> bool:
         """Whether U < 2**j exp(-x), for x > 0. U is refined until this is decided."""

@@ -65,38 +65,25 @@ class Event:
 
 @dataclass(frozen=True)
 class EmpiricalAudit:
-    """What many draws say about epsilon.
+    """What many draws say about epsilon."""
 
-    Attributes
-    ----------
-    estimate : float
-        log((f - delta) / f') of the event's frequencies in the testing half; not a bound.
-    lower : float
-        Epsilon is at least this much, with the stated confidence; 0 says nothing.
-    confidence : float
-        1 - `LEVEL`, by default.
-    runs : int
-        Draws made, the choosing half included.
-    hits : pair of (int, int)
-        How often the event held, of how many testing draws: where it is likely, where it is not.
-    event : Event
-        What was tested, chosen on other draws.
-    pair : Pair, optional
-        The neighbours tested; None if there were none.
-    swapped : bool
-        Whether the event is likelier on the second of them.
-    promised : Cost
-        Epsilon and delta.
-    """
-
+    #: log((f - delta) / f') of the event's frequencies in the testing half; not a bound.
     estimate: float
+    #: Epsilon is at least this much, with the stated confidence; 0 says nothing.
     lower: float
+    #: 1 - `LEVEL`, by default.
     confidence: float
+    #: Draws made, the choosing half included.
     runs: int
+    #: How often the event held, of how many testing draws: where it is likely, where it is not.
     hits: tuple[tuple[int, int], tuple[int, int]]
+    #: What was tested, chosen on other draws.
     event: Event | None
+    #: The neighbours tested; None if there were none.
     pair: LabelledPair | None
+    #: Whether the event is likelier on the second of them.
     swapped: bool
+    #: Epsilon and delta.
     promised: Cost
 
     @property

@@ -83,28 +83,19 @@ class Pair:
 
 @dataclass(frozen=True)
 class ExactAudit:
-    """The result of an exact audit.
+    """The result of an exact audit."""
 
-    Attributes
-    ----------
-    worst : float
-        The largest |log ratio| of the probability of an outcome.
-    excess : float
-        The largest sum over outcomes of P(o) - e^epsilon P'(o), where positive: what delta has to
-        cover.
-    promised : Cost
-        Epsilon and delta.
-    pair, outcome
-        Where ``worst`` is attained; None if no pair was audited.
-    pairs : int
-        How many pairs were audited.
-    """
-
+    #: The largest |log ratio| of the probability of an outcome.
     worst: float
+    #: The largest sum over outcomes of P(o) - e^epsilon P'(o), where positive: what delta has to
+    #: cover.
     excess: float
+    #: Epsilon and delta.
     promised: Cost
+    #: Where ``worst`` is attained; None if no pair was audited.
     pair: LabelledPair | None
     outcome: Outcome
+    #: How many pairs were audited.
     pairs: int
 
     @property

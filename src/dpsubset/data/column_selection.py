@@ -22,26 +22,17 @@ from .type_checks import column_kinds
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """Columns of a table with their bounds. Public.
+    """Columns of a table with their bounds. Public."""
 
-    Attributes
-    ----------
-    columns : tuple of Column
-        The selected columns.
-    schema : Schema, optional
-        The source of the bounds, if it was a schema.
-    names : tuple of str
-        All columns of the table.
-    kinds : mapping
-        What the types of the columns hold, where these are known.
-    separator : str, optional
-        Declared column separator of a text file.
-    """
-
+    #: The selected columns.
     columns: tuple[Column, ...]
+    #: The source of the bounds, if it was a schema.
     schema: Schema | None
+    #: All columns of the table.
     names: tuple[str, ...]
+    #: What the types of the columns hold, where these are known.
     kinds: Mapping[str, str] = field(default_factory=dict)
+    #: Declared column separator of a text file.
     separator: str | None = None
 
     @property

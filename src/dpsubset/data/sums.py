@@ -23,13 +23,7 @@ from .readers.passes import Passes, over
 
 @dataclass(frozen=True)
 class Sums:
-    """Totals of columns in steps, and the number of records. Private.
-
-    Attributes
-    ----------
-    totals : tuple of int
-    n : int
-    """
+    """Totals of columns in steps, and the number of records. Private."""
 
     totals: tuple[int, ...] = field(repr=False)
     n: int = field(repr=False)

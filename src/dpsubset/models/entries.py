@@ -63,20 +63,13 @@ def model_columns(design: Design) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Entries:
-    """The released entries of the moments of some columns. Public.
+    """The released entries of the moments of some columns. Public."""
 
-    Attributes
-    ----------
-    columns : tuple of ModelColumn
-        The columns of the model, without its constant.
-    places : tuple of int
-        Their positions among all quantised columns.
-    counted : bool
-        Whether the number of rows that count is private, and so released with the others.
-    """
-
+    #: The columns of the model, without its constant.
     columns: tuple[ModelColumn, ...]
+    #: Their positions among all quantised columns.
     places: tuple[int, ...]
+    #: Whether the number of rows that count is private, and so released with the others.
     counted: bool
 
     @classmethod

@@ -51,20 +51,14 @@ _STEPS = 14
 
 @dataclass(frozen=True)
 class Moments:
-    """Noisy moments and what was computed from them. Public.
-
-    Attributes
-    ----------
-    gram, c, yy : arrays and float
-        X'X and X'y with the constant last, and y'y.
-    deviation : float
-        Standard deviation of the noise of an entry.
-    """
+    """Noisy moments and what was computed from them. Public."""
 
     entries: Entries
+    #: X'X and X'y with the constant last, and y'y.
     gram: Floats
     c: Floats
     yy: float
+    #: Standard deviation of the noise of an entry.
     deviation: float
 
     @property

@@ -44,20 +44,12 @@ _BITS = 128
 
 @dataclass(frozen=True)
 class Objective:
-    """J. Contains records: private.
-
-    Attributes
-    ----------
-    rows : int16 array of shape (n, d)
-        S a_i, S = 32767: integers within +-S.
-    response : int16 array of shape (n,)
-        S o_i.
-    ridge : Fraction
-    linear_term : tuple of Fraction
-    """
+    """J. Contains records: private."""
 
     loss: Smooth
+    #: S a_i, one a row, S = 32767: integers within +-S.
     rows: NDArray[np.int16]
+    #: S o_i.
     response: NDArray[np.int16]
     ridge: Fraction
     linear_term: Point

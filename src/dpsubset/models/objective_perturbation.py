@@ -54,24 +54,16 @@ Cells = NDArray[np.int16]
 
 @dataclass(frozen=True)
 class ObjectivePerturbation:
-    """A fit by objective perturbation, and its cost. Public.
+    """A fit by objective perturbation, and its cost. Public."""
 
-    Attributes
-    ----------
-    epsilon : Fraction
-        The budget of the fit under ``neighbours``, for one row.
-    loss : Smooth
-    step : Fraction
-        The grid of the coefficients, and the accuracy of the minimum.
-    weight : Fraction, optional
-        The weight of the noise that hides a step; by default a public function of epsilon. Audits
-        by enumeration use other steps and weights.
-    """
-
+    #: The budget of the fit under ``neighbours``, for one row.
     epsilon: Fraction
     neighbours: Neighbours
     loss: Smooth
+    #: The grid of the coefficients, and the accuracy of the minimum.
     step: Fraction = STEP
+    #: The weight of the noise that hides a step; by default a public function of epsilon. Audits by
+    #: enumeration use other steps and weights.
     weight: Fraction | None = None
 
     name = "objective-perturbation"

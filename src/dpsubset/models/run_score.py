@@ -65,17 +65,11 @@ class RunScore:
 
 @dataclass(frozen=True)
 class Window:
-    """The range of response values within which losses are distinguished. Public.
+    """The range of response values within which losses are distinguished. Public."""
 
-    Attributes
-    ----------
-    scale : RangeInSteps, optional
-        Centre and half-width, in steps of the declared grid; None for all of it.
-    cap : int
-        The largest residual that counts, where the window reaches from -S to S.
-    """
-
+    #: Centre and half-width, in steps of the declared grid; None for all of it.
     scale: RangeInSteps | None
+    #: The largest residual that counts, where the window reaches from -S to S.
     cap: int
 
     @classmethod

@@ -34,31 +34,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Solution:
-    """A model in scaled units, the constant last. Public: computed from released numbers.
+    """A model in scaled units, the constant last. Public: computed from released numbers."""
 
-    Attributes
-    ----------
-    theta : array
-        The shrunk coefficients.
-    plain : array
-        The unshrunk coefficients, in the requested units.
-    of_table, of_both : arrays of two columns
-        Ends of 95 % intervals for these: by the noise alone, and by noise and sampling.
-    spread, response_spread : array and float
-        Estimated standard deviations of the columns and of the response.
-    r2 : float
-        NaN, like the deviations, where no released number determines it.
-    residual_variance : float
-        Variance of the response about the model, or NaN.
-    """
-
+    #: The shrunk coefficients.
     theta: Floats
+    #: The unshrunk coefficients, in the requested units.
     plain: Floats
+    #: Ends of 95 % intervals for these: by the noise alone, and by noise and sampling.
     of_table: Floats
     of_both: Floats
+    #: Estimated standard deviations of the columns and of the response.
     spread: Floats
     response_spread: float
+    #: NaN, like the deviations, where no released number determines it.
     r2: float
+    #: Variance of the response about the model, or NaN.
     residual_variance: float
 
 

@@ -69,18 +69,12 @@ Estimator = Callable[[Table], Released]
 
 @dataclass(frozen=True)
 class Adversary(ABC):
-    """A population, and a statistic that is larger for members than for outsiders.
+    """A population, and a statistic that is larger for members than for outsiders."""
 
-    Attributes
-    ----------
-    n, d : int
-        Records and coordinates.
-    sigma : float
-        Scale of the population.
-    """
-
+    #: Records and coordinates.
     n: int
     d: int
+    #: Scale of the population.
     sigma: float = 1.0
 
     @abstractmethod
@@ -115,17 +109,11 @@ class MeanAdversary(Adversary):
 
 @dataclass(frozen=True)
 class SparseMeanAdversary(Adversary):
-    """Section 3.1: s coordinates have means from the top of a Beta sample, the others are 0.
+    """Section 3.1: s coordinates have means from the top of a Beta sample, the others are 0."""
 
-    Attributes
-    ----------
-    s : int
-        How many.
-    concentration : float
-        The constant in the published Beta parameter, this times log(d / s).
-    """
-
+    #: How many.
     s: int = 1
+    #: The constant in the published Beta parameter, this times log(d / s).
     concentration: float = 1.0
 
     def draw(self, rng: np.random.Generator) -> Trial:

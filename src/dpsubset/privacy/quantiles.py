@@ -122,20 +122,13 @@ class QuantileRule:
 
 @dataclass(frozen=True)
 class RangeInSteps:
-    """A range of a column, in steps of the grid. Public.
+    """A range of a column, in steps of the grid. Public."""
 
-    Attributes
-    ----------
-    centre : Fraction
-        The middle of the range; a multiple of 1/2 if it was made of quantiles.
-    half_width : Fraction
-        Distance of both ends from the centre; greater than 0.
-    quantiles : tuple of int
-        The released quantiles, in the order of the rule's probabilities. Not compared by ``==``.
-    """
-
+    #: The middle of the range; a multiple of 1/2 if it was made of quantiles.
     centre: Fraction
+    #: Distance of both ends from the centre; greater than 0.
     half_width: Fraction
+    #: The released quantiles, in the order of the rule's probabilities. Not compared by ``==``.
     quantiles: tuple[int, ...] = field(default=(), compare=False)
 
     def images(self, steps: int) -> NDArray[np.int16]:

@@ -38,19 +38,13 @@ _LEAST_GAMMA = Fraction(1, 10**15)
 
 @dataclass(frozen=True)
 class Stopping:
-    """The distribution of the number of runs. Public.
+    """The distribution of the number of runs. Public."""
 
-    Attributes
-    ----------
-    eta : Fraction
-        Above -1 and at most 1. With a smaller eta the search costs less, and a single run is
-        more likely.
-    gamma : Fraction
-        Above 0 and below 1. With a smaller gamma there are more runs. The cost does not depend on
-        gamma.
-    """
-
+    #: Above -1 and at most 1. With a smaller eta the search costs less, and a single run is more
+    #: likely.
     eta: Fraction
+    #: Above 0 and below 1. With a smaller gamma there are more runs. The cost does not depend on
+    #: gamma.
     gamma: Fraction
 
     def __post_init__(self) -> None:

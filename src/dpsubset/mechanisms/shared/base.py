@@ -38,20 +38,14 @@ OPENDP_NOISE = (
 
 @dataclass(frozen=True)
 class Setting:
-    """What is public about a selection: all that a mechanism may use before it sees data.
-
-    Attributes
-    ----------
-    epsilon, delta : Fraction
-        The budget of the release.
-    n : int, optional
-        Number of rows where it is public and known: under replace-one, once the table is read.
-    """
+    """What is public about a selection: all that a mechanism may use before it sees data."""
 
     problem: Problem
     sensitivity: Sensitivity
+    #: The budget of the release.
     epsilon: Fraction
     delta: Fraction = Fraction(0)
+    #: Number of rows where it is public and known: under replace-one, once the table is read.
     n: int | None = None
 
     @classmethod

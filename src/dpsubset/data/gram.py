@@ -196,8 +196,7 @@ def with_constant(moments: Moments, constant: int) -> Ints:
     if not held or constant % held:
         raise ArgumentError(
             "these moments were made without the sums that an intercept needs: make them again "
-            "from "
-            "the table, or pass intercept=False"
+            "from the table, or pass intercept=False"
         )
     # Entries stay within n * STEPS^2, as those of any column.
     products = products.copy()

@@ -69,8 +69,7 @@ class Stopping:
         if made.mean < 0.999 * float(wanted):
             raise ArgumentError(
                 f"with eta = {power} the mean number of runs can be at most {made.mean:.4g}: "
-                "choose "
-                "fewer runs, or a larger eta, which costs more"
+                "choose fewer runs, or a larger eta, which costs more"
             )
         return made
 
@@ -110,8 +109,7 @@ class Stopping:
         if not all(run.proven and run.assumes is None and not run.delta for run in runs):
             raise ArgumentError(
                 "every setting of a private search needs a proven guarantee of pure epsilon: set "
-                "delta "
-                "to 0, and leave out mechanisms with an assumption"
+                "delta to 0, and leave out mechanisms with an assumption"
             )
         return Guarantee(runs[0].neighbours, costs, any(run.seeded for run in runs))
 

@@ -107,8 +107,7 @@ def check_response_range(given: Any, *, labels: bool, moments: bool) -> RangeOpt
     if labels:
         raise ArgumentError(
             "response_range: a response of two labels has no range. Leave it out, or use a loss "
-            "for "
-            "numbers"
+            "for numbers"
         )
     if moments:
         raise ArgumentError(

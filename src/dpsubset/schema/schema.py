@@ -455,8 +455,7 @@ def _check_groups(schema: Schema) -> None:
         if other.name in roles and other.group != other.name:
             raise SchemaError(
                 f"there is a group {other.name!r} and a column of that name outside of it: "
-                "selected "
-                "names must be unique, so rename the group"
+                "selected names must be unique, so rename the group"
             )
 
 

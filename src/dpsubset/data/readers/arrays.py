@@ -248,8 +248,7 @@ def check_kind(found: Any, what: str, takes: Takes) -> None:
             declared = (
                 "such an array can hold none of the declared levels or labels, so that no cell of "
                 "it could be read: declare some that it can hold (such as 0 and 1), or pass text "
-                "or "
-                "objects"
+                "or objects"
             )
         raise TableError(f"{what} holds {found.dtype.name}, but {declared}")
     # scikit-learn's estimator checks look for the wording after the colon.

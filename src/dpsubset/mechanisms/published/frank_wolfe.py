@@ -121,8 +121,7 @@ class FrankWolfe(Mechanism):
         return [
             f"{self.steps(setting)} steps in the l1 ball of radius {shown_up(prediction_bound)}, "
             f"scaled units{intercept}{group}. A row added or removed moves an entry of the "
-            "gradient by at "
-            f"most {added}, a row replaced by at most {replaced}.",
+            f"gradient by at most {added}, a row replaced by at most {replaced}.",
             "If fewer than k variables were visited, the support is filled up with the first "
             "variables of the table, which carry no information.",
             self.rounds(setting).details(setting),

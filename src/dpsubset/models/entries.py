@@ -126,9 +126,7 @@ class Entries:
 
     @cached_property
     def _map(self) -> tuple[Ints, Ints, Ints, Floats, Floats]:
-        """X'X as a linear map of the entries (rows, columns, entries, weights) plus a multiple of
-        n.
-        """
+        """X'X as a linear map of entries (row, column, entry, weight), plus a multiple of n."""
         m, rows = self.m, []
         of_n = np.zeros((m + 1, m + 1))
         of_n[m, m] = 1
@@ -214,7 +212,5 @@ class Entries:
 
 
 def most_entries(columns: int) -> int:
-    """The largest number of entries of a model with this many columns, including the number of
-    rows.
-    """
+    """The largest number of entries of a model with so many columns, that of rows included."""
     return 3 * columns + columns * (columns - 1) // 2 + 3

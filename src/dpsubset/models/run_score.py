@@ -74,9 +74,7 @@ class Window:
 
     @classmethod
     def of(cls, released: RangeInSteps | None, least: Fraction) -> Window:
-        """A window around the released quantiles of the response, or the declared bounds without
-        any.
-        """
+        """A window around released quantiles of the response; without any, the declared bounds."""
         if released is None or len(released.quantiles) < 2:
             return cls(None, STEPS)
         low, high = min(released.quantiles), max(released.quantiles)

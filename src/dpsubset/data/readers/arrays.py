@@ -54,9 +54,7 @@ def refusal(data: Any, what: str) -> TableError:
 
 
 def check_held(data: Any, what: str, *others: type) -> None:
-    """Refuse everything but a path, an instance of ``others``, and a table that holds its
-    values.
-    """
+    """Refuse all but a path, an instance of ``others``, or a table that holds its values."""
     known = issubclass(type(data), (type(None), Path, *_TYPED, *others))
     if not (known or is_list(data) or is_array(data) or is_sparse(data) or of_library(data)):
         raise refusal(data, what)
@@ -97,9 +95,7 @@ def array_of(x: Any) -> Any:
 
 
 def by_rows(x: Any) -> Any:
-    """A sparse matrix compressed by rows, so that only its entries take memory. Others
-    unchanged.
-    """
+    """A sparse matrix compressed by rows: only its entries take memory. Others unchanged."""
     if not is_sparse(x):
         return x
     # SciPy has no arithmetic for half floats; single floats hold them exactly.
@@ -197,9 +193,7 @@ def _is_sequence(kind: type) -> bool:
 
 
 def _numbers_or_objects(cells: list[Any]) -> NDArray[Any]:
-    """An array of cells: of float64 if all are plain numbers, which saves space, else of
-    objects.
-    """
+    """An array of cells: of float64, to save space, if all are plain numbers, else of objects."""
     # By identity: a type may have no hash, or claim to equal another.
     if {id(type(cell)) for cell in cells} <= {id(float), id(int), id(bool)}:
         with suppress(OverflowError):

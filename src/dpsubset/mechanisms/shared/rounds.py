@@ -102,9 +102,7 @@ class Rounds:
         return self._of_values.values(values, sensitivity)
 
     def value_scale(self, count: int, sensitivity: int) -> Fraction:
-        """The scale of the noise in `release`, where ``count`` values may all move by the
-        sensitivity.
-        """
+        """The scale of the noise in `release`, if ``count`` values move by the sensitivity."""
         return self._of_values.value_scale(count, sensitivity)
 
     def log_pick(self, scores: Sequence[int], scale: Fraction) -> NDArray[np.float64]:

@@ -123,9 +123,7 @@ class LazyUniform:
         return self.bits == START_BITS
 
     def below_float(self, x: float, error: float) -> bool | None:
-        """Whether U lies below a number known as x up to an error; None if float64 cannot
-        decide.
-        """
+        """Whether U lies below x, known up to an error; None if float64 cannot decide."""
         u = math.ldexp(self.value, -self.bits)
         slack = error + u * 2.0**-50 + 2.0**-START_BITS
         if u + slack < x:

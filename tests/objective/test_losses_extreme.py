@@ -30,7 +30,7 @@ from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import list_supports
 from dpsubset.search.tuning import Tuning
 from support.recipes import CONSTRAINTS
-from support.regions import random_region
+from support.regions import random_path, random_region
 
 ROW_LOSSES = [name for name, loss in LOSSES.items() if loss.needs_records]
 each_loss = pytest.mark.parametrize("loss", ROW_LOSSES)
@@ -458,10 +458,8 @@ def test_bounds_are_below_every_score_at_the_extremes(loss: str) -> None:
         engine = Engine(digest_of(records), problem, unit, float(10 ** rng.uniform(-6, 6)),
                         penalty=int(rng.choice([0, 5])), tuning=Tuning(last_pick=0))  # fmt: skip
         for _ in range(2):
-            bound = engine.bound_oracle.root(
-                random_region(problem, rng), int(rng.choice([0, 1, 20]))
-            )
-            while True:
+            region, rounds = random_region(problem, rng), int(rng.choice([0, 1, 20]))
+            for bound in random_path(engine.bound_oracle, region, rng, rounds):
                 g = [Fraction(float(gain)) for gain in engine.bound_oracle.gains(bound)]
                 for support in map(tuple, bound.region.supports().tolist()):
                     picked = [j for j in support if bound.region.status[j] >= FREE]
@@ -470,12 +468,6 @@ def test_bounds_are_below_every_score_at_the_extremes(loss: str) -> None:
                     assert own <= score, (problem, support)
                     assert Fraction(bound.lower_bound) <= score
                     tested += 1
-                free = np.flatnonzero(bound.region.status >= FREE)
-                if not len(free):
-                    break
-                halves = list(bound.region.split(int(rng.choice(free))))
-                half = halves[int(rng.integers(len(halves)))]
-                bound = engine.bound_oracle.child(bound, half, int(rng.integers(0, 9)))
     assert tested > 500
 
 

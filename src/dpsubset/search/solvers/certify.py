@@ -21,7 +21,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
@@ -58,10 +57,15 @@ class Relaxation(ABC):
         self._deadline = time.monotonic() + limits.seconds
         self._nodes = 0
 
+    @staticmethod
+    @abstractmethod
+    def _module() -> Any:
+        """Import the package."""
+
     @classmethod
     def _import(cls) -> Any:
         try:
-            return import_module(cls.package)
+            return cls._module()
         except ImportError:
             raise SolverError(
                 f"{cls.needs} the package {cls.package}: pip install 'dpsubset[{cls.extra}]'"

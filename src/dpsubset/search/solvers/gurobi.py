@@ -55,6 +55,12 @@ class _Tree(Relaxation):
     package, extra = "gurobipy", "gurobi"
     needs = "solver='gurobi' and 'gurobi-cones' need"
 
+    @staticmethod
+    def _module() -> Any:
+        import gurobipy
+
+        return gurobipy
+
     @classmethod
     def check(cls) -> None:
         _start(cls._import()).dispose()

@@ -40,6 +40,12 @@ class OuterApproximation(Relaxation):
     package = "highspy"
     needs = "solver='highs' needs"
 
+    @staticmethod
+    def _module() -> Any:
+        import highspy
+
+        return highspy
+
     def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
         super().__init__(digest, problem, limits)
         self._planes = planes(digest, problem)

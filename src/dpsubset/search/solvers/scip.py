@@ -34,6 +34,12 @@ class ConeProgram(Relaxation):
     package = "pyscipopt"
     needs = "solver='scip' needs"
 
+    @staticmethod
+    def _module() -> Any:
+        import pyscipopt
+
+        return pyscipopt
+
     def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
         super().__init__(digest, problem, limits)
         self._cones = Cones(digest, problem)

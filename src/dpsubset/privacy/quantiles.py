@@ -154,36 +154,11 @@ class RangeInSteps:
         return found
 
 
-def draw_range(
-    counts: NDArray[np.int64],
-    rule: QuantileRule,
-    epsilon: Fraction,
-    neighbours: Neighbours,
-    rng: Randomness,
-) -> tuple[RangeInSteps, Guarantee]:
-    """Release the range of a column, and its guarantee.
-
-    Parameters
-    ----------
-    counts : array of int64
-        The histogram of the column: how many records have each value of the grid. Private.
-    rule : QuantileRule
-        Which quantiles are released.
-    epsilon : Fraction
-        Cost of the release under ``neighbours``.
-    neighbours : {"replace-one", "add-remove"}
-        Which tables count as neighbours.
-    rng : Randomness
-        Source of the noise.
-    """
-    guarantee = rule.guarantee(epsilon, neighbours, seeded=not rng.source.secure)
-    return QuantileSampler(counts, rule, epsilon, neighbours).draw(rng), guarantee
-
-
 class QuantileSampler:
-    """Draws ranges of one column. Contains private data.
+    """Draws ranges of one column, each at the cost of a release. Contains private data.
 
-    See `draw_range` for the arguments. Each draw has the cost of a release.
+    ``counts`` is the histogram of the column: how many records have each value of the grid. A draw
+    costs ``epsilon`` under ``neighbours``.
     """
 
     def __init__(
@@ -203,22 +178,6 @@ class QuantileSampler:
     def draw(self, rng: Randomness) -> RangeInSteps:
         """Draw one range: each quantile is drawn independently."""
         return self._rule.range_of([shells.draw(rng) - self._steps for shells in self._shells])
-
-
-def quantile(
-    counts: NDArray[np.int64],
-    prob: Fraction,
-    epsilon: Fraction,
-    neighbours: Neighbours,
-    rng: Randomness,
-) -> int:
-    """One private quantile: a value of the grid -m, ..., m, where ``counts`` has 2 m + 1 entries.
-
-    It costs epsilon under ``neighbours``; see `draw_range` for the arguments.
-    """
-    (prob,) = _check_probs((prob,))
-    weight = _check_epsilon(epsilon) / rank_error_range((prob,), neighbours)
-    return _sampler(_check_counts(counts), prob, weight).draw(rng) - len(counts) // 2
 
 
 def log_probabilities(

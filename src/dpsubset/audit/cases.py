@@ -204,7 +204,7 @@ def audit(
 def _name(chosen: Mechanism) -> str:
     """The name of a mechanism, with the options that are not the default."""
     special = [
-        f"{option.name}={_plain(value)}"
+        f"{option.name}={_option_text(value)}"
         for option in fields(chosen)
         if (value := getattr(chosen, option.name)) != option.default
     ]
@@ -299,7 +299,7 @@ def _listed(problem: Problem, recipe: Recipe) -> Iterator[Pair]:
             yield pair
 
 
-def _plain(value: Any) -> str:
+def _option_text(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

@@ -164,7 +164,7 @@ def audit_exact(
         (outcomes, one), (others, two) = logs
         if outcomes != others:
             raise AssertionError("outcomes of neighbours are listed in the same order")
-        excess = max(excess, *(_excess(a, b, promised) for a, b in ((one, two), (two, one))))
+        excess = max(excess, *(_hockey_stick(a, b, promised) for a, b in ((one, two), (two, one))))
         ratios = np.abs(_difference(one, two))
         i = int(np.argmax(ratios))
         if where is None or ratios[i] > worst:
@@ -178,7 +178,7 @@ def _difference(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[n
     return np.asarray(np.where(both, 0.0, one) - np.where(both, 0.0, two))
 
 
-def _excess(one: NDArray[np.float64], two: NDArray[np.float64], promised: Cost) -> float:
+def _hockey_stick(one: NDArray[np.float64], two: NDArray[np.float64], promised: Cost) -> float:
     """The hockey-stick divergence at the promised epsilon."""
     gaps = np.exp(one) - np.exp(two + min(float(promised.epsilon), 700.0))
     return float(np.maximum(gaps, 0.0).sum())

@@ -63,7 +63,7 @@ class ColumnQuantizer:
 
     def quantize(self, values: NDArray[Any], out: NDArray[Any]) -> None:
         """Quantize ``values`` into ``out``, both of shape (rows,)."""
-        _quantise(_floats(values).reshape(-1, 1), *self._maps, out[:, None])
+        _quantise(_as_floats(values).reshape(-1, 1), *self._maps, out[:, None])
 
     def bad(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of the values are bad cells."""
@@ -112,7 +112,7 @@ class Quantizer:
 
     def features(self, x: NDArray[Any], out: NDArray[Any]) -> None:
         """Quantize x (rows, features) into ``out``, of shape (rows, model columns)."""
-        _quantise(_floats(x), *self._features, out)
+        _quantise(_as_floats(x), *self._features, out)
 
     def records(self, x: NDArray[Any], y: NDArray[Any], out: NDArray[Any]) -> None:
         """Quantize x (rows, features) and y (rows,) into ``out`` (rows, width).
@@ -121,7 +121,7 @@ class Quantizer:
         products) or int16, in any memory order.
         """
         assert self._response is not None
-        y = _floats(y)
+        y = _as_floats(y)
         self.features(x, out[:, : self._columns])
         if self.constant:
             out[:, self._columns] = self.constant
@@ -177,7 +177,7 @@ def _replacement(feature: Column) -> float:
     return [canonical(level) for level in feature.levels].index(canonical(value))
 
 
-def _floats(values: NDArray[Any]) -> NDArray[np.float64]:
+def _as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
     # No warning for a long double beyond float64, which becomes inf and is clipped.
     with np.errstate(all="ignore"):
         return np.asarray(values, dtype=np.float64)

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..audit.empirical import clopper_pearson, lower_bounds
+from ..audit.empirical import lower_bounds, one_sided_bounds
 from ..base.errors import ArgumentError
 
 Floats = NDArray[np.float64]
@@ -333,5 +333,5 @@ def _top_of_beta(
 
 
 def _interval(hits: int, trials: int, level: float) -> tuple[float, float]:
-    low, high = clopper_pearson(hits, trials, level)
+    low, high = one_sided_bounds(hits, trials, level)
     return float(low), float(high)

@@ -89,7 +89,7 @@ def of_library(data: Any) -> bool:
 def array_of(x: Any) -> Any:
     """X as an array of two dimensions or a sparse matrix. Only type and shape are looked at."""
     if is_sparse(x):
-        _check(x, "X", 2, frozenset({"boolean", "number"}))
+        _check_shape(x, "X", 2, frozenset({"boolean", "number"}))
         return x
     return _checked_array(x, "X", 2, frozenset(_KINDS))
 
@@ -216,7 +216,7 @@ def held(values: Any, what: str) -> NDArray[Any]:
 
 def _checked_array(values: Any, what: str, dimensions: int, takes: Takes) -> NDArray[Any]:
     found = held(values, what)
-    _check(found, what, dimensions, takes)
+    _check_shape(found, what, dimensions, takes)
     return found
 
 
@@ -225,7 +225,7 @@ def _wrong_shape(what: str, dimensions: int) -> TableError:
     return TableError(f"{what} must be {shape}. Reshape your data and try again")
 
 
-def _check(found: Any, what: str, dimensions: int, takes: Takes) -> None:
+def _check_shape(found: Any, what: str, dimensions: int, takes: Takes) -> None:
     if found.ndim != dimensions:
         raise _wrong_shape(what, dimensions)
     check_kind(found, what, takes)

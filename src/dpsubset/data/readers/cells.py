@@ -184,7 +184,7 @@ def from_objects(cells: Sequence[Any], read: Reader = NUMBERS) -> NDArray[np.flo
     values = np.empty(len(cells))
     for start in range(0, len(cells), _OBJECTS):
         part = slice(start, start + _OBJECTS)
-        numbers, texts, moments = _by_kind(cells[part])
+        numbers, texts, moments = _split_objects(cells[part])
         values[part] = read.numbers(numbers)
         if texts:
             column = pa.array(list(texts.values()), pa.large_binary())
@@ -195,7 +195,7 @@ def from_objects(cells: Sequence[Any], read: Reader = NUMBERS) -> NDArray[np.flo
     return values
 
 
-def _by_kind(
+def _split_objects(
     cells: Sequence[Any],
 ) -> tuple[NDArray[np.float64], dict[int, bytes], dict[int, _Days]]:
     """The numbers among Python objects, NaN for others; and texts and dates by their positions."""

@@ -81,7 +81,7 @@ class FrankWolfe(Mechanism):
     ) -> list[int]:
         """Scores of the vertices +e_0, +e_1, ..., then -e_0, -e_1, ...: two for each column."""
         divisor = divisor_for(_change(setting, weights, taken))
-        entries = gradient.at(weights, _parts(taken))
+        entries = gradient.at(weights, _weight_sum(taken))
         return [entry // divisor for entry in entries] + [-entry // divisor for entry in entries]
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
@@ -95,7 +95,7 @@ class FrankWolfe(Mechanism):
         problem, steps = setting.problem, self.steps(setting)
         if (2 * problem.columns) ** (steps - 1) > _LARGEST_WALK:
             return None
-        rounds, gradient = self.rounds(setting), _gradient(data, setting)
+        rounds, gradient = self.rounds(setting), _gradient_in_ball(data, setting)
         # Walks that end in the same weights have the same continuations.
         walks: dict[tuple[tuple[int, int], ...], float] = {(): 0.0}
         for taken in range(steps):
@@ -131,7 +131,7 @@ class FrankWolfe(Mechanism):
 class _Walk(Sampler):
     def __init__(self, mechanism: FrankWolfe, data: Data, setting: Setting) -> None:
         self._mechanism, self._setting = mechanism, setting
-        self._rounds, self._gradient = mechanism.rounds(setting), _gradient(data, setting)
+        self._rounds, self._gradient = mechanism.rounds(setting), _gradient_in_ball(data, setting)
 
     def draw(self, rng: Randomness) -> Outcome:
         mechanism, setting = self._mechanism, self._setting
@@ -169,13 +169,13 @@ def largest_choices(weights: Weights, setting: Setting) -> tuple[int, ...]:
 def _change(setting: Setting, weights: Weights, taken: int) -> int:
     """How far one record moves an entry of the gradient."""
     problem = setting.problem
-    return record_change(problem.layout, problem.prediction_bound, weights, _parts(taken))
+    return record_change(problem.layout, problem.prediction_bound, weights, _weight_sum(taken))
 
 
-def _parts(taken: int) -> int:
+def _weight_sum(taken: int) -> int:
     """1 + 2 + ... + taken; any positive number before the first step, where b = 0."""
     return max(1, taken * (taken + 1) // 2)
 
 
-def _gradient(data: Data, setting: Setting) -> Gradient:
+def _gradient_in_ball(data: Data, setting: Setting) -> Gradient:
     return Gradient(data.gram, setting.problem.prediction_bound, setting.problem.ridge)

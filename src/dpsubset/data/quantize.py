@@ -73,19 +73,9 @@ class ColumnQuantizer:
 class Quantizer:
     """Quantizes records into the columns of a model, the intercept and the response, in this order.
 
-    Parameters
-    ----------
-    schema : Schema or FeatureSchema
-    constant : int
-        The intercept's value in steps; 0 for a model without an intercept, which has no such
-        column.
-    images : int16 array, optional
-        A map of the response: ``images[q + STEPS]`` replaces the integer q. Bad cells stay bad.
-
-    Attributes
-    ----------
-    width : int
-        Number of integers that a record becomes.
+    ``constant`` is the intercept's value in steps; 0 for a model without an intercept, which has no
+    such column. ``images`` is a map of the response: ``images[q + STEPS]`` replaces the integer q.
+    Bad cells stay bad. A record becomes ``width`` integers.
     """
 
     def __init__(

@@ -107,18 +107,9 @@ def total_loss(
 ) -> int:
     """The exact sum of the losses of all rows.
 
-    Parameters
-    ----------
-    entries : Entries
-        The columns of the model.
-    cells : array of int16
-        Quantised columns, one a row; the constant and the response last.
-    weights : array of int64
-        Weights of the columns and of the constant.
-    cap : int
-        The largest residual that counts.
-    odds : bool
-        Whether the model predicts log odds.
+    ``cells`` are quantised columns, one a row, the constant and the response last; ``weights`` are
+    those of the columns of the model and of the constant. With ``odds`` the model predicts log
+    odds.
     """
     total = 0
     for start in range(0, cells.shape[1], _ROWS):

@@ -61,18 +61,9 @@ def solve(
 ) -> Solution:
     """The model of released entries.
 
-    Parameters
-    ----------
-    entries : Entries
-        The entries that were released.
-    released : list of int
-    n : int, optional
-        The number of rows, where it is public. If some may not count, their number is among the
-        released entries, and this is an upper bound for it.
-    deviation : float
-        Standard deviation of the noise of each entry, in scaled units.
-    units : array, optional
-        A matrix: intervals are for ``units @ theta``.
+    ``n`` is the number of rows, where it is public. If some may not count, their number is among
+    the released entries, and n is an upper bound for it. ``deviation`` is that of the noise of each
+    entry, in scaled units. Intervals are for ``units @ theta``.
     """
     gram, c, yy = entries.moments(released, n)
     m = entries.m

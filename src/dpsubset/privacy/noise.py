@@ -44,18 +44,10 @@ Measure = Literal["pure", "zcdp"]
 
 
 def noisy_top(scores: Sequence[int], k: int, epsilon: Fraction, *, sensitivity: int) -> list[int]:
-    """Indices of the k noisy largest scores, in the order of selection, at pure epsilon in all.
+    """Indices of the k noisy largest scores, in the order of selection.
 
-    Parameters
-    ----------
-    scores : sequence of int
-        Clipped to +-2**62.
-    k : int
-        Number of indices, at most the number of scores.
-    epsilon : Fraction
-        Cost of all k indices together, their order included.
-    sensitivity : int
-        Largest change of one score between neighbours.
+    ``epsilon`` is the cost of all k together, their order included; ``sensitivity`` is the largest
+    change of one score between neighbours. Scores are clipped to +-2**62.
     """
     return _top("pure", scores, k, top_scale(k, epsilon, sensitivity=sensitivity))
 

@@ -233,14 +233,8 @@ class _ShellSampler:
     which needs integers alone, and accepted with probability 2**j exp(-eta * errors[i]), about one
     half.
 
-    Parameters
-    ----------
-    errors : array of int64
-        Not negative; the smallest is 0.
-    eta : Fraction
-        Greater than 0.
-    deepest : int
-        The number of the last shell. The distribution does not depend on it; tests use few shells.
+    Errors are not negative, and the smallest is 0. ``deepest`` is the number of the last shell. The
+    distribution does not depend on it; tests use few shells.
     """
 
     def __init__(self, errors: NDArray[np.int64], eta: Fraction, deepest: int = _DEEPEST) -> None:

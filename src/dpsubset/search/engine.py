@@ -130,16 +130,8 @@ class Consumer(Protocol):
 class Engine:
     """Regions, bounds and scores of one problem on one data set.
 
-    Parameters
-    ----------
-    eta : float
-        Weight of the scores at which bounds should be good; large for optimisation.
-    limits : Limits, optional
-        When to give up.
-    penalty : int
-        Added to the score for every variable of a support, in units.
-    tuning : Tuning
-        How the search and its consumers spend their time.
+    ``eta`` is the weight of the scores at which bounds should be good, large for optimisation;
+    ``penalty`` is added to the score for every variable of a support, in units.
     """
 
     def __init__(

@@ -59,15 +59,8 @@ _LEAST_SLAB = 256
 class Race:
     """Draws from one mechanism on one data set; keeps its leaves from draw to draw.
 
-    Parameters
-    ----------
-    engine : Engine
-    eta : Fraction
-        Weight of the scores.
-    permute_and_flip : bool
-        Whether the mechanism is permute-and-flip rather than the exponential mechanism.
-    leaves : sequence of Leaf, optional
-        The initial partition; all supports of the problem by default.
+    The mechanism is permute-and-flip or the exponential mechanism, with the weight ``eta`` of the
+    scores. ``leaves`` are the initial partition, by default all supports of the problem.
     """
 
     def __init__(

@@ -28,13 +28,8 @@ _EXP_ERROR = 2.0**-45
 class Randomness:
     """Exact draws from a source of bits.
 
-    Parameters
-    ----------
-    source : Source
-        The source of the bits.
-    start_bits : int
-        Bits and working precision of a first comparison. The distribution does not depend on it;
-        tests use 8 to make every refinement happen.
+    ``start_bits`` are the bits and the working precision of a first comparison. The distribution
+    does not depend on it; tests use 8 to make every refinement happen.
     """
 
     def __init__(self, source: Source, start_bits: int = START_BITS) -> None:

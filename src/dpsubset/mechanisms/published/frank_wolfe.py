@@ -124,7 +124,7 @@ class FrankWolfe(Mechanism):
             f"gradient by at most {added}, a row replaced by at most {replaced}.",
             "If fewer than k variables were visited, the support is filled up with the first "
             "variables of the table, which carry no information.",
-            self.rounds(setting).details(setting),
+            self.rounds(setting).details(),
         ]
 
 

@@ -247,7 +247,7 @@ class HardThresholding(Mechanism):
             "A row added or removed moves an entry of the gradient by at most "
             f"{shown_up(1 + prediction_bound)}, a row replaced by at most "
             f"{shown_up(2 * (1 + prediction_bound))}.",
-            self.rounds(setting).details(setting),
+            self.rounds(setting).details(),
         ]
 
 

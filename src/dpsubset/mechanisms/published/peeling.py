@@ -76,7 +76,7 @@ class Peeling(Mechanism):
                 "Nor does the intercept: variables and response are measured from the middle of "
                 "their bounds, without subtracting their means."
             )
-        return [*sentences, self.rounds(setting).details(setting)]
+        return [*sentences, self.rounds(setting).details()]
 
 
 class _Peeler(Sampler):

@@ -135,7 +135,7 @@ class Rounds:
         sets, free = self.log_sets(scores, problem.picks, scale), problem.free
         return {problem.support(free[i] for i in chosen): log for chosen, log in sets.items()}
 
-    def details(self, setting: Setting) -> str:
+    def details(self) -> str:
         """A sentence on the composition of the rounds."""
         if self.measure == "pure":
             return "Its rounds are purely private each, and their epsilons add up."

@@ -148,9 +148,7 @@ def _map(column: ModelColumn, feature: Column, bad_cells: str) -> tuple[float, .
         return _EQUAL, column.level, 0, 0, 1, 0
     if column.kind == "missing":
         return _EQUAL, np.nan, 0, 0, 1, STEPS
-    lo, hi = feature.span
-    assert lo is not None
-    assert hi is not None
+    lo, hi = feature.ends
     kind, apply = _TRANSFORMS[feature.transform]
     rule = None if feature.missing is None else feature.missing.rule
     return kind, lo, hi, apply(lo), apply(hi), _FILLS.get(rule or bad_cells, 0)

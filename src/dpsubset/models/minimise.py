@@ -19,7 +19,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.rounding import ball, midpoint, upper, working_precision
+from ..base.rounding import ball, midpoint, upper
 from ..schema.layout import STEPS
 from .smooth import Smooth
 
@@ -148,7 +148,7 @@ def _refined(of: Objective, floats: _Floats, point: Point, most: Fraction) -> Po
     """
     bits = _BITS
     while True:
-        with working_precision(bits):
+        with flint.ctx.workprec(bits):
             value, slope = _ball_value(of, point)
             if sum(upper(abs(v)) ** 2 for v in slope) <= most**2:
                 return point

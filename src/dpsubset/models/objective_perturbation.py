@@ -25,10 +25,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.rounding import ball, upper, working_precision
+from ..base.rounding import ball, upper
 from ..privacy import sup_norm
 from ..privacy.guarantee import Cost, Guarantee
 from ..privacy.random import Randomness
@@ -89,7 +90,7 @@ class ObjectivePerturbation:
     @property
     def curvature_cost(self) -> Fraction:
         """log(1 + c d / ridge), rounded up."""
-        with working_precision(_BITS):
+        with flint.ctx.workprec(_BITS):
             return upper(ball(self.loss.curvature / self.ridge_each).log1p())
 
     @property

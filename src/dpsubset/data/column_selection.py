@@ -76,17 +76,10 @@ def select_columns(
 ) -> ColumnSelection:
     """Select columns and find their bounds.
 
-    Parameters
-    ----------
-    data : path, data frame or array
-        Columns of an array are called x0, x1, ...
-    within : pair, mapping, Schema or path of a bounds file
-        Bounds: ``(lo, hi)`` for all, ``{"age": (0, 110)}`` by name, or a schema.
-    names : names, optional
-        Which columns; by default those of the mapping or the schema that have bounds, or all whose
-        type is a number.
-    separator : str, optional
-        Column separator of a text file; a schema declares its own.
+    ``within`` has the bounds: ``(lo, hi)`` for all, ``{"age": (0, 110)}`` by name, a schema, or the
+    path of a bounds file. ``names`` are by default those of the mapping or the schema that have
+    bounds, or all whose type is a number. Columns of an array are called x0, x1, ...
+    ``separator`` is that of a text file; a schema declares its own.
     """
     wanted = None if names is None else _checked_names(names)
     check_held(data, "the table")

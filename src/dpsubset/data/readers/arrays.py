@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import TableError
-from .cells import NUMBERS, Takes, quietly
+from .cells import Takes, quietly
 
 #: Sequences of one type of cell, which NumPy converts.
 _TYPED = (str, bytes, bytearray, memoryview, array.array)
@@ -121,7 +121,7 @@ def cells_of_list(y: Any) -> NDArray[Any]:
         return _numbers_or_objects([cell if row is None else row[0] for row, cell in rows])
 
 
-def as_vector(y: Any, takes: Takes = NUMBERS.takes) -> NDArray[Any]:
+def as_vector(y: Any, takes: Takes) -> NDArray[Any]:
     """An array of one dimension, or of one column. Only type and shape are looked at."""
     values = held(y, "y")
     if values.ndim == 2 and values.shape[1] == 1:

@@ -79,7 +79,7 @@ def problems(draw: st.DrawFn) -> Problem:
 def exactly(moments: Moments, problem: Problem, support: np.ndarray, tolerance: Fraction
             ) -> tuple[Fraction, Fraction]:  # fmt: skip
     """A bracket of f(S) in rational arithmetic."""
-    q = Scorer(moments, problem, Fraction(1)).quadratic(support)
+    q = Scorer(moments, problem, Fraction(1)).objective(problem.layout.of_support(support))
     low, high = minimum(q, problem.coefficients, tolerance)
     assert 0 <= high - low <= tolerance
     return low, high

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 from importlib.resources import files
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from dpsubset.mechanisms import MECHANISMS
+from support.tools import load_script
 
-
-def _tool() -> ModuleType:
-    path = Path(__file__).parents[2] / "tools" / "sign_proofs.py"
-    spec = importlib.util.spec_from_file_location("sign_proofs", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-sign = _tool()
+sign = load_script("tools/sign_proofs.py")
 PROOFS = sorted(path.name for path in files("dpsubset").joinpath("proofs").iterdir()
                 if path.name.endswith(".md"))  # fmt: skip
 

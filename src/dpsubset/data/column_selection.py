@@ -22,26 +22,17 @@ from .type_checks import column_kinds
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """Columns of a table with their bounds. Public.
+    """Columns of a table with their bounds. Public."""
 
-    Attributes
-    ----------
-    columns : tuple of Column
-        The selected columns.
-    schema : Schema, optional
-        The source of the bounds, if it was a schema.
-    names : tuple of str
-        All columns of the table.
-    kinds : mapping
-        What the types of the columns hold, where these are known.
-    separator : str, optional
-        Declared column separator of a text file.
-    """
-
+    #: The selected columns.
     columns: tuple[Column, ...]
+    #: The source of the bounds, if it was a schema.
     schema: Schema | None
+    #: All columns of the table.
     names: tuple[str, ...]
+    #: What the types of the columns hold, where these are known.
     kinds: Mapping[str, str] = field(default_factory=dict)
+    #: Declared column separator of a text file.
     separator: str | None = None
 
     @property
@@ -74,7 +65,6 @@ class ColumnSelection:
         )
 
     def open(self, data: Any) -> Table:
-        """Open a table to read these columns alone."""
         if is_array(data):
             places = [self.names.index(column.name) for column in self.columns]
             data = held(data, "the table")[:, places]
@@ -86,17 +76,10 @@ def select_columns(
 ) -> ColumnSelection:
     """Select columns and find their bounds.
 
-    Parameters
-    ----------
-    data : path, data frame or array
-        Columns of an array are called x0, x1, ...
-    within : pair, mapping, Schema or path of a bounds file
-        Bounds: ``(lo, hi)`` for all, ``{"age": (0, 110)}`` by name, or a schema.
-    names : names, optional
-        Which columns; by default those of the mapping or the schema that have bounds, or all whose
-        type is a number.
-    separator : str, optional
-        Column separator of a text file; a schema declares its own.
+    ``within`` has the bounds: ``(lo, hi)`` for all, ``{"age": (0, 110)}`` by name, a schema, or the
+    path of a bounds file. ``names`` are by default those of the mapping or the schema that have
+    bounds, or all whose type is a number. Columns of an array are called x0, x1, ...
+    ``separator`` is that of a text file; a schema declares its own.
     """
     wanted = None if names is None else _checked_names(names)
     check_held(data, "the table")

@@ -20,7 +20,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.rounding import ball, midpoint, upper, working_precision
+from ..base.rounding import ball, midpoint, upper
 from ..schema.layout import STEPS
 from .smooth import Smooth
 
@@ -45,20 +45,12 @@ _BITS = 128
 
 @dataclass(frozen=True)
 class Objective:
-    """J. Contains records: private.
-
-    Attributes
-    ----------
-    rows : int16 array of shape (n, d)
-        S a_i, S = 32767: integers within +-S.
-    response : int16 array of shape (n,)
-        S o_i.
-    ridge : Fraction
-    linear_term : tuple of Fraction
-    """
+    """J. Contains records: private."""
 
     loss: Smooth
+    #: S a_i, one a row, S = 32767: integers within +-S.
     rows: NDArray[np.int16]
+    #: S o_i.
     response: NDArray[np.int16]
     ridge: Fraction
     linear_term: Point
@@ -157,7 +149,7 @@ def _refined(of: Objective, floats: _Floats, point: Point, most: Fraction) -> Po
     """
     bits = _BITS
     while True:
-        with working_precision(bits):
+        with flint.ctx.workprec(bits):
             value, slope = _ball_value(of, point)
             if sum(upper(abs(v)) ** 2 for v in slope) <= most**2:
                 return point

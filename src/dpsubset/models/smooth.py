@@ -36,19 +36,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Smooth:
-    """A loss of a fit. Public.
-
-    Attributes
-    ----------
-    name : str
-    labels : bool
-        Whether t is a margin; then o is 0.
-    slope, curvature : Fraction
-        L and c.
-    """
+    """A loss of a fit. Public."""
 
     name: str
+    #: Whether t is a margin; then o is 0.
     labels: bool
+    #: L and c.
     slope: Fraction
     curvature: Fraction
 

@@ -69,31 +69,20 @@ class OpenColumns:
 
 @dataclass(frozen=True)
 class MeanRequest(Request[OpenColumns, Estimate]):
-    """Means of columns, ready for a table. Public.
-
-    Attributes
-    ----------
-    columns : ColumnSelection
-    epsilon, delta : Fraction
-        The budget of one row.
-    neighbours : {"replace-one", "add-remove"}
-    truncation : {"declared", "private"}
-    seed : None
-        All noise comes from the operating system.
-    picks : Peel, optional
-        Which columns are picked, for a sparse mean.
-    truncation_rule : QuantileRule, optional
-        Which quantiles are the truncation levels: a public rule, of the number of rows where that
-        is public.
-    """
+    """Means of columns, ready for a table. Public."""
 
     columns: ColumnSelection
+    #: The budget of one row.
     epsilon: Fraction
     delta: Fraction
     neighbours: Neighbours
     truncation: Truncation
+    #: All noise comes from the operating system.
     seed: None = None
+    #: Which columns are picked, for a sparse mean.
     picks: Peel | None = None
+    #: Which quantiles are the truncation levels: a public rule, of the number of rows where that is
+    #: public.
     truncation_rule: QuantileRule | None = None
 
     @property
@@ -112,7 +101,6 @@ class MeanRequest(Request[OpenColumns, Estimate]):
 
     @property
     def mean_epsilon(self) -> Fraction:
-        """The budget of the means."""
         return self.epsilon - self.truncation_epsilon
 
     @property

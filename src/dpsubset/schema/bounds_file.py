@@ -147,7 +147,6 @@ def check_separator(separator: Any) -> str | None:
 
 
 def separator_of(facts: Any) -> str | None:
-    """The separator that facts declare, or None."""
     return check_separator(facts.get("separator")) if isinstance(facts, Mapping) else None
 
 
@@ -168,7 +167,6 @@ def template(
 def template_facts(
     names: Sequence[str], kinds: Mapping[str, str] | None = None, separator: str | None = None
 ) -> dict[str, Any]:
-    """The facts of a template."""
     known = kinds or {}
     return {
         "version": 1,
@@ -197,7 +195,6 @@ def has_patterns(facts: Any) -> bool:
 
 
 def response_name(facts: Any) -> str | None:
-    """The name of the response, or None."""
     response = facts.get("response") if isinstance(facts, Mapping) else None
     name = response.get("name") if isinstance(response, Mapping) else None
     return name if isinstance(name, str) else None
@@ -206,21 +203,11 @@ def response_name(facts: Any) -> str | None:
 def expand(
     entries: Mapping[str, Any], response: str, names: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Replace patterns by the columns that they match.
+    """Replace patterns by the columns that they match, in the order of the table.
 
-    Parameters
-    ----------
-    entries : mapping
-        Entries of the file by name, pattern or ``default``, without the response.
-    response : str
-        The response, which no pattern matches.
-    names : sequence of str, optional
-        The table's columns, in order, the response included. Required if there are patterns.
-
-    Returns
-    -------
-    dict
-        Entries by name, in the order of the file; columns of one pattern in that of the table.
+    ``entries`` are those of the file by name, pattern or ``default``, without the response, which
+    no pattern matches. ``names`` are the table's columns, in order, the response included; they are
+    required if there are patterns.
     """
     present = set(names or ())
     patterns = [key for key in entries if _is_pattern(key) and key not in present]

@@ -308,9 +308,7 @@ class Schema:
         return f"{self.privacy_unit}, {rows}"
 
     def fingerprint(self) -> str:
-        """SHA-256 of the public facts. Equal schemas from different files have equal
-        fingerprints.
-        """
+        """SHA-256 of the public facts; the same for equal schemas from different files."""
         facts = self.to_dict()
         for key in ("patterns", "separator"):  # facts about files
             facts.pop(key, None)
@@ -455,8 +453,7 @@ def _check_groups(schema: Schema) -> None:
         if other.name in roles and other.group != other.name:
             raise SchemaError(
                 f"there is a group {other.name!r} and a column of that name outside of it: "
-                "selected "
-                "names must be unique, so rename the group"
+                "selected names must be unique, so rename the group"
             )
 
 

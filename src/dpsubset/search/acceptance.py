@@ -96,20 +96,15 @@ class Acceptance:
         return chance, chance * error * 2 + 2.0**-1000
 
     def _ball(self, precision: int) -> flint.arb:
-        """The probability as a ball."""
         scale = self._scale
-        saved = flint.ctx.prec
         # Added to the bits of the weights, so that nothing cancels beyond them.
-        flint.ctx.prec = precision + 64
-        try:
+        with flint.ctx.workprec(precision + 64):
             q = (-ball(scale.weight * self._difference)).exp()
             chance = q * ball(Fraction(1 << scale.bits, self._mass))
             if self._time is not None:
                 t = self._time
                 chance *= ball(Fraction(*t.thin)) / (1 - t.ball() * q)
             return chance
-        finally:
-            flint.ctx.prec = saved
 
 
 class IntervalAcceptance:

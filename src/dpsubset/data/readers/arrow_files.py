@@ -40,7 +40,6 @@ class ArrowTable(Table):
         return
 
     def columns(self, which: slice = ALL) -> Iterator[list[NDArray[np.float64]]]:
-        """Batches of some columns."""
         names, readers = self._names[which], self._readers[which]
         step = batch_rows(len(names))
         for batch in arrow_batches(self._path):
@@ -53,13 +52,11 @@ class ArrowTable(Table):
 
 
 def arrow_schema(path: Path) -> pa.Schema:
-    """Names and types of the columns."""
     with _opened(path) as reader:
         return reader.schema
 
 
 def arrow_batches(path: Path) -> Iterator[pa.RecordBatch]:
-    """The record batches of a file."""
     with _opened(path) as reader:
         if isinstance(reader, pa.ipc.RecordBatchFileReader):
             yield from map(reader.get_batch, range(reader.num_record_batches))

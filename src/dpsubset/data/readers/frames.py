@@ -71,11 +71,9 @@ class FrameTable(Table):
 
     @property
     def rows(self) -> int:
-        """Number of records."""
         return self._rows
 
     def columns(self, which: slice = ALL) -> Iterator[list[NDArray[np.float64]]]:
-        """Slices of some columns."""
         pairs = list(zip(self._columns, self._readers, strict=True))[which]
         step = batch_rows(len(pairs))
         for start in range(0, self._rows, step):

@@ -88,17 +88,14 @@ class Mistakes(Scored):
 
     @property
     def proven(self) -> bool:
-        """False with the data's own anchor."""
         return bool(self.anchor != "data")
 
     def named(self, position: Callable[[int | str], int]) -> Mechanism:
-        """The same mechanism with a public anchor as sorted positions."""
         if isinstance(self.anchor, str):
             return self
         return replace(self, anchor=tuple(sorted(position(name) for name in self.anchor)))
 
     def check(self, setting: Setting) -> None:
-        """A public anchor must be a support."""
         super().check(setting)
         if isinstance(self.anchor, str):
             return

@@ -74,7 +74,6 @@ class Stability(LassoVotes):
         )
 
     def scale(self, setting: Setting) -> Fraction:
-        """The scale of the noise."""
         return float_scale(SENSITIVITY / setting.epsilon)
 
     def threshold(self, setting: Setting) -> int:
@@ -90,7 +89,6 @@ class Stability(LassoVotes):
         return Guarantee(setting.problem.neighbours, dict.fromkeys(RELATIONS, cost), seeded)
 
     def choose(self, votes: Sequence[Vote], setting: Setting) -> Outcome:
-        """The winner, if the noisy gap exceeds the threshold."""
         winner, gap = leader(votes, setting.problem.picks)
         (noisy,) = discrete_laplace([gap], self.scale(setting))
         if winner is None or noisy <= self.threshold(setting):
@@ -98,7 +96,6 @@ class Stability(LassoVotes):
         return setting.problem.support(winner)
 
     def listed(self, setting: Setting) -> list[Outcome]:
-        """All supports, and None."""
         return [*super().listed(setting), None]
 
     def log_probabilities(self, votes: Sequence[Vote], setting: Setting) -> Floats:

@@ -83,7 +83,6 @@ class TopR(ScoreMechanism):
                 raise ArgumentError(f"{name} must be at least 1")
 
     def check(self, setting: Setting) -> None:
-        """A finite T needs a public n."""
         super().check(setting)
         if self.T is not None and not setting.problem.n_is_public:
             raise ArgumentError(

@@ -46,12 +46,12 @@ class ChooseSize(Penalised):
     Attributes
     ----------
     phi : number, optional
-        What a variable must improve the objective by, in scaled units, to be selected. By default
-        as for `penalised`, between bounds for the epsilon of the second step.
+        Penalty for each variable, in scaled units. The default is that of `penalised`, with limits
+        for the epsilon of the second step.
     form : {"exponential", "permute-and-flip"}
         The mechanism that draws from the scores, in both steps.
     share : number
-        The fraction of epsilon for the size.
+        Fraction of epsilon for the choice of the size.
     """
 
     form: str = "permute-and-flip"

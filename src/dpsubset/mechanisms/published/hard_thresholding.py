@@ -45,15 +45,15 @@ class HardThresholding(Mechanism):
     Attributes
     ----------
     iterations : int
-        N0, the number of rounds.
+        Number of rounds, the constant N0 of the paper.
     step : number
-        Size of the gradient steps. 2 suits columns that are spread evenly over their bounds and
-        hardly correlated. Beyond 2 / (largest eigenvalue of X'X / n) steps overshoot.
+        Size of the gradient steps. 2 suits nearly uncorrelated columns with a uniform distribution
+        over their bounds. Steps above 2 / (largest eigenvalue of X'X / n) overshoot.
     share : number
-        Fraction of the budget for picks; the rest is for values of coefficients.
+        Fraction of the budget for the choice of variables; the rest is for values of coefficients.
     rows : int, optional
         A public guess of the number of rows, which scales the steps. Required under add-remove,
-        where the number itself is private; by default the number itself under replace-one.
+        where the number of rows is private. Under replace-one the default is the number of rows.
     """
 
     iterations: int = 3

@@ -52,8 +52,9 @@ class Mistakes(Scored):
     Attributes
     ----------
     anchor : "private", "data", or k variables
-        Variables by name or position: a public anchor, which costs nothing. "private": released
-        first, by permute-and-flip. "data": the published version, without any guarantee.
+        The anchor. Variables by name or position are a public anchor, which costs nothing.
+        "private" releases an anchor first, by permute-and-flip. "data" is the published version,
+        which has no guarantee.
     share : Fraction
         Fraction of epsilon for a private anchor.
     form : {"exponential", "permute-and-flip"}

@@ -27,7 +27,13 @@ SENSITIVITY = 1
 
 
 class SampleAggregate(LassoVotes):
-    """Kifer, Smith and Thakurta's vote of lassos on disjoint blocks, floor(sqrt(n)) by default."""
+    """Kifer, Smith and Thakurta's vote of lassos on disjoint blocks.
+
+    Attributes
+    ----------
+    blocks : int, optional
+        Number of blocks. By default the square root of n, rounded down. Required if n is private.
+    """
 
     name = "sample-aggregate"
     place = 7

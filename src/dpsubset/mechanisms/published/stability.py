@@ -43,7 +43,14 @@ _BITS = 512
 
 
 class Stability(LassoVotes):
-    """Thakurta and Smith's test of stability, on disjoint random blocks; may release nothing."""
+    """Thakurta and Smith's test of stability, on disjoint random blocks; may release nothing.
+
+    Attributes
+    ----------
+    blocks : int, optional
+        Number of blocks. By default 1.5 times the number at which a unanimous vote passes the test
+        with probability 0.99.
+    """
 
     name = "stability"
     place = 8

@@ -61,7 +61,7 @@ _QUIET = threading.Lock()
 
 @dataclass(frozen=True)
 class LassoVotes(Mechanism):
-    """A mechanism that sees the data through the votes of blocks alone."""
+    """A mechanism that depends on the data only through the votes of blocks."""
 
     blocks: int | None = None
 

@@ -17,6 +17,7 @@ from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
 
 from ..base.errors import ArgumentError, TableError
 from ..base.renamed import SELECTION, current_names
+from ..base.unknown_arguments import check_keywords
 from ..constraints import Name as Constraint
 from ..data.moments import Moments
 from ..data.readers import read_schema
@@ -159,7 +160,8 @@ R = TypeVar("R")
 def with_keywords_of(*listed: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Show the keyword arguments of the functions ``listed`` in place of a function's ``**``.
 
-    Each call is checked against the whole list, so that errors name the function that was called.
+    Each call is checked against the whole list, so that errors name the function that was called,
+    and an argument that it does not have before one that is missing.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -177,6 +179,7 @@ def with_keywords_of(*listed: Callable[..., Any]) -> Callable[[Callable[P, R]], 
         @functools.wraps(function)
         def called(*args: P.args, **kwargs: P.kwargs) -> R:
             kwargs = current_names(kwargs, SELECTION, function.__name__)  # type: ignore[assignment]
+            check_keywords(kwargs, shown, function.__name__)
             try:
                 signature.bind(*args, **kwargs)
             except TypeError as error:

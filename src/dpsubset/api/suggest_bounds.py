@@ -35,6 +35,7 @@ from ..schema.entries import entry_of_column
 from ..schema.provenance import KEY, PaidBounds
 from ..schema.schema import Column
 from .driver import Execution, Request, make_release
+from .problem_spec import with_keywords_of
 from .request import exact_epsilon
 
 __all__ = ["BoundsRequest", "build_bounds_request", "draw_bounds", "suggest_bounds"]
@@ -177,6 +178,7 @@ def build_bounds_request(
     return BoundsRequest(selection, row_epsilon, neighbours, seed, rule, by_rows)
 
 
+@with_keywords_of()
 def suggest_bounds(
     data: Any,
     within: Any,

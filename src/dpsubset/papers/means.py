@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from ..api.driver import Execution, Request, make_release
+from ..api.problem_spec import with_keywords_of
 from ..api.request import exact_delta, exact_epsilon
 from ..api.suggest_bounds import draw_bounds
 from ..base.errors import ArgumentError
@@ -262,6 +263,7 @@ def _build_mean_request(
     return replace(request, truncation_rule=default_bounds_rule(request.column_epsilon, None))
 
 
+@with_keywords_of()
 def private_mean(
     data: Any,
     within: Any,
@@ -320,6 +322,7 @@ def private_mean(
     return make_release(request, data, progress=progress, ledger=ledger)
 
 
+@with_keywords_of()
 def sparse_mean(
     data: Any,
     within: Any,

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..api.driver import Execution, make_release
+from ..api.problem_spec import with_keywords_of
 from ..api.request import SelectionBased, SelectionRequest, build_request
 from ..api.sensitive_table import SensitiveTable
 from ..base.errors import ArgumentError
@@ -168,6 +169,7 @@ def _estimate(request: DescentRequest, guarantee: Guarantee, data: Data) -> Esti
     )
 
 
+@with_keywords_of()
 def sparse_regression(
     data: Any,
     schema: Schema | str | Path | None = None,

@@ -23,6 +23,7 @@ from ..api.problem_spec import NO_WIDTH, build_problem_spec, declared_columns
 from ..api.request import SelectionOptions, build_request
 from ..base.errors import ArgumentError, TableError
 from ..base.renamed import SELECTION, current_names
+from ..base.unknown_arguments import check_keywords
 from ..data.readers import read_schema
 from ..data.readers.arrays import array_of, is_list
 from ..data.readers.frames import as_table, is_frame, names_of_frame
@@ -88,8 +89,10 @@ def with_parameters(*, without: str) -> Callable[[T], T]:
     def decorate(cls: T) -> T:
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             name = type(self).__name__
+            kwargs = current_names(kwargs, SELECTION, name)
+            check_keywords(kwargs, signature.parameters, name)
             try:
-                bound = signature.bind(self, *args, **current_names(kwargs, SELECTION, name))
+                bound = signature.bind(self, *args, **kwargs)
             except TypeError as error:
                 raise TypeError(f"{name}(): {error}") from None
             bound.apply_defaults()

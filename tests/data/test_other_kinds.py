@@ -1,4 +1,4 @@
-"""What is not read as a table is refused by its kind, with what to pass instead, and for nothing."""
+"""What is not read as a table is refused by its kind, with the way out, before it is paid for."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Unpack
 
 from ..base.errors import ArgumentError
@@ -39,7 +38,7 @@ from ..release.fitted import ReleasedFit, check_units, model_of, units_of
 from ..release.model import Model
 from ..release.release import Release
 from ..schema.encoding import Design
-from ..schema.schema import Column, Schema
+from ..schema.schema import Column, Schema, SchemaLike
 from .driver import Execution, Price, event_of, make_release, price_of
 from .problem_spec import build_problem_spec, with_keywords_of
 from .request import (
@@ -170,7 +169,7 @@ def draw_fit(
 
 def build_fit_request(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
@@ -274,7 +273,7 @@ def choose_noise(
 @with_keywords_of(build_request, build_problem_spec)
 def fit(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
@@ -293,7 +292,7 @@ def fit(
     ----------
     data : path, data frame, array or Moments
         The sensitive table.
-    schema : Schema or path of a bounds file, optional
+    schema : Schema, path of a bounds file or dict of the same form, optional
         The table's public description.
     k : int
         How many variables to select.
@@ -337,7 +336,7 @@ def fit(
 @with_keywords_of(build_request, build_problem_spec)
 def event_of_fit(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
@@ -408,7 +407,7 @@ def model_on(step: FitStep, fitted: ReleasedFit, guarantee: str) -> Model:
 @with_keywords_of(build_request, build_problem_spec)
 def price_fit(
     data: Any = None,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,

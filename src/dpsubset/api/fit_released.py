@@ -30,7 +30,7 @@ from ..release.fitted import check_units
 from ..release.release import OTHER_SCHEMA, Release, package_versions
 from ..schema.dates import today
 from ..schema.encoding import Design
-from ..schema.schema import Bounds, Schema
+from ..schema.schema import Bounds, Schema, SchemaLike
 from .driver import Execution, Price, Request, event_of, make_release, price_of
 from .fit import FIT, LARGEST_FIT, FitStep, Noise, choose_noise, fit_support, model_on
 from .problem_spec import resolve_schema, with_keywords_of
@@ -163,7 +163,7 @@ class FitReleasedRequest(Request[SensitiveTable, Release]):
 def build_released_request(
     release: Release | str | Path,
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     epsilon: float | Fraction | Decimal,
     delta: float | Fraction | Decimal = 0,
@@ -231,7 +231,7 @@ def _support_of(release: Any, schema: Schema) -> tuple[int, ...]:
 def fit_released(
     release: Release | str | Path,
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     progress: Progress | None = None,
     ledger: LedgerLike = None,
@@ -246,7 +246,7 @@ def fit_released(
         A release of :func:`dpsubset.select`, from a table of the same schema.
     data : path, data frame, array or Moments
         The sensitive table: usually the one that the release was made from.
-    schema : Schema or path of a bounds file, optional
+    schema : Schema, path of a bounds file or dict of the same form, optional
         The table's public description, unchanged; by default that of a `Release`.
     epsilon : number
         What the fit costs; the cost of the earlier release is added to it.
@@ -295,7 +295,7 @@ def fit_released(
 def event_of_released(
     release: Release | str | Path,
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     y: Any = None,
     **options: Any,
@@ -308,7 +308,7 @@ def event_of_released(
 def price_released(
     release: Release | str | Path,
     data: Any = None,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     y: Any = None,
     **options: Any,

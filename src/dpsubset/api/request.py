@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, TypeVar, Unpack
 
 import numpy as np
@@ -42,7 +41,7 @@ from ..release.readable import ReleasedReadable
 from ..release.release import Release
 from ..release.response_range import ReleasedRange
 from ..schema.dates import today
-from ..schema.schema import Schema
+from ..schema.schema import SchemaLike
 from .driver import Execution, Request
 from .problem_spec import ProblemOptions, ProblemSpec, Rule, build_problem_spec
 from .sensitive_table import SensitiveTable
@@ -468,7 +467,7 @@ def build_release(drawn: DrawnSelection, guarantee: Guarantee, **more: Any) -> R
 
 def build_request(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,

@@ -7,7 +7,6 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Unpack
 
 from ..base.errors import ArgumentError
@@ -21,7 +20,7 @@ from ..mechanisms import Data, Outcome
 from ..privacy.quantiles import RangeInSteps
 from ..privacy.random import Randomness
 from ..release.release import Release
-from ..schema.schema import Schema
+from ..schema.schema import SchemaLike
 from .driver import Price, event_of, make_release, open_randomness, price_of
 from .problem_spec import build_problem_spec, with_keywords_of
 from .request import SelectionOptions, SelectionRequest, build_request
@@ -33,7 +32,7 @@ __all__ = ["Price", "price", "select", "simulate"]
 @with_keywords_of(build_request, build_problem_spec)
 def select(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
@@ -49,7 +48,7 @@ def select(
     ----------
     data : path, data frame, array or Moments
         The sensitive table: a CSV or Parquet file, a pandas or polars frame, an array X.
-    schema : Schema or path of a bounds file, optional
+    schema : Schema, path of a bounds file or dict of the same form, optional
         The table's public description. Arrays may give ``bounds`` instead.
     k : int
         How many variables to select, those always included among them.
@@ -153,7 +152,7 @@ def select(
 @with_keywords_of(build_request, build_problem_spec)
 def event_of_select(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
@@ -168,7 +167,7 @@ def event_of_select(
 @with_keywords_of(build_request, build_problem_spec)
 def simulate(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
@@ -251,7 +250,7 @@ def _drawn(
 @with_keywords_of(build_request, build_problem_spec)
 def price(
     data: Any = None,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,

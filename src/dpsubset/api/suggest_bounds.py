@@ -198,7 +198,7 @@ def suggest_bounds(
     ----------
     data : path, data frame or array
         The sensitive table.
-    within : pair, mapping, Schema or path of a bounds file
+    within : pair, mapping, Schema, path of a bounds file or dict of the same form
         Where values can lie at all, from public knowledge: ``(lo, hi)`` for all columns, ``{"age":
         (0, 200), ...}``, or a schema with wide bounds. The grid has 65535 values between them, so
         bounds that are a thousand times too wide leave 65 values to choose from. A transform

@@ -8,9 +8,7 @@ from difflib import get_close_matches
 #: What other libraries call our arguments.
 _OTHER_NAMES = {
     **dict.fromkeys(("eps", "budget", "privacy_budget"), "epsilon"),
-    **dict.fromkeys(
-        ("n_features_to_select", "n_features", "max_features", "k_features"), "k"
-    ),
+    **dict.fromkeys(("n_features_to_select", "n_features", "max_features", "k_features"), "k"),
     **dict.fromkeys(("random_state", "random_seed", "rng"), "seed"),
     **dict.fromkeys(("target", "label", "response", "Y"), "y"),
     **dict.fromkeys(("X", "x", "df", "table", "path"), "data"),

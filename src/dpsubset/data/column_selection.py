@@ -90,7 +90,7 @@ def select_columns(
     ----------
     data : path, data frame or array
         Columns of an array are called x0, x1, ...
-    within : pair, mapping, Schema or path of a bounds file
+    within : pair, mapping, Schema, path of a bounds file or dict of the same form
         Bounds: ``(lo, hi)`` for all, ``{"age": (0, 110)}`` by name, or a schema.
     names : names, optional
         Which columns; by default those of the mapping or the schema that have bounds, or all whose
@@ -100,11 +100,7 @@ def select_columns(
     """
     wanted = None if names is None else _checked_names(names)
     check_held(data, "the table")
-    schema = None
-    if isinstance(within, (str, Path)):
-        schema = read_schema(within, data)
-    elif isinstance(within, Schema):
-        schema = within
+    schema = read_schema(within, data) if _is_schema(within) else None
     if schema is not None and separator is not None:
         raise ArgumentError("separator goes with bounds; a schema declares it itself")
     separator = check_separator(separator) if schema is None else schema.separator
@@ -116,6 +112,17 @@ def select_columns(
     if not columns:
         raise ArgumentError("there is no column of numbers or dates")
     return ColumnSelection(columns, schema, present, kinds, separator)
+
+
+def _is_schema(within: Any) -> bool:
+    """Whether bounds are a schema; a mapping is one if it has the keys of a bounds file."""
+    if not isinstance(within, Mapping):
+        return isinstance(within, (Schema, str, Path))
+    return "columns" in within and "name" in (_mapping(within.get("response")))
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _names_and_kinds(data: Any, separator: str | None) -> tuple[tuple[str, ...], Mapping[str, str]]:

@@ -282,7 +282,7 @@ def private_mean(
     ----------
     data : path, data frame or array
         The sensitive table.
-    within : pair, mapping, Schema or path of a bounds file
+    within : pair, mapping, Schema, path of a bounds file or dict of the same form
         Public bounds, to which values are clipped: ``(lo, hi)`` for all columns, or by name.
     epsilon, delta : number
         The budget of the whole release. With a delta noise is Gaussian, if that is less.

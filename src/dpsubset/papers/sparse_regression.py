@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 from ..api.driver import Execution, make_release
@@ -32,7 +31,7 @@ from ..privacy.guarantee import Guarantee
 from ..privacy.noise import Measure
 from ..privacy.relations import PUBLIC_N
 from ..release.estimate import Estimate
-from ..schema.schema import Bounds, Column, Schema
+from ..schema.schema import Bounds, Column, Schema, SchemaLike
 
 __all__ = ["sparse_regression"]
 
@@ -172,7 +171,7 @@ def _estimate(request: DescentRequest, guarantee: Guarantee, data: Data) -> Esti
 @with_keywords_of()
 def sparse_regression(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,

@@ -110,6 +110,11 @@ def load(path: str | Path) -> Any:
     return facts
 
 
+def facts_of(source: str | Path | Mapping[str, Any]) -> Any:
+    """The facts of a file, or of a dict as a reader of YAML or JSON makes it of a file."""
+    return _with_numbers(source) if isinstance(source, Mapping) else load(source)
+
+
 def dump(facts: dict[str, Any], path: Path) -> None:
     """Write facts to a file: JSON if its name ends in .json, otherwise YAML."""
     import yaml

@@ -15,14 +15,22 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from ..base.errors import ArgumentError, SchemaError, did_you_mean
 from ..base.renamed import current_names, renamed_arguments
 from ..base.validation import check_int
-from .bounds_file import check_separator, dump, expand, has_patterns, load, taken_literally
+from .bounds_file import (
+    check_separator,
+    dump,
+    expand,
+    facts_of,
+    has_patterns,
+    load,
+    taken_literally,
+)
 from .column import Column, Missing, check_bound
 from .dates import days
 from .entries import (
@@ -44,6 +52,7 @@ __all__ = [
     "FeatureSchema",
     "Missing",
     "Schema",
+    "SchemaLike",
     "declared_width",
 ]
 
@@ -210,6 +219,13 @@ class Schema:
         """Build from the contents of a bounds file; ``names`` as in :meth:`read`."""
         if not isinstance(facts, Mapping):
             raise SchemaError("a schema file must hold a mapping with 'columns' and 'response'")
+        if facts and not {"columns", "response"} & set(facts):
+            raise SchemaError(
+                "a schema is a mapping with 'columns' and 'response', in the form of a bounds "
+                "file: {'columns': {'age': {'lo': 0, 'hi': 110}}, 'response': {'name': 'cost', "
+                "'lo': 0, 'hi': 1000}}. Schema.from_bounds({'age': (0, 110)}, ('cost', 0, 1000)) "
+                "is shorter"
+            )
         options = ("unit", "bad_cells", "rows_per_unit", "separator")
         known = {"columns", "response", *options, KEY, "patterns", "version"}
         extra = sorted(str(key) for key in facts if key not in known)
@@ -321,6 +337,9 @@ class Schema:
 
 #: What readers and the quantizer take.
 AnySchema = Schema | FeatureSchema
+
+#: What stands for a schema: itself, the path of a bounds file, or a dict of the same form.
+SchemaLike: TypeAlias = Schema | str | Path | Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -512,7 +531,7 @@ def _pair(bounds: Any, what: str) -> tuple[float, float]:
     return check_bound(ends[0], f"{what}: lo"), check_bound(ends[1], f"{what}: hi")
 
 
-def declared_width(path: str | Path) -> int | None:
+def declared_width(source: str | Path | Mapping[str, Any]) -> int | None:
     """Number of features that a bounds file declares; None if it depends on the table."""
-    facts = load(path)
+    facts = facts_of(source)
     return None if has_patterns(facts) else len(Schema.from_dict(facts).features)

@@ -10,7 +10,6 @@ import inspect
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
 import narwhals.stable.v2 as nw
@@ -31,7 +30,7 @@ from ..ledger.spending import LedgerLike, in_force
 from ..models.rule import FitRule
 from ..release.release import Release
 from ..schema.encoding import Design
-from ..schema.schema import Schema
+from ..schema.schema import Schema, SchemaLike
 
 T = TypeVar("T", bound=type)
 
@@ -44,7 +43,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         k: int | None = None,
         epsilon: float | Fraction | Decimal | None = None,
         *,
-        schema: Schema | str | Path | None = None,
+        schema: SchemaLike | None = None,
         rule: FitRule | None = None,
         ledger: LedgerLike = None,
         **options: Unpack[SelectionOptions],
@@ -128,7 +127,7 @@ def check_arguments(estimator: Any, X: Any, y: Any) -> tuple[Any, dict[str, Any]
     X = as_table(X)
     width = declared_columns(estimator.schema, estimator.bounds)
     if width is None and is_list(X):
-        if isinstance(estimator.schema, (str, Path)):
+        if estimator.schema is not None:
             read_schema(estimator.schema, X, y)  # raises: its patterns need names
         raise ArgumentError(NO_WIDTH)
     of_form = np.empty((0, width or 0)) if is_list(X) else frame_or_array(X)
@@ -141,7 +140,7 @@ def check_arguments(estimator: Any, X: Any, y: Any) -> tuple[Any, dict[str, Any]
     validate_data(estimator, of_form, skip_check_array=True)
     # Each parameter is an argument of the same name.
     arguments = estimator.get_params(deep=False)
-    if isinstance(estimator.schema, (str, Path)):
+    if estimator.schema is not None:
         arguments["schema"] = read_schema(estimator.schema, X, y)
     return with_declared_names(X, arguments["schema"]), arguments
 

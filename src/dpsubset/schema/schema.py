@@ -30,6 +30,7 @@ from .bounds_file import (
     has_patterns,
     load,
     taken_literally,
+    yaml_text,
 )
 from .column import Column, Missing, check_bound
 from .dates import days
@@ -298,6 +299,24 @@ class Schema:
         """Write a bounds file: JSON if its name ends in .json, otherwise YAML."""
         dump(self.to_dict(), Path(path))
 
+    def __str__(self) -> str:
+        """The bounds file, without comments."""
+        return yaml_text(self.to_dict())
+
+    def __repr__(self) -> str:
+        """A line: counts and the first names."""
+        names = self.feature_names
+        ignored = len(self.columns) - len(names)
+        always = sum(column.role == "always" for column in self.columns)
+        first = ", ".join(map(_shown, names[:3])) + (", ..." if names[3:] else "")
+        parts = [
+            f"{len(names)} feature{'s' if names[1:] else ''}: {first}",
+            *([f"{always} always included"] if always else []),
+            *([f"{ignored} column{'s' if ignored > 1 else ''} ignored"] if ignored else []),
+            f"response: {_shown(self.response.name)}",
+        ]
+        return f"Schema({'; '.join(parts)})"
+
     @property
     def features(self) -> tuple[Column, ...]:
         """The p variables: columns with role ``feature`` or ``always``, in order."""
@@ -333,6 +352,11 @@ class Schema:
         text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
         columns = json.dumps([c.name for c in self.columns])  # the order of columns counts
         return hashlib.sha256((text + columns).encode()).hexdigest()
+
+
+def _shown(name: str) -> str:
+    """A name in quotes, cut if it is long."""
+    return repr(name if len(name) <= 40 else f"{name[:37]}...")
 
 
 #: What readers and the quantizer take.

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pytest
 import yaml
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -28,13 +25,12 @@ def test_repr_of_a_schema_is_a_line_with_counts() -> None:
     assert len(repr(long)) < 200
 
 
-@pytest.mark.parametrize("schema", [WIDE, WIDE.to_dict()], ids=["Schema", "dict"])
-def test_repr_of_an_estimator_is_as_short_as_of_scikit_learn(schema: Any) -> None:
+def test_repr_of_an_estimator_is_as_short_as_of_scikit_learn() -> None:
     for estimator in (dps.PrivateSubsetSelector, dps.PrivateSubsetRegressor):
-        step = estimator(1, 1, schema=schema)
+        step = estimator(1, 1, schema=WIDE)
         for shown in (step, make_pipeline(step), GridSearchCV(step, {"k": [1, 2]}),
                       dps.PrivateSearch(step, {"k": [1]}, 1)):  # fmt: skip
-            assert len(repr(shown).splitlines()) <= 30, repr(shown)
+            assert len(repr(shown).splitlines()) <= 12, repr(shown)
             assert len(repr(shown)) < 1000
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -25,6 +24,7 @@ from .driver import Price, event_of, make_release, open_randomness, price_of
 from .problem_spec import build_problem_spec, with_keywords_of
 from .request import SelectionOptions, SelectionRequest, build_request
 from .sensitive_table import SensitiveTable
+from .support_counts import SupportCounts
 
 __all__ = ["Price", "price", "select", "simulate"]
 
@@ -175,7 +175,7 @@ def simulate(
     progress: Progress | None = None,
     y: Any = None,
     **options: Unpack[SelectionOptions],
-) -> Counter[Outcome]:
+) -> SupportCounts:
     """Count how often each support would be released. NOT PRIVATE: each draw costs epsilon.
 
     For synthetic data, planning and tests.
@@ -191,8 +191,9 @@ def simulate(
 
     Returns
     -------
-    Counter
-        The number of draws of each support; None stands for a draw that released nothing.
+    SupportCounts
+        A Counter of the draws of each support, by positions; None stands for a draw that released
+        nothing. Its ``features`` is the same Counter by names.
 
     Raises
     ------
@@ -203,8 +204,10 @@ def simulate(
     --------
     >>> import numpy as np, dpsubset as dps
     >>> X = np.tile([[-1.0, 1.0], [1.0, 1.0]], (500, 1))
-    >>> dps.simulate(X, y=X[:, 0], bounds=dps.Bounds(x=1, y=1), k=1, epsilon=5, draws=10)
-    Counter({(0,): 10})
+    >>> bounds = dps.Bounds(x=1, y=1)
+    >>> counts = dps.simulate(X, y=X[:, 0], bounds=bounds, k=1, epsilon=5, draws=10)
+    >>> counts.most_common(1), counts.features.most_common(1)
+    ([((0,), 10)], [(('x0',), 10)])
     """
     draws = check_int(draws, "draws")
     if draws < 1:
@@ -227,7 +230,7 @@ def simulate(
             scales_by_effect.setdefault(sha256(effect).digest(), []).append(scale)
         if len(scales_by_effect) > 1:
             table.keep(n)
-    counts: Counter[Outcome] = Counter()
+    counts = SupportCounts(names=[choice.name for choice in request.spec.design.choices])
     for scales in passes.over(scales_by_effect.values(), draws):
         counts.update(_drawn(request, table, private, scales, rng))
     return counts

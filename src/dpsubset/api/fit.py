@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Unpack
+from typing import Any, Literal, TypeAlias, Unpack, overload
 
 from ..base.errors import ArgumentError
 from ..data.moments import Moments
@@ -20,6 +20,7 @@ from ..data.readers import Progress
 from ..data.readers.passes import Passes
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike
+from ..mechanisms import Mechanism
 from ..mechanisms import mechanism as find_mechanism
 from ..models.entries import Entries, of_support
 from ..models.gaussian_ols import GaussianOls
@@ -44,6 +45,7 @@ from .problem_spec import build_problem_spec, with_keywords_of
 from .request import (
     ChosenRange,
     DefaultRange,
+    MechanismOptions,
     PriceCheck,
     SelectionBased,
     SelectionOptions,
@@ -63,6 +65,9 @@ __all__ = ["fit", "price_fit"]
 FIT = "the fit"
 
 Noise = NoisyMoments | ObjectivePerturbation | GaussianOls
+
+#: Mechanisms that release a support in every draw, so that there is a model.
+AlwaysReleases: TypeAlias = Literal["permute-and-flip", "exponential", "peeling"]
 
 #: Most columns of a model that is fitted: noise grows with the square of their number.
 LARGEST_FIT = 300
@@ -270,6 +275,38 @@ def choose_noise(
     return noise
 
 
+@overload
+def fit(
+    data: Any,
+    schema: SchemaLike | None = None,
+    *,
+    k: int,
+    epsilon: float | Fraction | Decimal,
+    mechanism: AlwaysReleases = ...,
+    rule: FitRule | None = None,
+    progress: Progress | None = None,
+    ledger: LedgerLike = None,
+    y: Any = None,
+    **options: Unpack[MechanismOptions],
+) -> Release[Model]: ...
+
+
+@overload
+def fit(
+    data: Any,
+    schema: SchemaLike | None = None,
+    *,
+    k: int,
+    epsilon: float | Fraction | Decimal,
+    mechanism: str | Mechanism,
+    rule: FitRule | None = None,
+    progress: Progress | None = None,
+    ledger: LedgerLike = None,
+    y: Any = None,
+    **options: Unpack[MechanismOptions],
+) -> Release: ...
+
+
 @with_keywords_of(build_request, build_problem_spec)
 def fit(
     data: Any,
@@ -310,7 +347,8 @@ def fit(
     Returns
     -------
     Release
-        Its ``model`` is the fitted model, or None if the mechanism released no support.
+        Its ``model`` is the fitted model, or None if the mechanism released no support. The default
+        mechanism always releases one.
 
     Raises
     ------

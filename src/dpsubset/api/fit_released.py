@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..base.errors import ArgumentError
 from ..base.validation import check_seed
@@ -27,6 +27,7 @@ from ..privacy.guarantee import Guarantee
 from ..privacy.quantiles import RangeInSteps
 from ..privacy.relations import PUBLIC_N, Neighbours
 from ..release.fitted import check_units
+from ..release.model import Model
 from ..release.release import OTHER_SCHEMA, Release, package_versions
 from ..schema.dates import today
 from ..schema.encoding import Design
@@ -41,7 +42,7 @@ __all__ = ["fit_released", "price_released"]
 
 
 @dataclass(frozen=True)
-class FitReleasedRequest(Request[SensitiveTable, Release]):
+class FitReleasedRequest(Request[SensitiveTable, Release[Model]]):
     """A fit on an earlier release, ready for a table. Public.
 
     Attributes
@@ -132,7 +133,7 @@ class FitReleasedRequest(Request[SensitiveTable, Release]):
             },
         )
 
-    def run(self, execution: Execution[SensitiveTable]) -> Release:
+    def run(self, execution: Execution[SensitiveTable]) -> Release[Model]:
         """Read the columns of the support and draw the fit."""
         table, passes, earlier, n = execution.table, execution.passes, self.earlier, self.n
         execution.check(self.debited_guarantee)
@@ -145,7 +146,7 @@ class FitReleasedRequest(Request[SensitiveTable, Release]):
         )  # fmt: skip
         fitted = fit_support(step, table, execution.rng, self.support, self.scale, passes)
         mismatches = (*earlier.column_warnings, *execution.column_warnings)
-        return replace(
+        made = replace(
             earlier,
             guarantee=self.guarantee,
             model=model_on(step, fitted, str(self.guarantee)),
@@ -158,6 +159,7 @@ class FitReleasedRequest(Request[SensitiveTable, Release]):
             receipt=None,
             diagnostics=None,
         )
+        return cast(Release[Model], made)
 
 
 def build_released_request(
@@ -237,7 +239,7 @@ def fit_released(
     ledger: LedgerLike = None,
     y: Any = None,
     **options: Any,
-) -> Release:
+) -> Release[Model]:
     """Fit a linear model on the variables of an earlier release. Costs epsilon more.
 
     Parameters

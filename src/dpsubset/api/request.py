@@ -53,17 +53,22 @@ SCALE, SELECTION = "the scale of the response", "the selection"
 CHECK = "the count of unreadable cells"
 
 
-class SelectionOptions(ProblemOptions, total=False):
-    """The options of a selection beside k and epsilon; see :func:`dpsubset.select`."""
+class MechanismOptions(ProblemOptions, total=False):
+    """The options of a selection beside k, epsilon and the mechanism."""
 
     delta: float | Fraction | Decimal
-    mechanism: str | Mechanism
     options: Mapping[str, Any] | None
     allow_unproven: bool
     sensitivity: Rule
     response_range: Literal["private", "declared"] | ResponseRange | None
     check_readable: bool | float | Fraction | Decimal | None
     seed: int | None
+
+
+class SelectionOptions(MechanismOptions, total=False):
+    """The options of a selection beside k and epsilon; see :func:`dpsubset.select`."""
+
+    mechanism: str | Mechanism
 
 
 @dataclass(frozen=True)

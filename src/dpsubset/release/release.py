@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from ..base.errors import ArgumentError, DpsubsetError
 from ..base.rounding import float_up
@@ -41,6 +41,18 @@ from .statement.content import MADE_IN_SEARCH, warnings_of_guarantee
 from .statement.write import Form, write_statement
 from .tuned import Tuned, setting_as_text
 
+if TYPE_CHECKING:
+    # With a default, which `typing` has from Python 3.13 on: a bare Release may have a model.
+    from typing_extensions import TypeVar
+
+    OptionalModel = TypeVar(
+        "OptionalModel", bound=Model | None, covariant=True, default=Model | None
+    )
+else:
+    from typing import TypeVar
+
+    OptionalModel = TypeVar("OptionalModel", covariant=True)
+
 FORMAT = "dpsubset release 1"
 
 _PACKAGES = ("dpsubset", "numpy", "scipy", "numba", "python-flint", "scikit-learn", "opendp")
@@ -64,8 +76,10 @@ def _package_version(package: str) -> str:
 
 
 @dataclass(frozen=True)
-class Release:
+class Release(Generic[OptionalModel]):
     """A privately selected support with its guarantee and provenance.
+
+    To type checkers ``Release[Model]`` is a release that has a model.
 
     Attributes
     ----------
@@ -120,7 +134,7 @@ class Release:
     details: Sequence[str] = ()
     randomness: str = SYSTEM_NOISE
     scale: ReleasedRange | None = None
-    model: Model | None = None
+    model: OptionalModel = None  # type: ignore[assignment]
     fit: ReleasedFit | None = field(default=None, repr=False)
     tuned: Tuned | None = None
     made_in_search: bool = False

@@ -47,7 +47,8 @@ def select(
     Parameters
     ----------
     data : path, data frame, array or Moments
-        The sensitive table: a CSV or Parquet file, a pandas or polars frame, an array X.
+        The sensitive table: a Parquet, Arrow, Feather, CSV or TSV file, a frame of pandas, polars
+        or PyArrow, an array X.
     schema : Schema, path of a bounds file or dict of the same form, optional
         The table's public description. Arrays may give ``bounds`` instead.
     k : int

@@ -76,18 +76,14 @@ def select_columns(
 ) -> ColumnSelection:
     """Select columns and find their bounds.
 
-    ``within`` has the bounds: ``(lo, hi)`` for all, ``{"age": (0, 110)}`` by name, a schema, or the
-    path of a bounds file. ``names`` are by default those of the mapping or the schema that have
-    bounds, or all whose type is a number. Columns of an array are called x0, x1, ...
+    ``within`` has the bounds: ``(lo, hi)`` for all, ``{"age": (0, 110)}`` by name, a schema, the
+    path of a bounds file or a dict of its form. ``names`` are by default those that have
+    bounds there, or all whose type is a number. Columns of an array are called x0, x1, ...
     ``separator`` is that of a text file; a schema declares its own.
     """
     wanted = None if names is None else _checked_names(names)
     check_held(data, "the table")
-    schema = None
-    if isinstance(within, (str, Path)):
-        schema = read_schema(within, data)
-    elif isinstance(within, Schema):
-        schema = within
+    schema = read_schema(within, data) if _is_schema(within) else None
     if schema is not None and separator is not None:
         raise ArgumentError("separator goes with bounds; a schema declares it itself")
     separator = check_separator(separator) if schema is None else schema.separator
@@ -99,6 +95,17 @@ def select_columns(
     if not columns:
         raise ArgumentError("there is no column of numbers or dates")
     return ColumnSelection(columns, schema, present, kinds, separator)
+
+
+def _is_schema(within: Any) -> bool:
+    """Whether bounds are a schema; a mapping is one if it has the keys of a bounds file."""
+    if not isinstance(within, Mapping):
+        return isinstance(within, (Schema, str, Path))
+    return "columns" in within and "name" in (_mapping(within.get("response")))
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _names_and_kinds(data: Any, separator: str | None) -> tuple[tuple[str, ...], Mapping[str, str]]:

@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from ..api.driver import Execution, Request, make_release
+from ..api.problem_spec import with_keywords_of
 from ..api.request import exact_delta, exact_epsilon
 from ..api.suggest_bounds import draw_bounds
 from ..base.errors import ArgumentError
@@ -250,6 +251,7 @@ def _build_mean_request(
     return replace(request, truncation_rule=default_bounds_rule(request.column_epsilon, None))
 
 
+@with_keywords_of()
 def private_mean(
     data: Any,
     within: Any,
@@ -268,7 +270,7 @@ def private_mean(
     ----------
     data : path, data frame or array
         The sensitive table.
-    within : pair, mapping, Schema or path of a bounds file
+    within : pair, mapping, Schema, path of a bounds file or dict of the same form
         Public bounds, to which values are clipped: ``(lo, hi)`` for all columns, or by name.
     epsilon, delta : number
         The budget of the whole release. With a delta noise is Gaussian, if that is less.
@@ -308,6 +310,7 @@ def private_mean(
     return make_release(request, data, progress=progress, ledger=ledger)
 
 
+@with_keywords_of()
 def sparse_mean(
     data: Any,
     within: Any,

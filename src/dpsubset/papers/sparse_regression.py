@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 from ..api.driver import Execution, make_release
+from ..api.problem_spec import with_keywords_of
 from ..api.request import SelectionBased, SelectionRequest, build_request
 from ..api.sensitive_table import SensitiveTable
 from ..base.errors import ArgumentError
@@ -31,7 +31,7 @@ from ..privacy.guarantee import Guarantee
 from ..privacy.noise import Measure
 from ..privacy.relations import PUBLIC_N
 from ..release.estimate import Estimate
-from ..schema.schema import Bounds, Schema
+from ..schema.schema import Bounds, Schema, SchemaLike
 
 __all__ = ["sparse_regression"]
 
@@ -166,9 +166,10 @@ def _estimate(request: DescentRequest, guarantee: Guarantee, data: Data) -> Esti
     )
 
 
+@with_keywords_of()
 def sparse_regression(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,

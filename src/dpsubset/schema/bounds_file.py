@@ -110,21 +110,32 @@ def load(path: str | Path) -> Any:
     return facts
 
 
+def facts_of(source: str | Path | Mapping[str, Any]) -> Any:
+    """The facts of a file, or of a dict as a reader of YAML or JSON makes it of a file."""
+    return _with_numbers(source) if isinstance(source, Mapping) else load(source)
+
+
 def dump(facts: dict[str, Any], path: Path) -> None:
     """Write facts to a file: JSON if its name ends in .json, otherwise YAML."""
-    import yaml
-
     if path.suffix == ".json":
         text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
     else:
-        # With allow_unicode PyYAML folds unusual line breaks (U+0085) in names.
-        readable = all(text.isprintable() for text in _strings(facts))
-        lines = {name: _Line(entry) for name, entry in facts["columns"].items()}
-        facts = {**facts, "response": _Line(facts["response"]), "columns": lines}
-        text = _HEAD + yaml.dump(
-            facts, Dumper=_dumper(), sort_keys=False, allow_unicode=readable, width=100
-        )
+        text = _HEAD + yaml_text(facts)
     path.write_text(text, encoding="utf-8")
+
+
+def yaml_text(facts: dict[str, Any]) -> str:
+    """Return facts as YAML, one column a line."""
+    import yaml
+
+    # With allow_unicode PyYAML folds unusual line breaks (U+0085) in names.
+    readable = all(text.isprintable() for text in _strings(facts))
+    lines = {name: _Line(entry) for name, entry in facts["columns"].items()}
+    facts = {**facts, "response": _Line(facts["response"]), "columns": lines}
+    text: str = yaml.dump(
+        facts, Dumper=_dumper(), sort_keys=False, allow_unicode=readable, width=100
+    )
+    return text
 
 
 def _strings(facts: Any) -> Iterator[str]:

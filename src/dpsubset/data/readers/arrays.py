@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from ...base.errors import TableError
 from .cells import Takes, quietly
+from .other_kinds import message_of_kind
 
 #: Sequences of one type of cell, which NumPy converts.
 _TYPED = (str, bytes, bytearray, memoryview, array.array)
@@ -38,15 +39,15 @@ _REFUSED = (
     "must hold its values, and an object of type {kind} may have yet to compute them. That could "
     "fail because of one record, and an error of that kind is an answer that no guarantee covers. "
     "Collect it first and pass the result: a NumPy array (numpy.asarray), a SciPy sparse matrix, a "
-    "list of records, or a frame of pandas, polars or PyArrow (polars: collect(), Dask: compute(), "
-    "DuckDB: to_arrow_table()). The ledger does not cover that computation. Write a table that is "
-    "larger than memory to a Parquet file and pass its path"
+    "list of records, or a frame of pandas, polars or PyArrow. The ledger does not cover that "
+    "computation. Write a table that is larger than memory to a Parquet file and pass its path"
 )
 
 
 def refusal(data: Any, what: str) -> TableError:
-    """The error for a table or column that may have yet to be computed."""
-    return TableError(f"{what} {_REFUSED.format(kind=type(data).__name__)}")
+    """The error for a table or column that is not read: it may have yet to be computed."""
+    known = message_of_kind(data, what)
+    return TableError(known or f"{what} {_REFUSED.format(kind=type(data).__name__)}")
 
 
 # Types are tested with issubclass(type(x), ...): isinstance would read x.__class__, which computes
@@ -54,9 +55,14 @@ def refusal(data: Any, what: str) -> TableError:
 
 
 def check_held(data: Any, what: str, *others: type) -> None:
-    """Refuse all but a path, an instance of ``others``, or a table that holds its values."""
-    known = issubclass(type(data), (type(None), Path, *_TYPED, *others))
-    if not (known or is_list(data) or is_array(data) or is_sparse(data) or of_library(data)):
+    """Refuse everything but a path, an instance of ``others``, and a table that holds its
+    values.
+    """
+    if issubclass(type(data), (type(None), Path, *_TYPED, *others)):
+        return
+    if is_list(data) or is_array(data) or is_sparse(data):
+        return
+    if not of_library(data) or message_of_kind(data, what):
         raise refusal(data, what)
 
 
@@ -209,7 +215,7 @@ def held(values: Any, what: str) -> NDArray[Any]:
     # A subclass of ndarray becomes a view; NumPy does not call its __array__.
     if issubclass(kind, (np.ndarray, *_TYPED)):
         return np.asarray(values)
-    if of_library(values):
+    if of_library(values) and not message_of_kind(values, what):
         raise _wrong_shape(what, 2 if what == "X" else 1)
     raise refusal(values, what)
 
@@ -222,7 +228,8 @@ def _checked_array(values: Any, what: str, dimensions: int, takes: Takes) -> NDA
 
 def _wrong_shape(what: str, dimensions: int) -> TableError:
     shape = "two-dimensional, one row a record" if dimensions == 2 else "one-dimensional"
-    return TableError(f"{what} must be {shape}. Reshape your data and try again")
+    hint = " (reshape(-1, 1) makes one column)" if dimensions == 2 else ""
+    return TableError(f"{what} must be {shape}. Reshape your data and try again{hint}")
 
 
 def _check_shape(found: Any, what: str, dimensions: int, takes: Takes) -> None:

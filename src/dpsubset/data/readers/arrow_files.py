@@ -69,6 +69,12 @@ def _opened(path: Path) -> Iterator[Any]:
     try:
         # Not memory-mapped: a file that is cut short while it is read must be an error, no signal.
         with pa.OSFile(str(path)) as source:
+            if source.read(4) == b"FEA1":
+                raise TableError(
+                    f"{path.name} is a Feather file of version 1, which is outdated: write it anew "
+                    "by pyarrow.feather.write_feather, or as Parquet"
+                )
+            source.seek(0)
             try:
                 reader = pa.ipc.open_file(source)
             except pa.ArrowInvalid:

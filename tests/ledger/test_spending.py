@@ -142,9 +142,8 @@ def test_a_model_on_an_earlier_release_is_debited_by_itself(
     assert release.to_dict()["ledger"]["spent_before"]["pure"] == "1"
     entry = ledger.entry(release.receipt.entry)
     assert entry.event.what == "fit-released"
-    assert (
-        entry.event.options["earlier"] == release.earlier == json.loads(first.to_json())["content_digest"]
-    )
+    stated = json.loads(first.to_json())["content_digest"]
+    assert entry.event.options["earlier"] == release.earlier == stated
     del watched[:]
     with pytest.raises(BudgetExceeded):
         dps.fit_released(earlier, X, epsilon=1, ledger=ledger, **asked)
@@ -323,7 +322,8 @@ def test_nothing_private_is_in_it(tmp_path: Path) -> None:
 
 def told(path: Path, schema: dps.Schema, book: Ledger | None) -> list[str]:
     """What does not agree."""
-    return [check.says for check in checks(path, schema.fingerprint(), book) if check.holds is False]
+    found = checks(path, schema.fingerprint(), book)
+    return [check.says for check in found if check.holds is False]
 
 
 def test_a_release_is_compared_with_its_entry(

@@ -55,7 +55,7 @@ def test_costs_add_for_each_relation(tmp_path: Path) -> None:
         assert cost.epsilon == sum(r.guarantee.costs[relation].epsilon for r in (first, second))
     assert set(found.guarantee.costs) == {"replace-one", "add-remove"}
     assert "was not checked" in found.notes[0]
-    # A release that tells the number of rows has no cost under add-remove, and so neither have both.
+    # A release that tells the number of rows has no cost under add-remove, nor have both.
     counted = together(select(response_range=None), second, tmp_path)
     assert counted.guarantee is not None
     assert set(counted.guarantee.costs) == {"replace-one"}

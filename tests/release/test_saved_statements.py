@@ -33,9 +33,7 @@ def frame(n: int = 60) -> pd.DataFrame:
 
 
 def schema(**more: Any) -> dps.Schema:
-    return dps.Schema.from_bounds(
-        BOUNDS, ("cost", 0, 1), **{"privacy_unit": "one patient", **more}
-    )
+    return dps.Schema.from_bounds(BOUNDS, ("cost", 0, 1), **{"privacy_unit": "one patient", **more})
 
 
 def run(*arguments: str) -> Any:
@@ -128,9 +126,7 @@ def releases() -> dict[str, dps.Release]:
         "fit with delta": dps.fit(table, declared, k=1, epsilon=3, delta=1e-6),
         "fit logistic": dps.fit(sick, labels, k=1, epsilon=3, loss="logistic"),
         "fit of several rows": dps.fit(table, schema(rows_per_unit=3), k=1, epsilon=3),
-        "fit with a width": dps.fit(
-            table, declared, k=1, epsilon=3, rule=dps.FitRule(width=1.37)
-        ),
+        "fit with a width": dps.fit(table, declared, k=1, epsilon=3, rule=dps.FitRule(width=1.37)),
         "fit seeded": dps.fit(table, declared, k=1, epsilon=3, seed=3),
         "fit_released": dps.fit_released(plain, table, epsilon=1),
         "tune": dps.tune(table, declared, grid=grid, epsilon=6),

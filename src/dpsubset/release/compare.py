@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
-from ..base.errors import ArgumentError, DpsubsetError
+from ..base.errors import ArgumentError, DpsubsetError, TableError
 from ..ledger.canonical import sha256_of_facts
 from ..privacy.guarantee import Guarantee, shown_cost, shown_up
 from ..privacy.relations import PUBLIC_N, RELATIONS
@@ -49,18 +49,20 @@ class ReleaseFacts:
     @classmethod
     def load(cls, path: str | Path) -> ReleaseFacts:
         """Read a release file; refuse any other file, or one that was changed."""
-        facts = facts_from_json(read_bytes(path, "release"), FORMAT, "release")
         try:
+            facts = facts_from_json(read_bytes(path, "release"), FORMAT, "release")
             guarantee = Guarantee.from_dict(facts["guarantee"])
-            counted = facts["parameters"].get("rows") is not None
-            found = cls(
-                facts, sha256_of_facts(facts), guarantee.limited_to(PUBLIC_N) if counted
-                else guarantee,
-            )  # fmt: skip
+            if facts["parameters"].get("rows") is not None:
+                guarantee = guarantee.limited_to(PUBLIC_N)
+            found = cls(facts, sha256_of_facts(facts), guarantee)
             found.described()
+        except TableError:
+            raise
+        except ArgumentError as error:
+            raise ArgumentError(f"{Path(path).name}: {error}") from None
         except (DpsubsetError, LookupError, TypeError, ValueError, AttributeError):
             raise ArgumentError(
-                "this release file is damaged, or was not written by dpsubset"
+                f"{Path(path).name}: this release file is damaged, or was not written by dpsubset"
             ) from None
         return found
 

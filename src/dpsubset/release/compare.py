@@ -26,6 +26,10 @@ Kind = Literal[
     "separate", "not added",
 ]  # fmt: skip
 
+_EQUAL = (
+    "The files name no entry in a ledger, and two draws with the same answer on one day give equal "
+    "files. If these are two draws, they cost twice as much."
+)
 _FIRST, _SECOND = "the first release", "the second release"
 
 
@@ -189,7 +193,9 @@ class Comparison:
     def lines(self) -> list[str]:
         """For people."""
         if not self.different:
-            return ["The two files hold the same release.", str(self.together)]
+            return [
+                "The two files hold the same release.", str(self.together), *self.together.notes
+            ]  # fmt: skip
         width = max(map(len, self.different))
         return [
             "Different (first | second):",
@@ -247,7 +253,7 @@ def compare(
 def cost_together(first: ReleaseFacts, second: ReleaseFacts) -> Together:
     """Return what two releases cost together, or why that is not known."""
     if first.digest == second.digest:
-        return Together("same release", first.guarantee, ())
+        return Together("same release", first.guarantee, () if first.entry else (_EQUAL,))
     if reasons := _why_not_added(first, second):
         return Together("not added", None, tuple(reasons))
     g, h = first.guarantee, second.guarantee

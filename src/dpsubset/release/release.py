@@ -387,6 +387,8 @@ def _release_from_facts(facts: Mapping[str, Any], schema: Schema) -> Release:
         fit = ReleasedFit.from_dict(
             facts["fit"], schema, support, scale, problem.neighbours, stated.get("rows")
         )
+        if len(model.terms) != fit.entries.m:
+            raise ValueError("the model has other columns than the fit")
     if not all(isinstance(text, str) for text in (*versions, *versions.values())):
         raise TypeError("versions are texts")
     return Release(

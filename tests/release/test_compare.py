@@ -148,9 +148,10 @@ def test_differences_are_named(tmp_path: Path) -> None:
     found = compare(facts(first, tmp_path), facts(second, tmp_path), (first.schema, second.schema))
     assert found.different["k"] == (1, 2)
     assert found.different["mechanism"] == ("permute-and-flip", "exponential")
-    assert found.different["schema: age"] == ({"lo": 0.0, "hi": 1.0}, {"lo": 0.0, "hi": 2.0})
-    assert {"selected", "budget", "schema (content digest)"} <= set(found.different)
-    assert {"unit", "p", "neighbours", "schema: response", "version of numpy"} <= set(found.same)
+    assert found.different["schema: age"] == ({"hi": 1.0}, {"hi": 2.0})
+    assert found.different["budget"][1][0] == "epsilon = 2 under replace-one"
+    assert {"budget", "schema (content digest)"} <= set(found.different)
+    assert {"unit", "p", "neighbours", "schema: response", "versions"} <= set(found.same)
     for wrong in ((first.schema, first.schema), (second.schema, first.schema)):
         with pytest.raises(dps.ArgumentError, match="another schema"):
             compare(facts(first, tmp_path), facts(second, tmp_path), wrong)

@@ -42,7 +42,7 @@ class Entry:
     claim : str
         Drawn by the process that reads; empty if none has.
     release : str
-        SHA-256 of the release; empty before there is one.
+        Content digest of the release; empty before there is one.
     reason : str
         Why it is void.
     made : Event, optional
@@ -76,7 +76,7 @@ class Entry:
             "time": self.time,
             "actor": self.actor,
             "purpose": self.purpose,
-            "release_sha256": self.release or None,
+            "release_content_digest": self.release or None,
             "void_because": self.reason or None,
             "event": (self.made or self.event).to_dict(),
         }

@@ -93,9 +93,7 @@ def _lines(
     return lines
 
 
-def _power(
-    request: SelectionRequest, scenario: Scenario, epsilon: Any
-) -> tuple[str, int | None]:
+def _power(request: SelectionRequest, scenario: Scenario, epsilon: Any) -> tuple[str, int | None]:
     """What is said of the selection; and the number of rows, or the one with equal signals."""
     problem, n = request.problem, request.n
     if problem.p > _MOST_COLUMNS or (request.records_for and (n or 0) > _MOST_RECORDS):

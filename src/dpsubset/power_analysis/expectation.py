@@ -155,7 +155,9 @@ class Expectation:
                  "variables that are:"]  # fmt: skip
         if self.solved is not None:
             value = f"{self.n:,}" if self.solved == "n" else f"{float(self.epsilon):.3g}"
-            lines.insert(0, f"Smallest {self.solved} for {self.wished:g} with equal signals: {value}")
+            lines.insert(
+                0, f"Smallest {self.solved} for {self.wished:g} with equal signals: {value}"
+            )
         lines += [f"  {population.profile}: {shown_recovery(recovery, population.k)}"
                   for population, recovery in self.cases]  # fmt: skip
         return "\n".join(lines)

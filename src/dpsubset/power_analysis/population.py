@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 #: Profiles of the weights of the true variables, from the largest to the smallest.
 Signals = Literal["equal", "linear", "geometric"]
 #: The smallest weight over the largest where they are unequal: as in the simulations of Hastie,
-#: Tibshirani and Tibshirani 2020, where ten weights fall linearly from 10 to 0.5.
+#: Tibshirani and Tibshirani 2020, whose weights fall linearly from 10 to 0.5.
 LEAST = 0.05
 
 

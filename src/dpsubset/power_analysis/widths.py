@@ -163,7 +163,9 @@ class Widths:
         if self.level is not None:
             shown.append(f"{_half(self.level)} for a level")
         text = f"{self.shape} ({self.columns} columns): {', '.join(shown)}"
-        return text + (f"; {self.unbounded:.0%} of the intervals infinite" if self.unbounded else "")
+        return text + (
+            f"; {self.unbounded:.0%} of the intervals infinite" if self.unbounded else ""
+        )
 
 
 def simulate_widths(

@@ -555,7 +555,7 @@ def test_a_dry_run_says_what_to_expect(tmp_path: Path) -> None:
     assert "at SNR 1:" in line
     assert "on simulated tables" in line
     assert "not on this one" in line
-    alone = dps.power(n=500, p=3, k=1, epsilon=0.1, tables=60, seed=0)
+    alone = dps.power(n=500, p=3, k=1, epsilon=0.1, tables=40, seed=0)
     assert f"{alone.probability:.2f}" in line
     assert f"{alone.expected_found:.1f} of 1 with equal signals" in line
     told = dry_run(tmp_path, 500, table, "--epsilon", 0.1, k=2)
@@ -573,7 +573,7 @@ def test_a_dry_run_of_a_fit_says_what_to_expect(tmp_path: Path) -> None:
     (power,) = [line for line in told if line.startswith("Power:")]
     (intervals,) = [line for line in told if line.startswith("Intervals:")]
     asked: dict[str, Any] = {"n": 5000, "p": 3, "k": 2, "epsilon": 1, "release": "fit", "seed": 0}
-    found = dps.power(**asked, tables=60)
+    found = dps.power(**asked, tables=40)
     assert f"{found.expected_found:.1f} of 2 with equal signals" in power
     assert str(dps.power(**asked, tables=9).widths[0]) in intervals
     assert "standard deviations of the response" in intervals

@@ -20,7 +20,7 @@ from .inverse import find_smallest, rounded_up
 from .population import Population
 from .scenario import Scenario
 from .simulation import Effort, simulate_recovery
-from .widths import Shape, simulate_widths
+from .widths import HALF_WIDTHS, Shape, simulate_widths
 
 #: The assumed signal-to-noise ratio, and the profile that is shown beside equal signals.
 SNR, UNEQUAL = 1.0, "linear"
@@ -28,7 +28,7 @@ SNR, UNEQUAL = 1.0, "linear"
 WISHED = 0.9
 
 #: Tables for one probability: by the number of columns, but neither fewer nor more than this.
-_COLUMNS, _FEWEST, _MOST = 2_000, 20, 60
+_COLUMNS, _FEWEST, _MOST = 2_000, 20, 40
 #: The most columns and rows that are simulated within about a second.
 _MOST_COLUMNS, _MOST_RECORDS = 200, 20_000
 #: The same for the columns of a model, and how many fits are simulated.
@@ -157,6 +157,6 @@ def _intervals(request: FitRequest, scenario: Scenario, rows: int) -> list[str]:
         found.append(str(widths))
     with_rows = f" with {rows:,} rows" if request.selection.n is None else ""
     return [
-        "Intervals: expected half-widths at 95 %, in standard deviations of the response"
-        f"{with_rows}: {'; '.join(found)}; on simulated tables"
+        f"Intervals: {HALF_WIDTHS[0].lower()}{HALF_WIDTHS[1:]}{with_rows}: {'; '.join(found)}; "
+        "on simulated tables"
     ]

@@ -11,14 +11,9 @@ from ..api.request import exact_epsilon
 from .population import Population, Signals
 from .scenario import Kind, Scenario
 from .simulation import Effort, Progress, Recovery, simulate_recovery, within
-from .widths import Shape, Widths, simulate_widths
+from .widths import HALF_WIDTHS, Shape, Widths, simulate_widths
 
 CAVEAT = "About simulated tables, not about yours: no data were read, and nothing is spent."
-#: What the widths of intervals are of.
-WIDTHS = (
-    "Expected half-widths of the model's 95 % intervals, in standard deviations of the response "
-    "(for a number: per standard deviation of it; for a level: its difference from the first one):"
-)
 
 
 @dataclass(frozen=True)
@@ -185,9 +180,9 @@ class Expectation:
         if not self.widths:
             return [f"Intervals: {self.fit} gives none for the population"]
         return [
-            WIDTHS,
+            f"{HALF_WIDTHS}:",
             *(f"  {each}" for each in self.widths),
-            f"  (each of the equal signals has a coefficient of {self.assumed.weights[0]:.2g})",
+            f"  for comparison, equal signals have coefficients of {self.assumed.weights[0]:.2g}",
         ]
 
 

@@ -36,6 +36,10 @@ Floats = NDArray[np.float64]
 
 #: About so many rows are drawn, at least so many for each column.
 _ROWS, _ROWS_EACH = 4096, 64
+#: What the numbers of a printed `Widths` are.
+HALF_WIDTHS = (
+    "Expected half-widths of the model's 95 % intervals, in standard deviations of the response"
+)
 
 
 @dataclass(frozen=True)
@@ -159,9 +163,9 @@ class Widths:
     def __str__(self) -> str:
         shown = []
         if self.number is not None:
-            shown.append(f"{_half(self.number)} for a number")
+            shown.append(f"{_half(self.number)} for one standard deviation of a number")
         if self.level is not None:
-            shown.append(f"{_half(self.level)} for a level")
+            shown.append(f"{_half(self.level)} for a level against the first")
         text = f"{self.shape} ({self.columns} columns): {', '.join(shown)}"
         return text + (
             f"; {self.unbounded:.0%} of the intervals infinite" if self.unbounded else ""

@@ -533,6 +533,7 @@ def test_curves() -> None:
     assert found[0].probability < found[-1].probability
     with pytest.raises(dps.ArgumentError, match="at least one"):
         curve("n", [], p=8, k=2, epsilon=1)
+    assert around("n", 2**33 - 1)[-1] == 2**33 - 1  # the largest number of rows
 
 
 def dry_run(folder: Path, rows: int, *words: Any, k: int = 1, of: str = "select") -> str:

@@ -10,7 +10,7 @@ from ..base.errors import ArgumentError
 from ..base.validation import check_choice, check_progress
 from .expectation import Expectation
 from .inverse import Unknown
-from .power import power
+from .power import LARGEST_N, power
 from .simulation import Effort, Progress
 
 #: The points of a curve, and the quotient of its ends and its middle.
@@ -57,7 +57,7 @@ def around(over: Unknown, value: Any) -> list[Any]:
     """Values below and above the given one, evenly spaced on a logarithmic scale."""
     steps = [_FACTOR ** (2 * i / (_POINTS - 1) - 1) for i in range(_POINTS)]
     if over == "n":
-        return sorted({max(2, round(value * step)) for step in steps})
+        return sorted({min(max(2, round(value * step)), LARGEST_N) for step in steps})
     return [min(max(float(f"{float(value) * step:.4g}"), 1e-9), 1e6) for step in steps]
 
 
@@ -110,11 +110,19 @@ def _put_ticks(ax: Any, at: list[float]) -> None:
     ax.set_xscale("log")
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [digit * 10.0**decade for decade in decades for digit in (1, 2, 5)]
-    if high < 5 * low:
+    if high == low:
+        ticks = [low]
+    elif high < 5 * low:
         ticks = [float(tick) for tick in MaxNLocator(5).tick_values(low, high)]
     inside = [tick for tick in ticks if low <= tick * (1 + 1e-9) and tick <= high * (1 + 1e-9)]
     if len(inside) > _MOST_TICKS:
         inside = [tick for tick in inside if f"{tick:e}".startswith("1")]
     inside = inside[:: math.ceil(len(inside) / _MOST_TICKS) or 1] or [low]
-    ax.set_xticks(inside, [f"{tick:,.0f}" if tick >= 1000 else f"{tick:.6g}" for tick in inside])
+    ax.set_xticks(inside, [_label(tick) for tick in inside])
     ax.xaxis.set_minor_locator(NullLocator())
+
+
+def _label(tick: float) -> str:
+    if tick >= 1e6:
+        return f"{tick / 1e6:,.6g}M"
+    return f"{tick:,.0f}" if tick >= 1000 else f"{tick:.6g}"

@@ -107,9 +107,9 @@ def power(
     rule : FitRule, optional
         The rule of the fit.
     levels : sequence of int
-        The number of levels of each of the k variables of a model that is a category. The fit
-        needs noise for a column for each level but the first. A selection treats a category as it
-        treats a number, and is simulated with numbers.
+        The number of levels of each of the k variables of a model that is a category. Each level
+        but the first is a column of the fit, and more columns need more noise. A selection treats
+        a category as it treats a number, and is simulated with numbers.
     x_bound, y_bound : float
         Declared bounds of columns and response, in standard deviations.
     labels : bool

@@ -17,13 +17,14 @@ from ..base.errors import ArgumentError
 from ..schema.schema import Schema
 from .expectation import shown_with_interval
 from .inverse import find_smallest, rounded_up
-from .population import Population
+from .population import Population, Signals
 from .scenario import Scenario
 from .simulation import Effort, simulate_recovery
 from .widths import HALF_WIDTHS, Shape, simulate_widths
 
 #: The assumed signal-to-noise ratio, and the profile that is shown beside equal signals.
-SNR, UNEQUAL = 1.0, "linear"
+SNR = 1.0
+UNEQUAL: Signals = "linear"
 #: The probability for which rows are given where the number of rows is not known.
 WISHED = 0.9
 

@@ -148,7 +148,7 @@ def power(
     >>> found.probability
     1.0
     >>> [recovery.expected_found for population, recovery in found.cases]
-    [3.0, 2.1]
+    [3.0, 2.15]
     """
     check_progress(progress)
     unknown = _unknown(n, epsilon, probability)

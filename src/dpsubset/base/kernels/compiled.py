@@ -9,11 +9,14 @@ sources of all kernels.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numba
+
+from .cache_folder import fallback_folder, home_is_known
 
 _PACKAGE = Path(__file__).parents[2]
 
@@ -44,4 +47,26 @@ def threaded_kernel(function: Callable[..., Any]) -> Any:
 
 def _compiled(function: Callable[..., Any], nogil: bool) -> Any:
     function.__qualname__ += f"-{SOURCES}"
-    return numba.njit(cache=True, nogil=nogil)(function)
+    if _numba_has_folder(function.__code__.co_filename):
+        try:
+            return numba.njit(cache=True, nogil=nogil)(function)
+        except RuntimeError:  # numba can write to none of its folders
+            pass
+    folder, configured = fallback_folder(), numba.config.CACHE_DIR
+    if folder is None:
+        return numba.njit(nogil=nogil)(function)
+    numba.config.CACHE_DIR = str(folder)
+    try:
+        return numba.njit(cache=True, nogil=nogil)(function)
+    finally:  # kernels of other packages are kept where they would be without this one
+        numba.config.CACHE_DIR = configured
+
+
+def _numba_has_folder(file: str) -> bool:
+    """Whether numba may look for a folder: without a home it could take one that is not ours."""
+    beside = Path(file).parent / "__pycache__"
+    return bool(
+        numba.config.CACHE_DIR
+        or home_is_known()
+        or os.access(beside if beside.exists() else beside.parent, os.W_OK)
+    )

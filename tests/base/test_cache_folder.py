@@ -70,6 +70,14 @@ def test_a_parent_is_safe_if_others_cannot_rename_what_is_in_it(tmp_path: Path) 
     tmp_path.chmod(0o700)
 
 
+def close(root: Path) -> None:
+    """Take the right to write from everyone."""
+    for folder, _, files in os.walk(root):
+        os.chmod(folder, 0o555)
+        for name in files:
+            os.chmod(Path(folder) / name, 0o444)
+
+
 @pytest.fixture
 def container() -> Iterator[Path]:
     """Copy the package into a tree that nobody can write to, beside a folder for temporary
@@ -82,10 +90,7 @@ def container() -> Iterator[Path]:
         shutil.copytree(
             own, root / "site" / "dpsubset", ignore=shutil.ignore_patterns("__pycache__")
         )
-        for folder, _, files in os.walk(root / "site"):
-            os.chmod(folder, 0o555)
-            for name in files:
-                os.chmod(Path(folder) / name, 0o444)
+        close(root / "site")
         for name in ("tmp", "work"):
             (root / name).mkdir()
             (root / name).chmod(0o1777)
@@ -96,7 +101,9 @@ def container() -> Iterator[Path]:
         shutil.rmtree(root)
 
 
-def as_other_user(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def as_other_user(
+    root: Path, *arguments: str, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run Python with the copied package, without a home, as a user who owns no file."""
     command, options = [sys.executable, *arguments], {}
     if os.geteuid() == 0:
@@ -111,6 +118,7 @@ def as_other_user(root: Path, *arguments: str) -> subprocess.CompletedProcess[st
         "PYTHONPATH": str(root / "site"),
         "PYTHONDONTWRITEBYTECODE": "1",
         "TMPDIR": str(root / "tmp"),
+        **variables,
     }
     if os.geteuid() != 0:  # this user has a home, and permission bits hold for it
         environment["XDG_CACHE_HOME"] = os.devnull
@@ -148,3 +156,24 @@ def test_compiled_code_of_a_folder_that_others_can_write_to_is_not_loaded(contai
     assert "Each process compiles it again" in run.stderr
     assert run.stdout.split()[0] == "x2"
     assert not list((container / "tmp").iterdir())
+
+
+@pytest.mark.statistical
+@pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
+@pytest.mark.parametrize("kept", ["beside the package", "in NUMBA_CACHE_DIR"])
+def test_code_that_was_compiled_when_an_image_was_built_is_loaded(
+    kept: str, container: Path
+) -> None:
+    if as_other_user(container, "-c", "import numba, numpy").returncode:
+        pytest.skip("another user cannot start this Python")
+    shared = container / "shared"
+    variables = {"NUMBA_CACHE_DIR": str(shared)} if kept == "in NUMBA_CACHE_DIR" else {}
+    for folder, _, _ in os.walk(container / "site"):
+        os.chmod(folder, 0o755)
+    given = {**os.environ, "PYTHONPATH": str(container / "site"), **variables}
+    subprocess.run([sys.executable, "-c", _SELECT], check=True, env=given, capture_output=True)
+    for folder in (container / "site", shared):
+        close(folder)
+    run = as_other_user(container, "-c", _SELECT, **variables)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == ["x2", "0"]

@@ -12,7 +12,6 @@ from ..base.errors import ArgumentError
 from .options import Force, Intercept, Json, SelectionOptions, parse_number, with_option_groups
 from .outputs import Output, reserve_output
 from .terminal import handle_errors, print_line, progress_bar
-from .warmup import note_compilation
 
 if TYPE_CHECKING:
     from ..power_analysis.expectation import Expectation
@@ -105,7 +104,7 @@ def power_command(
 
         from ..power_analysis.power import power
 
-        with note_compilation(as_json), progress_bar("Simulating") as progress:
+        with progress_bar("Simulating") as progress:
             found = power(**arguments, seconds=seconds, progress=progress)
         typer.echo(found.to_json() if as_json else str(found))
         if output is not None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ..base.errors import ArgumentError
 from .options import File, Intercept, SchemaFile, SelectionOptions, parse_number, with_option_groups
 from .releasing import ReleaseOptions
 from .terminal import handle_errors
@@ -25,6 +26,14 @@ def select_command(
         ),
     ],
     intercept: Intercept = True,
+    power: Annotated[
+        bool,
+        typer.Option(
+            "--power",
+            help="With --dry-run: simulate how likely the true variables are selected, too, which "
+            "takes seconds.",
+        ),
+    ] = False,
     selection: SelectionOptions,
     output: ReleaseOptions,
 ) -> None:
@@ -46,10 +55,12 @@ def select_command(
     """
     arguments = {"k": k, "intercept": intercept, "epsilon": parse_number(epsilon, "epsilon")}
     arguments |= selection.arguments()
+    if power and not output.dry_run:
+        raise ArgumentError("--power goes with --dry-run; 'dpsubset power' needs no table")
     with output.prepare(file, schema) as making:
         from ..api.select import event_of_select, price, select
-        from ..power_analysis.dry_run_hint import dry_run_hint
 
-        making.make(
-            arguments, price=price, event=event_of_select, release=select, hint=dry_run_hint
-        )
+        hint = None
+        if power:  # its modules and its simulation take longer than the price
+            from ..power_analysis.dry_run_hint import dry_run_hint as hint
+        making.make(arguments, price=price, event=event_of_select, release=select, hint=hint)

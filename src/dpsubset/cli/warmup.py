@@ -2,52 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
-from .terminal import handle_errors, try_print
-
-#: Functions that every selection calls, or every one with a given loss and constraint, whatever its
-#: table holds: that one of these is compiled tells nothing about the table.
-_ALWAYS = {
-    ("dpsubset.data.quantize", "_quantise"),
-    ("dpsubset.objective.losses.quadratic_kernels", "score_all"),
-    ("dpsubset.objective.losses.row_kernels", "score_all"),
-}
+from .terminal import handle_errors
 
 #: A hard search with a fixed seed, which also compiles the bounds for highly correlated columns.
 CHAIN: dict[str, Any] = {"k": 6, "epsilon": 1000, "seed": 0}
 CHAINED = ("box", "ball")
-
-_NOTE = "Compiling, once: this may take half a minute. Later runs start at once.\n"
-
-
-@contextmanager
-def note_compilation(quiet: bool) -> Iterator[None]:
-    """Print a note if the code has to be compiled, which takes half a minute."""
-    if quiet:
-        yield
-        return
-    from numba.core import event
-
-    class Note(event.Listener):
-        said = False
-
-        def on_start(self, compiled: Any) -> None:
-            function = compiled.data["dispatcher"].py_func
-            if not self.said and (function.__module__, function.__name__) in _ALWAYS:
-                self.said = True
-                try_print(sys.stderr, _NOTE)
-
-        def on_end(self, compiled: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Note()):
-        yield
 
 
 def chain() -> tuple[Any, Any]:

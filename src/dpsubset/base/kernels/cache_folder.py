@@ -5,12 +5,16 @@ In a container there may be neither. The code is then kept in a folder for tempo
 
 Compiled code is loaded without a check: a person who can write to its folder can execute code as
 the user. The folder is therefore used only if nobody else can write to it or replace it.
+
+numba does not load code from a folder that it cannot write to. Code that was compiled there, when
+an image was built, is copied.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import shutil
 import stat
 import tempfile
 import warnings
@@ -51,6 +55,18 @@ def is_safe_parent(path: Path) -> bool:
     found = path.stat()
     is_shared = found.st_mode & 0o022 and not found.st_mode & stat.S_ISVTX
     return found.st_uid in (0, os.geteuid()) and not is_shared
+
+
+def copy_compiled(source: Path, target: Path) -> None:
+    """Copy the compiled code of the functions that have none in ``target``."""
+    with suppress(OSError):
+        for index in source.glob("*.nbi"):
+            if not (target / index.name).exists():
+                # The index comes last: other processes find complete files.
+                for file in (*source.glob(f"{index.stem}.*.nbc"), index):
+                    part = target / f"{file.name}.{os.getpid()}"
+                    shutil.copyfile(file, part)
+                    part.replace(target / file.name)
 
 
 def home_is_known() -> bool:

@@ -8,6 +8,7 @@ sources of all kernels.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Callable
@@ -16,7 +17,8 @@ from typing import Any
 
 import numba
 
-from .cache_folder import fallback_folder, home_is_known
+from . import first_run
+from .cache_folder import copy_compiled, fallback_folder, home_is_known
 
 _PACKAGE = Path(__file__).parents[2]
 
@@ -34,6 +36,8 @@ def _fingerprint() -> str:
 #: The fingerprint of the current sources.
 SOURCES = _fingerprint()
 
+first_run.install()
+
 
 def kernel(function: Callable[..., Any]) -> Any:
     """Compile a function on its first call, and cache it."""
@@ -47,7 +51,7 @@ def threaded_kernel(function: Callable[..., Any]) -> Any:
 
 def _compiled(function: Callable[..., Any], nogil: bool) -> Any:
     function.__qualname__ += f"-{SOURCES}"
-    if _numba_has_folder(function.__code__.co_filename):
+    if _numba_has_folder(function):
         try:
             return numba.njit(cache=True, nogil=nogil)(function)
         except RuntimeError:  # numba can write to none of its folders
@@ -57,16 +61,29 @@ def _compiled(function: Callable[..., Any], nogil: bool) -> Any:
         return numba.njit(nogil=nogil)(function)
     numba.config.CACHE_DIR = str(folder)
     try:
-        return numba.njit(cache=True, nogil=nogil)(function)
+        compiled = numba.njit(cache=True, nogil=nogil)(function)
     finally:  # kernels of other packages are kept where they would be without this one
         numba.config.CACHE_DIR = configured
+    kept = Path(compiled.stats.cache_path)
+    _copied_once(_beside(function), kept)
+    if configured:
+        _copied_once(Path(configured) / kept.name, kept)
+    return compiled
 
 
-def _numba_has_folder(file: str) -> bool:
+#: The kernels of a folder share their cache.
+_copied_once = functools.cache(copy_compiled)
+
+
+def _numba_has_folder(function: Callable[..., Any]) -> bool:
     """Whether numba may look for a folder: without a home it could take one that is not ours."""
-    beside = Path(file).parent / "__pycache__"
+    beside = _beside(function)
     return bool(
         numba.config.CACHE_DIR
         or home_is_known()
         or os.access(beside if beside.exists() else beside.parent, os.W_OK)
     )
+
+
+def _beside(function: Callable[..., Any]) -> Path:
+    return Path(function.__code__.co_filename).parent / "__pycache__"

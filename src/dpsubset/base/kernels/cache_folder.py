@@ -70,5 +70,5 @@ def copy_compiled(source: Path, target: Path) -> None:
 
 
 def home_is_known() -> bool:
-    """Whether the user's cache folder has a path. numba would take the folder "~" otherwise."""
+    """Whether the user's cache folder has a path."""
     return bool(os.environ.get("XDG_CACHE_HOME")) or os.path.isabs(os.path.expanduser("~"))

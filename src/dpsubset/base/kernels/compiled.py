@@ -12,6 +12,7 @@ import functools
 import hashlib
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,13 +77,15 @@ _copied_once = functools.cache(copy_compiled)
 
 
 def _numba_has_folder(function: Callable[..., Any]) -> bool:
-    """Whether numba may look for a folder: without a home it could take one that is not ours."""
-    beside = _beside(function)
-    return bool(
-        numba.config.CACHE_DIR
-        or home_is_known()
-        or os.access(beside if beside.exists() else beside.parent, os.W_OK)
-    )
+    """Whether numba may look for a folder: without a home it would take one named "~"."""
+    if home_is_known():
+        return True
+    beside, configured = _beside(function), numba.config.CACHE_DIR
+    if configured:
+        with suppress(OSError):
+            os.makedirs(configured, exist_ok=True)
+    folders = (configured, beside if beside.exists() else beside.parent)
+    return any(os.access(folder, os.W_OK) for folder in folders if folder)
 
 
 def _beside(function: Callable[..., Any]) -> Path:

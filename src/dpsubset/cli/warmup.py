@@ -27,6 +27,21 @@ def chain() -> tuple[Any, Any]:
     return np.clip(x / 2, -1, 1), np.clip(y, -1, 1)
 
 
+def _read_text() -> None:
+    """Read a simulated text file with numbers, dates and levels."""
+    import tempfile
+    from pathlib import Path
+
+    from ..data.readers import open_table
+    from ..schema.schema import Schema
+
+    columns = {"a": (0, 9), "b": {"levels": ["u", "v"]}, "c": ("2000-01-01", "2020-12-31")}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "table.csv"
+        file.write_text("a,b,c,y\n1,u,2001-02-03,4\n")
+        list(open_table(file, Schema.from_bounds(columns, ("y", 0, 9))).blocks())
+
+
 @handle_errors()
 def warmup_command(
     loss: Annotated[
@@ -47,6 +62,7 @@ def warmup_command(
     from ..objective.losses import LOSSES
     from ..schema.schema import Bounds
 
+    _read_text()
     losses = [check_choice(name, LOSSES, "loss") for name in loss or LOSSES]
     forms = [check_choice(name, CONSTRAINTS, "constraint") for name in constraint or CONSTRAINTS]
 

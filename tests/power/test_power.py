@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -544,7 +545,7 @@ def dry_run(folder: Path, rows: int, *words: Any, k: int = 1, of: str = "select"
     entries = "".join(f"  {name}: {{lo: -1, hi: 1}}\n" for name in "abc")
     text = f"version: 1\nresponse: {{name: y, lo: -1, hi: 1}}\ncolumns:\n{entries}"
     (folder / "s.yaml").write_text(text)
-    ended = command(of, *words, "--schema", folder / "s.yaml", "--k", k, "--dry-run")
+    ended = command(of, *words, "--schema", folder / "s.yaml", "--k", k, "--dry-run", "--power")
     assert ended.exit_code == 0, ended.output
     return str(ended.stdout)
 
@@ -594,6 +595,24 @@ def test_a_dry_run_of_a_fit_says_what_to_expect(tmp_path: Path) -> None:
     told = dry_run(tmp_path, 40, tmp_path / "t.csv", "--epsilon", 1, k=2, of="fit").splitlines()
     (intervals,) = [line for line in told if line.startswith("Intervals:")]
     assert " rows: " in intervals
+
+
+def test_only_a_dry_run_that_asks_for_power_simulates(tmp_path: Path) -> None:
+    told = dry_run(tmp_path, 500, tmp_path / "t.parquet", "--epsilon", 0.1)
+    words = ["select", tmp_path / "t.parquet", "--schema", tmp_path / "s.yaml", "--k", 1]
+    ended = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "dpsubset", *map(str, words), "--epsilon",
+         "0.1", "--dry-run"], capture_output=True, text=True, check=True,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+    )  # fmt: skip
+    assert ended.stdout.splitlines() == [
+        line for line in told.splitlines() if not line.startswith("Power:")
+    ]
+    assert "dpsubset.power_analysis" not in ended.stderr
+    assert not list((tmp_path / "cache").rglob("*.nbc"))  # nothing is compiled
+    refused = command(*words, "--epsilon", 0.1, "--power")
+    assert refused.exit_code == 2
+    assert "--power goes with --dry-run" in refused.stderr
 
 
 def test_a_dry_run_does_not_tell_private_numbers_of_rows(tmp_path: Path) -> None:

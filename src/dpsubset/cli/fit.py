@@ -11,6 +11,7 @@ import typer
 from ..base.errors import ArgumentError
 from .options import (
     BudgetFraction,
+    DryRunPower,
     File,
     FitMechanism,
     FitWidth,
@@ -54,6 +55,7 @@ def fit_command(
     how: FitMechanism = None,
     width: FitWidth = None,
     model: ModelFile = None,
+    power: DryRunPower = False,
     selection: SelectionOptions,
     output: ReleaseOptions,
 ) -> None:
@@ -63,6 +65,9 @@ def fit_command(
     """
     arguments: dict[str, Any] = {"epsilon": parse_number(epsilon, "epsilon")}
     arguments |= selection.arguments()
+    output.check_power(power)
+    if power and on is not None:
+        raise ArgumentError("--power is about a selection, which --on has made already")
     if on is None and k is None:
         raise ArgumentError("give --k, the number of variables to select, or --on a release")
     if on is not None:
@@ -76,15 +81,14 @@ def fit_command(
     with output.prepare(file, schema, on, model=model) as making:
         from ..api.fit import event_of_fit, fit, price_fit
         from ..api.fit_released import event_of_released, fit_released, price_released
-        from ..power_analysis.dry_run_hint import dry_run_hint_of_fit
 
         arguments["rule"] = fit_rule(budget_fraction, how, width)
         if on is None:
             arguments["k"] = k
-            making.make(
-                arguments, price=price_fit, event=event_of_fit, release=fit,
-                hint=dry_run_hint_of_fit,
-            )  # fmt: skip
+            hint = None
+            if power:  # its modules and its simulation take longer than the price
+                from ..power_analysis.dry_run_hint import dry_run_hint_of_fit as hint
+            making.make(arguments, price=price_fit, event=event_of_fit, release=fit, hint=hint)
         else:
             making.make(
                 arguments,

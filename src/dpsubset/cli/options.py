@@ -114,6 +114,14 @@ FitMechanism = Annotated[
         "objective-perturbation with --loss logistic, otherwise noisy-moments.",
     ),
 ]
+DryRunPower = Annotated[
+    bool,
+    typer.Option(
+        "--power",
+        help="With --dry-run: simulate how likely the true variables are selected, and for a fit "
+        "how wide its intervals are. Takes about a second.",
+    ),
+]
 FitWidth = Annotated[
     str | None,
     typer.Option(

@@ -23,7 +23,6 @@ from .options import (
 )
 from .outputs import Output, reserve_output
 from .terminal import handle_errors, print_line, progress_bar
-from .warmup import note_compilation
 
 if TYPE_CHECKING:
     from ..power_analysis.expectation import Expectation
@@ -143,7 +142,7 @@ def power_command(
 
         from ..power_analysis.power import power
 
-        with note_compilation(as_json), progress_bar("Simulating") as progress:
+        with progress_bar("Simulating") as progress:
             found = power(**arguments, seconds=seconds, progress=progress)
         typer.echo(found.to_json() if as_json else str(found))
         if output is not None:

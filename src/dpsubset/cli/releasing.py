@@ -19,7 +19,6 @@ from . import signals
 from .options import AboutFile, Force, LedgerAddress, NoLedger, Purpose, check_distinct
 from .outputs import Output, reserve_output, write_output
 from .terminal import fail, print_assumptions, print_line, release_progress_bar, try_print, warn
-from .warmup import note_compilation
 
 if TYPE_CHECKING:
     from ..api.select import Price
@@ -58,6 +57,11 @@ class ReleaseOptions:
     ledger: LedgerAddress = None
     no_ledger: NoLedger = False
     purpose: Purpose = None
+
+    def check_power(self, power: bool) -> None:
+        """Refuse a power analysis without a dry run."""
+        if power and not self.dry_run:
+            raise ArgumentError("--power goes with --dry-run; 'dpsubset power' needs no table")
 
     @contextmanager
     def prepare(
@@ -116,7 +120,7 @@ class Making:
             return
         quiet = self.options.quiet
         bar = release_progress_bar(quiet) if shows_progress else nullcontext()
-        with note_compilation(quiet), bar as progress:
+        with bar as progress:
             if shows_progress:
                 arguments = {**arguments, "progress": progress}
             made = release(self.file, self.schema, ledger=self.ledger, **arguments)

@@ -6,7 +6,15 @@ from typing import Annotated
 
 import typer
 
-from .options import File, Intercept, SchemaFile, SelectionOptions, parse_number, with_option_groups
+from .options import (
+    DryRunPower,
+    File,
+    Intercept,
+    SchemaFile,
+    SelectionOptions,
+    parse_number,
+    with_option_groups,
+)
 from .releasing import ReleaseOptions
 from .terminal import handle_errors
 
@@ -25,6 +33,7 @@ def select_command(
         ),
     ],
     intercept: Intercept = True,
+    power: DryRunPower = False,
     selection: SelectionOptions,
     output: ReleaseOptions,
 ) -> None:
@@ -46,10 +55,11 @@ def select_command(
     """
     arguments = {"k": k, "intercept": intercept, "epsilon": parse_number(epsilon, "epsilon")}
     arguments |= selection.arguments()
+    output.check_power(power)
     with output.prepare(file, schema) as making:
         from ..api.select import event_of_select, price, select
-        from ..power_analysis.dry_run_hint import dry_run_hint
 
-        making.make(
-            arguments, price=price, event=event_of_select, release=select, hint=dry_run_hint
-        )
+        hint = None
+        if power:  # its modules and its simulation take longer than the price
+            from ..power_analysis.dry_run_hint import dry_run_hint as hint
+        making.make(arguments, price=price, event=event_of_select, release=select, hint=hint)

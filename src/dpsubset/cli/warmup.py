@@ -2,52 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 
-from .terminal import handle_errors, try_print
-
-#: Functions that every selection calls, or every one with a given loss and constraint, whatever its
-#: table holds: that one of these is compiled tells nothing about the table.
-_ALWAYS = {
-    ("dpsubset.data.quantize", "_quantise"),
-    ("dpsubset.objective.losses.quadratic_kernels", "score_all"),
-    ("dpsubset.objective.losses.row_kernels", "score_all"),
-}
+from .terminal import handle_errors
 
 #: A hard search with a fixed seed, which also compiles the bounds for highly correlated columns.
 CHAIN: dict[str, Any] = {"k": 6, "epsilon": 1000, "seed": 0}
 CHAINED = ("box", "ball")
-
-_NOTE = "Compiling, once: this may take half a minute. Later runs start at once.\n"
-
-
-@contextmanager
-def note_compilation(quiet: bool) -> Iterator[None]:
-    """Print a note if the code has to be compiled, which takes half a minute."""
-    if quiet:
-        yield
-        return
-    from numba.core import event
-
-    class Note(event.Listener):
-        said = False
-
-        def on_start(self, compiled: Any) -> None:
-            function = compiled.data["dispatcher"].py_func
-            if not self.said and (function.__module__, function.__name__) in _ALWAYS:
-                self.said = True
-                try_print(sys.stderr, _NOTE)
-
-        def on_end(self, compiled: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", Note()):
-        yield
 
 
 def chain() -> tuple[Any, Any]:
@@ -62,6 +25,21 @@ def chain() -> tuple[Any, Any]:
         x[:, j] = 0.9 * x[:, j - 1] + 0.44 * steps[:, j]
     y = x[:, ::7].sum(axis=1) / 8 + 0.05 * rng.normal(size=200)
     return np.clip(x / 2, -1, 1), np.clip(y, -1, 1)
+
+
+def _read_text() -> None:
+    """Read a simulated text file with numbers, dates and levels."""
+    import tempfile
+    from pathlib import Path
+
+    from ..data.readers import open_table
+    from ..schema.schema import Schema
+
+    columns = {"a": (0, 9), "b": {"levels": ["u", "v"]}, "c": ("2000-01-01", "2020-12-31")}
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "table.csv"
+        file.write_text("a,b,c,y\n1,u,2001-02-03,4\n")
+        list(open_table(file, Schema.from_bounds(columns, ("y", 0, 9))).blocks())
 
 
 @handle_errors()
@@ -84,6 +62,7 @@ def warmup_command(
     from ..objective.losses import LOSSES
     from ..schema.schema import Bounds
 
+    _read_text()
     losses = [check_choice(name, LOSSES, "loss") for name in loss or LOSSES]
     forms = [check_choice(name, CONSTRAINTS, "constraint") for name in constraint or CONSTRAINTS]
 

@@ -66,7 +66,8 @@ class ColumnSelection:
 
     def open(self, data: Any) -> Table:
         if is_array(data):
-            places = [self.names.index(column.name) for column in self.columns]
+            place_of = {name: j for j, name in enumerate(self.names)}
+            places = [place_of[column.name] for column in self.columns]
             data = held(data, "the table")[:, places]
         return open_table(data, self.reading)
 
@@ -164,8 +165,9 @@ def _columns_of_bounds(
             )
         chosen = wanted or [name for name in names if kinds.get(name) == "number"]
         declared = dict.fromkeys(chosen, within)
+    present = set(names)
     for name in declared:
-        if name not in names:
+        if name not in present:
             raise TableError(f"the table has no column {name!r}{did_you_mean(name, declared)}")
     chosen = list(declared) if wanted is None else wanted
     found = tuple(_with_bounds(name, declared[name]) for name in chosen)

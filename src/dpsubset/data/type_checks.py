@@ -193,8 +193,8 @@ def _kinds_of_frame(data: Any) -> dict[str, ColumnKind]:
     names = names_of_frame(data)  # refuses a lazy frame
     frame = to_narwhals(data).head(0)  # without rows: narwhals infers the type of objects
     found: dict[str, ColumnKind] = {}
-    for place, name in enumerate(names):
-        kind = _kind_of_series(frame[:, place])
+    for name, series in zip(names, frame.iter_columns(), strict=True):
+        kind = _kind_of_series(series)
         if kind is not None:
             found[name] = kind
     return found

@@ -53,7 +53,7 @@ def dry_run_hint(data: Any, schema: SchemaLike | None, *, k: int, epsilon: Any,
     return _lines(request, data, epsilon, rows_private, options)
 
 
-def dry_run_hint_of_fit(data: Any, schema: Schema | str | Path | None, *, k: int, epsilon: Any,
+def dry_run_hint_of_fit(data: Any, schema: SchemaLike | None, *, k: int, epsilon: Any,
                         rows_private: bool = False, **options: Any) -> list[str]:  # fmt: skip
     """Return the lines for a fit: of its selection and its intervals; as for a selection."""
     request = build_fit_request(data, schema, k=k, epsilon=epsilon, **options)

@@ -32,3 +32,33 @@ def dot(u: Array, v: Array) -> float:
     for i in range(u.shape[0]):
         total += u[i] * v[i]
     return total
+
+
+@kernel
+def largest(values: Array, place: int) -> float:
+    """The value at a place, from 0, in descending order, by quickselect.
+
+    With np.partition the code for its errors and its sort takes longer to compile than a search.
+    """
+    v = np.empty(values.shape[0])
+    put(v, values)
+    low, high = 0, v.shape[0] - 1
+    while low < high:
+        pivot = v[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while v[i] > pivot:
+                i += 1
+            while v[j] < pivot:
+                j -= 1
+            if i <= j:
+                v[i], v[j] = v[j], v[i]
+                i += 1
+                j -= 1
+        if place <= j:
+            high = j
+        elif place >= i:
+            low = i
+        else:
+            break
+    return v[place]

@@ -33,6 +33,8 @@ class ArrowTable(Table):
         types = arrow_schema(path)
         check_columns(types.names, schema, path.name)
         check_types(types, self._names, self._readers, path.name)
+        place_of = {name: place for place, name in enumerate(types.names)}
+        self._places = [place_of[name] for name in self._names]
 
     @property
     def rows(self) -> None:
@@ -40,14 +42,15 @@ class ArrowTable(Table):
         return
 
     def columns(self, which: slice = ALL) -> Iterator[list[NDArray[np.float64]]]:
-        names, readers = self._names[which], self._readers[which]
-        step = batch_rows(len(names))
+        """Batches of some columns."""
+        places, readers = self._places[which], self._readers[which]
+        step = batch_rows(len(places))
         for batch in arrow_batches(self._path):
             for start in range(0, batch.num_rows, step):
                 part = batch.slice(start, step)
                 yield [
-                    from_arrow(part.column(name), read)
-                    for name, read in zip(names, readers, strict=True)
+                    from_arrow(part.column(place), read)
+                    for place, read in zip(places, readers, strict=True)
                 ]
 
 

@@ -52,7 +52,8 @@ class DelimitedTable(Table):
         names = self.header(path, delimiter, compression)
         check_columns(names, schema, path.name)
         self._fields, self._refuse_bad_lines = len(names), refuse_bad_lines
-        wanted = [names.index(column.name) for column in schema.columns_read]
+        place_of = {name: field for field, name in enumerate(names)}
+        wanted = [place_of[column.name] for column in schema.columns_read]
         self._wanted = np.array(wanted, dtype=np.int64)
         self._readers = readers(schema)
         self._quotes = [_has_quote(column) for column in schema.columns_read]
@@ -150,9 +151,9 @@ class DelimitedTable(Table):
                     "with a quote that stays open, or that is too long: predictions need whole rows"
                 )
             fields = []
-            for w in range(width):
+            for w, has_quotes in enumerate(self._quotes[which]):
                 column = packed(data, starts[w, :rows], ends[w, :rows])
-                if self._quotes[which][w]:  # within quotes, "" stands for a quote
+                if has_quotes:  # within quotes, "" stands for a quote
                     column = pc.replace_substring(column, '""', '"')
                 fields.append(column)
             yield fields

@@ -59,10 +59,11 @@ class FrameTable(Table):
         check_columns(present, schema, "the data frame")
         self._rows = int(frame.shape[0])
         wanted = schema.columns_read if response is None else schema.features
-        places = {name: i for i, name in enumerate(names)}
+        # All at once: of an Arrow table, one column by its position takes time for every name.
+        held = dict(zip(names, frame.iter_columns(), strict=True))
         self._readers = readers(schema)
         self._columns = [
-            series_cells(frame[:, places[column.name]], column.name, read.takes)
+            series_cells(held[column.name], column.name, read.takes)
             for column, read in zip(wanted, self._readers, strict=response is None)
         ]
         if response is not None:

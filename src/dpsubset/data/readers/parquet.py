@@ -100,7 +100,7 @@ class ParquetTable(Table):
         self, names: Sequence[str], part: _Part
     ) -> Iterator[list[NDArray[np.float64]]]:
         step = batch_rows(len(names))
-        whole = {name: self._read_alone(name, part) for name in part.alone}
+        whole = self._read_alone(part)
         others = [name for name in names if name not in whole]
         if not others:
             rows = len(whole[part.alone[0]])
@@ -111,37 +111,48 @@ class ParquetTable(Table):
         with open_parquet(self._path, part.dictionaries) as file:
             for batch in file.iter_batches(step, list(part.groups), others):
                 stop = start + batch.num_rows
+                found = dict(zip(batch.schema.names, batch.columns, strict=True))
                 yield [
                     whole[name][start:stop]
                     if name in whole
-                    else from_arrow(batch.column(name), self._readers[name])
+                    else from_arrow(found[name], self._readers[name])
                     for name in names
                 ]
                 start = stop
 
-    def _read_alone(self, name: str, part: _Part) -> NDArray[np.float64]:
-        """One text column of a row group, in batches small enough for memory."""
+    def _read_alone(self, part: _Part) -> dict[str, NDArray[np.float64]]:
+        """The text columns of a row group that are read one at a time."""
+        if not part.alone:
+            return {}
         (group,) = part.groups
+        # The file is opened once for all of them, since that takes time for each of its columns.
         with open_parquet(self._path) as file:
-            ((size, encodings),) = _chunks(file, group, [name])
-        rows, is_dictionary = (
-            batch_rows(1),
-            size <= _MAX_DICTIONARY and not encodings & _NO_DICTIONARY,
-        )
-        if not is_dictionary and not encodings <= _EACH_ONCE:
+            chunks = dict(zip(part.alone, _chunks(file, group, part.alone), strict=True))
+        folded = [name for name, chunk in chunks.items() if _fits_dictionary(chunk)]
+        with open_parquet(self._path, folded) as file:
+            return {name: self._read_text(file, group, name, chunks[name]) for name in part.alone}
+
+    def _read_text(
+        self, file: pq.ParquetFile, group: int, name: str, chunk: _Chunk
+    ) -> NDArray[np.float64]:
+        """One text column of a row group, in batches small enough for memory."""
+        size, encodings = chunk
+        rows = batch_rows(1)
+        if not _fits_dictionary(chunk) and not encodings <= _EACH_ONCE:
             # Many cells may share one value, which is at most as long as the chunk.
             rows = min(rows, max(1, _MAX_DICTIONARY // max(1, size)))
         elif size > _MAX_DICTIONARY:
             rows = min(rows, _FEW_ROWS)
-        with open_parquet(self._path, [name] if is_dictionary else []) as file:
-            batches = file.iter_batches(rows, [group], [name])
-            parts = [from_arrow(batch.column(name), self._readers[name]) for batch in batches]
+        batches = file.iter_batches(rows, [group], [name])
+        parts = [from_arrow(batch.column(name), self._readers[name]) for batch in batches]
         return np.concatenate([np.empty(0), *parts])
 
 
 def _plan_parts(file: pq.ParquetFile, names: Sequence[str]) -> list[_Part]:
     """Choose how to read each row group, so that memory stays bounded."""
-    texts = [name for name in names if _holds_text(file.schema_arrow.field(name).type)]
+    # Converted once: each access converts the types of all columns.
+    types = file.schema_arrow
+    texts = [name for name in names if _holds_text(types.field(name).type)]
     parts: list[_Part] = []
     for group in range(file.metadata.num_row_groups):
         chunks = _chunks(file, group, texts)
@@ -167,6 +178,12 @@ def _chunks(file: pq.ParquetFile, group: int, names: Sequence[str]) -> list[_Chu
     places = {schema.column(i).path: i for i in range(len(schema))} if names else {}
     chunks = [columns.column(places[name]) for name in names]
     return [(chunk.total_uncompressed_size, set(chunk.encodings)) for chunk in chunks]
+
+
+def _fits_dictionary(chunk: _Chunk) -> bool:
+    """Whether a text chunk is read as a dictionary by itself."""
+    size, encodings = chunk
+    return size <= _MAX_DICTIONARY and not encodings & _NO_DICTIONARY
 
 
 def _holds_text(kind: pa.DataType) -> bool:

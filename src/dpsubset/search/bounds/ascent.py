@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.kernels.arrays import ROUNDING, Array, Ints, put
+from ...base.kernels.arrays import ROUNDING, Array, Ints, largest, put
 from ...base.kernels.compiled import kernel
 from ...base.kernels.values import either
 from ...constraints.base import Constraint, coefficient
@@ -84,7 +84,7 @@ def working_set(
             if distance[j] >= cut:
                 kept += distance[j]
     if most < p:
-        cut = max(cut, -np.partition(-distance, most)[most])
+        cut = max(cut, largest(distance, most))
     # Equal columns have equal distances: admit those at the threshold only while places are left.
     places = most
     for j in range(p):

@@ -55,6 +55,7 @@ def test_the_race_agrees_with_the_closed_form(
         prediction_bound=prediction_bound,
         ridge=ridge,
         always_include=[6] if constraint == "ball" else [],
+        intercept=False,
     )
     mechanism, setting = PLAIN[name](), Setting.of(problem, epsilon)
     digest, unit = records(len(loss)), setting.sensitivity.score_step

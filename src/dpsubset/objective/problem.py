@@ -81,6 +81,7 @@ class Problem:
         p: int,
         k: int,
         *,
+        intercept: bool,
         constraint: str = "box",
         prediction_bound: float | None = None,
         radius: float | None = None,
@@ -89,7 +90,6 @@ class Problem:
         always_include: Iterable[int] = (),
         loss: str = "least-squares",
         threshold: float | None = None,
-        intercept: bool = False,
         labels: bool = False,
         layout: Layout | None = None,
     ) -> Problem:

@@ -241,7 +241,8 @@ def test_float64_certifies_the_hinge_of_discrete_data(monkeypatch: pytest.Monkey
         y = np.where(x @ rng.normal(size=k) + rng.choice([0, 3e4]) * rng.normal(size=n) < 0, -1, 1)
         problem = Problem.create(k, k, loss="hinge", constraint=str(rng.choice(CONSTRAINTS)),
                                 radius=float(10 ** rng.uniform(-1, 1.5)),
-                                ridge=float(rng.choice([0.0, 1e-5, 1.0])), intercept=False)  # fmt: skip
+                                ridge=float(rng.choice([0.0, 1e-5, 1.0])),
+                                intercept=False)  # fmt: skip
         one = of_records(
             np.column_stack([x, y * STEPS]), problem, Sensitivity.of(problem).score_step
         )
@@ -309,7 +310,8 @@ def test_both_ways_to_a_score_agree_on_contrary_data(loss: str) -> None:
         records = contrary(rng, 2, 9)
         problem = Problem.create(2, 2, loss=loss, constraint=str(rng.choice(CONSTRAINTS)),
                                 radius=float(10 ** rng.uniform(-2, 2)),
-                                ridge=float(rng.choice([0.0, 1e-6, 1.0, 1e6])), intercept=False)  # fmt: skip
+                                ridge=float(rng.choice([0.0, 1e-6, 1.0, 1e6])),
+                                intercept=False)  # fmt: skip
         unit = Sensitivity.of(problem).score_step
         one = of_records(records, problem, unit)
         low, high = minimum(one.sum([0, 1]), problem.coefficients, unit / 2**10)

@@ -75,10 +75,12 @@ def records(n: int, p: int, seed: int) -> np.ndarray:
 CASES = [
     (SampleAggregate(blocks=3), Problem.create(4, 2, intercept=False), Fraction(6), Fraction(0), 7),
     (SampleAggregate(), Problem.create(5, 1, intercept=False), Fraction(3), Fraction(0), 9),
-    (SampleAggregate(blocks=3), Problem.create(5, 3, neighbours="add-remove", always_include=[4], intercept=False),
+    (SampleAggregate(blocks=3), Problem.create(5, 3, neighbours="add-remove", always_include=[4],
+                                               intercept=False),
      Fraction(5), Fraction(0), 7),
     (Stability(blocks=3), Problem.create(3, 1, intercept=False), Fraction(1), Fraction(1, 3), 7),
-    (Stability(blocks=4), Problem.create(4, 2, neighbours="add-remove", always_include=[0], intercept=False),
+    (Stability(blocks=4), Problem.create(4, 2, neighbours="add-remove", always_include=[0],
+                                          intercept=False),
      Fraction(1), Fraction(1, 3), 6),
 ]  # fmt: skip
 

@@ -54,7 +54,9 @@ def bare_scores(
 def main() -> None:
     """One row for each epsilon."""
     rng = np.random.default_rng(0)
-    problem = Problem.create(P, K, constraint="l1", radius=RADIUS, neighbours="add-remove")
+    problem = Problem.create(
+        P, K, constraint="l1", radius=RADIUS, neighbours="add-remove", intercept=False
+    )
     published = Sensitivity.of(problem, "published")
     scores = bare_scores(digest(rng), problem, published.score_step, rng)
     print(f"bare scores: {scores:,.0f} a second")

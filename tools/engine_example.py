@@ -136,7 +136,7 @@ def tell() -> Story:
     """Draw once, and remember everything."""
     schema = Schema.from_bounds(dict.fromkeys(NAMES, (-1, 1)), ("y", -1, 1))
     moments = Moments.from_blocks(schema, [table()])
-    problem = Problem.create(P, K)
+    problem = Problem.create(P, K, intercept=False)
     unit = Sensitivity.of(problem).score_step
     scored = enumerate_supports(moments, problem, unit)
     engine = Engine(moments, problem, unit, float(ETA), tuning=IMPATIENT)

@@ -362,7 +362,7 @@ def weighted(pair: Pair) -> Pair:
 
 @pytest.mark.parametrize("name", ["exponential", "permute-and-flip"])
 def test_weighting_by_the_number_of_responses_is_caught(name: str) -> None:
-    problem = Problem.create(4, 1, prediction_bound=0.5)
+    problem = Problem.create(4, 1, prediction_bound=0.5, intercept=False)
     chosen, epsilon = mechanism(name), Fraction(1)
     pairs = [
         *missing_response_pairs(problem, lambda p: worst_case_pairs(p, 1000), beside=8000),

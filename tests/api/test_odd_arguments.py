@@ -82,7 +82,7 @@ def fit(**given: Any) -> dps.Release:
 
 
 def state(**given: Any) -> Problem:
-    return Problem.create(**{"p": 3, "k": 1, **given})
+    return Problem.create(**{"p": 3, "k": 1, "intercept": False, **given})
 
 
 def of_bounds(**given: Any) -> dps.Schema:

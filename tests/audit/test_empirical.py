@@ -18,7 +18,7 @@ from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SeededSource
 
 LEVEL = 1e-9
-PROBLEM = Problem.create(4, 1, prediction_bound=0.5, neighbours="add-remove")
+PROBLEM = Problem.create(4, 1, prediction_bound=0.5, neighbours="add-remove", intercept=False)
 PAIRS = list(worst_case_pairs(PROBLEM, 100))
 
 

@@ -44,6 +44,7 @@ def states(neighbours: str, constraint: str) -> list[tuple[Problem, Fraction]]:
                 prediction_bound=prediction_bound,
                 ridge=ridge,
                 neighbours=neighbours,
+                intercept=False,
             ),
             epsilon,
         )
@@ -119,13 +120,13 @@ def test_a_mechanism_that_overrides_its_distribution_is_audited_by_it() -> None:
             weights = np.where(best, 1 - 1e-6, 1e-6)
             return np.log(weights / weights.sum())
 
-    problem = Problem.create(4, 1, prediction_bound=0.5, neighbours="add-remove")
+    problem = Problem.create(4, 1, prediction_bound=0.5, neighbours="add-remove", intercept=False)
     assert not audit_exact(AlwaysTheBest(), problem, Fraction(1), worst_case_pairs(problem)).passed
 
 
 def test_it_names_the_worst_pair_and_support() -> None:
     # Column 0 explains y, column 1 nothing: taking away the only record that says so costs most.
-    problem = Problem.create(2, 1, prediction_bound=1.0, neighbours="add-remove")
+    problem = Problem.create(2, 1, prediction_bound=1.0, neighbours="add-remove", intercept=False)
     dull = Pair.of_records([[0, 0, STEPS]], [[0, 0, STEPS], [0, 0, STEPS]], "dull")
     telling = Pair.of_records([[0, 0, STEPS]], [[0, 0, STEPS], [STEPS, 0, STEPS]], "telling")
     audit = audit_exact(PLAIN["exponential"](), problem, Fraction(4), [dull, telling, dull])
@@ -152,7 +153,7 @@ def test_log_probabilities_do_not_underflow(name: str) -> None:
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 def test_the_generated_pairs_are_neighbours(neighbours: str) -> None:
-    problem = Problem.create(5, 2, neighbours=neighbours)
+    problem = Problem.create(5, 2, neighbours=neighbours, intercept=False)
     rng = np.random.default_rng(5)
     kinds = set()
     for pair in [*random_pairs(problem, 50, rng), *worst_case_pairs(problem)]:

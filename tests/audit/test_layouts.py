@@ -292,7 +292,7 @@ def test_hard_thresholding_pays_for_the_intercept_that_it_tells() -> None:
     assert (
         transcripts_of(Forgetful(iterations=2, rows=4, share=share), problem, Fraction(1)) > right
     )
-    groups = Problem.create(2, 1, layout=Layout.of([2, 1], [2, 1]))
+    groups = Problem.create(2, 1, layout=Layout.of([2, 1], [2, 1]), intercept=False)
     assert transcripts_of(Coarse(iterations=2, rows=4), groups, Fraction(1)) <= 1 + 1e-9
 
 

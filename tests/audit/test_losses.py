@@ -49,7 +49,9 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
 
 
 def state(loss: str, prediction_bound: float, p: int = 4, k: int = 1, **more: Any) -> Problem:
-    return Problem.create(p, k, loss=loss, prediction_bound=prediction_bound, **more)
+    return Problem.create(
+        p, k, loss=loss, prediction_bound=prediction_bound, **{"intercept": False, **more}
+    )
 
 
 def bad_pairs(problem: Problem) -> list[Pair]:

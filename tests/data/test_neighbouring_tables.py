@@ -44,7 +44,7 @@ SAMPLE, ALL = 2, 20
 def exact(data: Any, y: Any, schema: dps.Schema, relation: str) -> tuple[list[Any], np.ndarray]:
     """Supports and the logarithms of their probabilities."""
     digest = GramData.from_records(schema, open_table(data, schema, y).blocks())
-    problem = Problem.create(2, 1, neighbours=relation)
+    problem = Problem.create(2, 1, neighbours=relation, intercept=False)
     setting = Setting(problem, Sensitivity.of(problem), Fraction(EPSILON), Fraction(0))
     outcomes = mechanism("permute-and-flip").outcomes(Data(digest), setting)
     assert outcomes is not None

@@ -192,7 +192,7 @@ def test_scales_for_tiny_budgets_are_found() -> None:
 
 
 def test_numbers_of_numpy_do_not_overflow() -> None:
-    problem = Problem.create(4, 2)
+    problem = Problem.create(4, 2, intercept=False)
     plain = HardThresholding(step=3, rows=2**39)
     numpy = HardThresholding(step=np.int32(3), rows=np.int64(2**39))
     assert plain == numpy
@@ -206,7 +206,7 @@ def test_a_cost_is_stated_under_the_other_relation_unless_n_is_used(
     name: str, neighbours: str
 ) -> None:
     """Options as they are by default: n is used where it is public, by four mechanisms."""
-    problem = Problem.create(5, 2, neighbours=neighbours)
+    problem = Problem.create(5, 2, neighbours=neighbours, intercept=False)
     chosen = MECHANISMS[name](**options(name, neighbours))
     n = 100 if neighbours == "replace-one" else None
     guarantee = chosen.guarantee(Setting.of(problem, 1, delta(name), n))
@@ -219,19 +219,19 @@ def test_a_cost_is_stated_under_the_other_relation_unless_n_is_used(
 
 def test_one_row_more_may_move_all_blocks() -> None:
     """Why floor(sqrt(n)) blocks cost nothing that is known under add-remove."""
-    problem = Problem.create(5, 2)
+    problem = Problem.create(5, 2, intercept=False)
     chosen = SampleAggregate()
     before, after = (Setting.of(problem, 1, n=n) for n in (15, 16))
     assert chosen.number(before) != chosen.number(after)
     assert set(chosen.guarantee(before).costs) == {"replace-one"}
     assert set(SampleAggregate(blocks=3).guarantee(before).costs) == {"replace-one", "add-remove"}
     with pytest.raises(ArgumentError, match="private"):
-        chosen.check(Setting.of(Problem.create(5, 2, neighbours="add-remove"), 1))
+        chosen.check(Setting.of(Problem.create(5, 2, neighbours="add-remove", intercept=False), 1))
 
 
 def test_one_row_more_may_move_all_targets() -> None:
     """Why steps that n decides cost nothing that is known under add-remove."""
-    problem = Problem.create(2, 1)
+    problem = Problem.create(2, 1, intercept=False)
     chosen = HardThresholding(step=Fraction(1, 100))
     b = {0: chosen.GRID}  # what a first round may release
     records = np.zeros((4, 3), dtype=np.int16)

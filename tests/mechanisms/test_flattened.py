@@ -98,14 +98,14 @@ def test_top_r_is_the_plain_mechanism_on_flattened_scores(form: str, every: int)
 
 
 def test_the_default_r_is_one_more_than_have_at_most_one_mistake() -> None:
-    problem = Problem.create(20, 4)
+    problem = Problem.create(20, 4, intercept=False)
     assert TopR().count(problem) == 4 * 16 + 2
     # Those always included make no mistakes.
-    assert TopR().count(Problem.create(20, 4, always_include=[0, 5])) == 2 * 16 + 2
-    assert TopR().count(Problem.create(5, 2)) == 8
-    assert TopR().count(Problem.create(3, 2)) == 3
-    assert TopR(R=10**9).count(Problem.create(5, 2)) == 10
-    assert TopR().count(Problem.create(10_000, 5)) == 20_000
+    assert TopR().count(Problem.create(20, 4, always_include=[0, 5], intercept=False)) == 2 * 16 + 2
+    assert TopR().count(Problem.create(5, 2, intercept=False)) == 8
+    assert TopR().count(Problem.create(3, 2, intercept=False)) == 3
+    assert TopR(R=10**9).count(Problem.create(5, 2, intercept=False)) == 10
+    assert TopR().count(Problem.create(10_000, 5, intercept=False)) == 20_000
 
 
 @pytest.mark.parametrize("T", [1, 2, 5])
@@ -115,7 +115,7 @@ def test_finite_t_keeps_the_epsilon_of_theorem_1_and_not_epsilon(T: int, form: s
     rng = np.random.default_rng(T)
     worst, largest = 0.0, 0.0
     for R, epsilon in ((2, Fraction(1, 2)), (4, Fraction(1)), (9, Fraction(2))):
-        problem = Problem.create(5, 2, prediction_bound=1.0)
+        problem = Problem.create(5, 2, prediction_bound=1.0, intercept=False)
         mechanism = TopR(R=R, T=T, form=form)
         pairs = [*random_pairs(problem, 60, rng), *worst_case_pairs(problem, copies=200)]
         for pair in pairs:
@@ -152,7 +152,13 @@ def test_no_score_passes_the_span_that_epsilon_prime_takes(loss: str) -> None:
     rng = np.random.default_rng(9)
     for constraint in CONSTRAINTS:
         problem = Problem.create(
-            4, 2, constraint=constraint, prediction_bound=2.0, ridge=1.0, loss=loss
+            4,
+            2,
+            constraint=constraint,
+            prediction_bound=2.0,
+            ridge=1.0,
+            loss=loss,
+            intercept=False,
         )
         cells = np.asarray(STEPS * rng.integers(-1, 2, size=(5, 30)), dtype=np.int16)
         cells[-1] = STEPS * (2 * rng.integers(0, 2, size=30) - 1)  # as far out as y can be
@@ -180,7 +186,7 @@ def test_finite_t_needs_a_public_n() -> None:
     assert release.guarantee.epsilon > 1
     assert set(release.guarantee.costs) == {"replace-one"}
     with pytest.raises(ArgumentError, match="number of rows"):
-        TopR(R=3, T=3).guarantee(Setting.of(Problem.create(5, 2), 1))
+        TopR(R=3, T=3).guarantee(Setting.of(Problem.create(5, 2, intercept=False), 1))
 
 
 # -- Mistakes ---------------------------------------------------------------------------------
@@ -200,7 +206,7 @@ def tie(n: int, noise: int = 4, seed: int = 0) -> Pair:
 
 
 def test_the_published_anchor_breaks_every_epsilon_and_ours_do_not() -> None:
-    problem, epsilon = Problem.create(8, 2), Fraction(1)
+    problem, epsilon = Problem.create(8, 2, intercept=False), Fraction(1)
     ratios = {}
     for n in (200, 1000, 4000):
         published = audit_exact(Mistakes(anchor="data"), problem, epsilon, [tie(n)])
@@ -252,7 +258,7 @@ def test_mistakes_by_its_definition() -> None:
 
 
 def test_a_private_anchor_costs_its_share() -> None:
-    problem = Problem.create(6, 2)
+    problem = Problem.create(6, 2, intercept=False)
     setting = Setting.of(problem, 1)
     first, second = Mistakes(share=Fraction(1, 4)).etas(setting)
     assert first * 3 == second
@@ -276,7 +282,7 @@ class BestOfBucket(Mistakes):
 
 
 def test_the_best_of_a_bucket_instead_of_a_uniform_draw_is_caught() -> None:
-    problem = Problem.create(5, 2)
+    problem = Problem.create(5, 2, intercept=False)
     pairs = list(random_pairs(problem, 40, np.random.default_rng(3)))
     assert audit_exact(BestOfBucket(anchor=(0, 1)), problem, Fraction(5), pairs).worst == math.inf
     assert audit_exact(Mistakes(anchor=(0, 1)), problem, Fraction(5), pairs).passed
@@ -318,7 +324,7 @@ def test_no_variable_is_selected_where_none_explains_anything() -> None:
 
 
 def test_phi_lies_between_its_ends_and_follows_the_number_of_rows() -> None:
-    setting = Setting.of(Problem.create(30, 4, neighbours="replace-one"), 1)
+    setting = Setting.of(Problem.create(30, 4, neighbours="replace-one", intercept=False), 1)
     mechanism = Penalised()
     unit, eta = setting.sensitivity.score_step, mechanism.eta(setting)
     found = [
@@ -328,7 +334,7 @@ def test_phi_lies_between_its_ends_and_follows_the_number_of_rows() -> None:
     assert found == pytest.approx([least, least, least, 40, most], abs=1e-3)
     assert least < 40 < most
     # Under add-remove the number of rows is private, and nobody tells it.
-    private = Setting.of(Problem.create(30, 4, neighbours="add-remove"), 1)
+    private = Setting.of(Problem.create(30, 4, neighbours="add-remove", intercept=False), 1)
     assert mechanism.penalty(private) * unit * mechanism.eta(private) == pytest.approx(
         math.log(math.comb(30, 4)) / 4, rel=1e-3
     )
@@ -336,7 +342,7 @@ def test_phi_lies_between_its_ends_and_follows_the_number_of_rows() -> None:
 
 def test_no_evidence_is_no_reason_for_the_constant_alone() -> None:
     """All scores equal, as on an empty table: the empty set has the weight of all sets of k."""
-    problem = Problem.create(6, 3)
+    problem = Problem.create(6, 3, intercept=False)
     setting = replace(Setting.of(problem, 1), n=0)
     data = Data(GramData.from_moments(moments_of_records(np.zeros((0, 7), dtype=np.int64))))
     found = Penalised().outcomes(data, setting)
@@ -350,7 +356,7 @@ def test_no_evidence_is_no_reason_for_the_constant_alone() -> None:
 @pytest.mark.parametrize("chosen", [Penalised, ChooseSize])
 def test_a_phi_that_follows_n_has_no_cost_under_add_remove(chosen: type[Penalised]) -> None:
     """The release states phi, and phi tells n."""
-    setting = Setting.of(Problem.create(5, 2, prediction_bound=1.0), 1)
+    setting = Setting.of(Problem.create(5, 2, prediction_bound=1.0, intercept=False), 1)
     tables = [replace(setting, n=n) for n in (2000, 2001)]
     details = [chosen().details(each) for each in tables]
     assert details[0] != details[1]
@@ -358,13 +364,15 @@ def test_a_phi_that_follows_n_has_no_cost_under_add_remove(chosen: type[Penalise
     named = [chosen(phi=20).details(each) for each in tables]
     assert named[0] == named[1]
     assert set(chosen(phi=20).guarantee(tables[0]).costs) == {"replace-one", "add-remove"}
-    private = Setting.of(Problem.create(5, 2, prediction_bound=1.0, neighbours="add-remove"), 1)
+    private = Setting.of(
+        Problem.create(5, 2, prediction_bound=1.0, neighbours="add-remove", intercept=False), 1
+    )
     assert set(chosen().guarantee(private).costs) == {"replace-one", "add-remove"}
 
 
 def test_a_range_for_smaller_supports_is_caught() -> None:
     """One reach for all sizes: the range of one variable does not do for two."""
-    problem = Problem.create(5, 2, prediction_bound=1.0, neighbours="add-remove")
+    problem = Problem.create(5, 2, prediction_bound=1.0, neighbours="add-remove", intercept=False)
     right = Sensitivity.of(problem)
     small_range = Sensitivity.of(replace(problem, k=1)).range
     assert small_range < right.range
@@ -441,7 +449,7 @@ def test_a_size_that_is_not_paid_for_is_caught() -> None:
             return 1000 * self.eta(setting), self.eta(setting)
 
     # Column 0 gains on all others, which as many as they are outweigh it, and on the empty set.
-    problem = Problem.create(12, 1, prediction_bound=1.0, neighbours="add-remove")
+    problem = Problem.create(12, 1, prediction_bound=1.0, neighbours="add-remove", intercept=False)
     pairs = [*flattening_pairs(problem), *worst_case_pairs(problem)]
     for broken in (Free(phi=1000), FromTheData(phi=0), FromTheData(phi=1000)):
         assert not audit_exact(broken, problem, Fraction(1), pairs).passed
@@ -451,7 +459,7 @@ def test_a_size_that_is_not_paid_for_is_caught() -> None:
 
 def test_choose_size_costs_what_it_was_given() -> None:
     for neighbours in NEIGHBOURS:
-        setting = Setting.of(Problem.create(9, 3, neighbours=neighbours), 2)
+        setting = Setting.of(Problem.create(9, 3, neighbours=neighbours, intercept=False), 2)
         assert ChooseSize().guarantee(setting).epsilon == 2
         other = ChooseSize().guarantee(setting).costs
         assert set(other) == ({"replace-one"} if neighbours == "replace-one" else set(NEIGHBOURS))
@@ -482,6 +490,7 @@ def test_no_pair_contradicts_epsilon(mechanism: Mechanism, neighbours: str) -> N
                 prediction_bound=prediction_bound,
                 ridge=ridge,
                 neighbours=neighbours,
+                intercept=False,
             )
             pairs = [*random_pairs(problem, 40, rng), *worst_case_pairs(problem)]
             audit = audit_exact(mechanism, problem, Fraction(epsilon), pairs)
@@ -536,7 +545,7 @@ TIGHT: list[tuple[Mechanism, int, int, float]] = [
 def test_twice_the_weight_is_caught(
     mechanism: Mechanism, p: int, records: int, least: float, neighbours: str
 ) -> None:
-    problem = Problem.create(p, 1, prediction_bound=1.0, neighbours=neighbours)
+    problem = Problem.create(p, 1, prediction_bound=1.0, neighbours=neighbours, intercept=False)
     times = records if neighbours == "replace-one" else records // 2
     pairs = [favoured(problem, times), favoured(problem, times // 2)]
     right = audit_exact(mechanism, problem, Fraction(1), pairs)

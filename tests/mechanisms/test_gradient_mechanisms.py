@@ -159,7 +159,7 @@ def gradient_moves(
 def test_no_record_moves_the_gradient_by_more_and_some_by_as_much(
     neighbours: str, weights: dict[int, int]
 ) -> None:
-    problem = Problem.create(6, 2, neighbours=neighbours)
+    problem = Problem.create(6, 2, neighbours=neighbours, intercept=False)
     share = gradient_moves(problem, weights, 10, Fraction(0.7))
     assert 0.999 < share <= 1
 
@@ -194,6 +194,7 @@ def test_frank_wolfe_without_noise_to_speak_of_is_frank_wolfe(
             constraint=constraint,
             prediction_bound=0.8,
             ridge=100.0 * seed,
+            intercept=False,
         )
         h, c = floats(moments)
         b = plain_frank_wolfe(h, c, float(problem.prediction_bound), 9, problem.ridge)
@@ -218,11 +219,11 @@ def test_weights_are_those_of_frank_wolfe_steps(vertices: list[int]) -> None:
 
 
 def test_fill_ins_are_the_first_columns_and_ties_go_to_them() -> None:
-    setting = Setting.of(Problem.create(6, 3), 1)
+    setting = Setting.of(Problem.create(6, 3, intercept=False), 1)
     assert largest_choices({}, setting) == (0, 1, 2)
     assert largest_choices({4: -2}, setting) == (0, 1, 4)
     assert largest_choices({2: 1, 3: -1, 4: 5, 5: 1}, setting) == (2, 3, 4)
-    kept = Setting.of(Problem.create(6, 3, always_include=[5]), 1)
+    kept = Setting.of(Problem.create(6, 3, always_include=[5], intercept=False), 1)
     assert largest_choices({2: 1, 3: -1, 4: 5}, kept) == (2, 4, 5)
     assert largest_choices({}, kept) == (0, 1, 5)
 
@@ -245,7 +246,12 @@ def test_frank_wolfe_keeps_its_promise_and_comes_close(
     epsilon: Fraction, delta: Fraction, least: float,
 ) -> None:  # fmt: skip
     problem = Problem.create(
-        p, k, prediction_bound=prediction_bound, constraint="l1", neighbours=neighbours
+        p,
+        k,
+        prediction_bound=prediction_bound,
+        constraint="l1",
+        neighbours=neighbours,
+        intercept=False,
     )
     pairs = [*contrary(problem), *random_pairs(problem, 5, np.random.default_rng(p))]
     audit = audit_exact(FrankWolfe(steps), problem, epsilon, pairs, delta=delta)
@@ -295,7 +301,12 @@ def test_twins_of_frank_wolfe_are_caught(
     twin: type[FrankWolfe], neighbours: str, prediction_bound: float, least: float
 ) -> None:
     problem = Problem.create(
-        4, 2, prediction_bound=prediction_bound, constraint="l1", neighbours=neighbours
+        4,
+        2,
+        prediction_bound=prediction_bound,
+        constraint="l1",
+        neighbours=neighbours,
+        intercept=False,
     )
     audit = audit_exact(twin(2), problem, Fraction(1), contrary(problem))
     assert not audit.passed
@@ -338,6 +349,7 @@ def test_hard_thresholding_without_noise_to_speak_of_is_hard_thresholding(
             prediction_bound=0.8,
             ridge=100.0 * seed,
             always_include=[seed] if seed > 1 else [],
+            intercept=False,
         )
         rows = 15_000 if seed == 1 or neighbours == "add-remove" else None
         chosen = HardThresholding(5, step=1.5, rows=rows)
@@ -374,7 +386,12 @@ def test_hard_thresholding_keeps_its_promise_in_all_it_tells(
     neighbours: str, constraint: str, p: int, k: int, rounds: int, epsilon: Fraction
 ) -> None:
     problem = Problem.create(
-        p, k, prediction_bound=0.5, constraint=constraint, neighbours=neighbours
+        p,
+        k,
+        prediction_bound=0.5,
+        constraint=constraint,
+        neighbours=neighbours,
+        intercept=False,
     )
     # With more than a few grid points a run takes long to list.
     random = random_pairs(problem, 5 if k == 1 else 2, np.random.default_rng(p))
@@ -391,7 +408,7 @@ def test_hard_thresholding_keeps_its_promise_in_all_it_tells(
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 def test_the_support_alone_tells_less(neighbours: str) -> None:
-    problem = Problem.create(3, 1, prediction_bound=0.5, neighbours=neighbours)
+    problem = Problem.create(3, 1, prediction_bound=0.5, neighbours=neighbours, intercept=False)
     told = audit_exact(Told(2, rows=100), problem, Fraction(1), contrary(problem))
     released = audit_exact(Coarse(2, rows=100), problem, Fraction(1), contrary(problem))
     assert 0 < released.worst < told.worst <= 1
@@ -428,7 +445,7 @@ class OneRecord(Told):
 def test_twins_of_hard_thresholding_are_caught(
     twin: type[HardThresholding], neighbours: str, least: float
 ) -> None:
-    problem = Problem.create(4, 1, prediction_bound=0.5, neighbours=neighbours)
+    problem = Problem.create(4, 1, prediction_bound=0.5, neighbours=neighbours, intercept=False)
     audit = audit_exact(twin(2, step=1, rows=100), problem, Fraction(1), contrary(problem))
     assert not audit.passed
     assert audit.worst > least
@@ -437,7 +454,7 @@ def test_twins_of_hard_thresholding_are_caught(
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("delta", [Fraction(0), Fraction(1, 100)])
 def test_a_single_round_is_peeling(neighbours: str, delta: Fraction) -> None:
-    problem = Problem.create(6, 3, neighbours=neighbours, always_include=[2])
+    problem = Problem.create(6, 3, neighbours=neighbours, always_include=[2], intercept=False)
     data, setting = data_of(made_up(6, 2, 40, 1)), Setting.of(problem, Fraction(1, 2), delta)
     supports, logs = HardThresholding(1, rows=40).outcomes(data, setting)
     wanted, expected = Peeling().outcomes(data, setting)
@@ -449,7 +466,7 @@ def test_a_single_round_is_peeling(neighbours: str, delta: Fraction) -> None:
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 @given(values=st.lists(st.integers(-(10**6), 10**6), min_size=3, max_size=3))
 def test_coefficients_are_shrunk_into_their_set(constraint: str, values: list[int]) -> None:
-    problem = Problem.create(9, 3, constraint=constraint)
+    problem = Problem.create(9, 3, constraint=constraint, intercept=False)
     chosen = HardThresholding()
     grid = chosen.GRID
     b = chosen.shrunk(problem, dict(zip((1, 4, 8), values, strict=True)))
@@ -484,7 +501,7 @@ def told_by_the_loudest(chosen: FrankWolfe | HardThresholding) -> Mechanism:
 
 @pytest.mark.parametrize("chosen", [FrankWolfe(2), Told(2, rows=40)], ids=repr)
 def test_a_bound_taken_from_the_data_is_caught(chosen: FrankWolfe | HardThresholding) -> None:
-    problem = Problem.create(4, 1, prediction_bound=0.5, neighbours="add-remove")
+    problem = Problem.create(4, 1, prediction_bound=0.5, neighbours="add-remove", intercept=False)
     dull = np.array([[STEPS, STEPS, STEPS, STEPS // 2, STEPS // 100]] * 40)
     loud = np.array([[-STEPS, -STEPS, -STEPS, STEPS, STEPS]])
     pair = Pair.of_records(dull, np.vstack([dull, loud]), "one loud y")
@@ -497,7 +514,7 @@ def test_a_bound_taken_from_the_data_is_caught(chosen: FrankWolfe | HardThreshol
 @pytest.mark.parametrize("chosen", [FrankWolfe(), HardThresholding(rows=50)], ids=repr)
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 def test_guarantees_are_computed_back(chosen: Mechanism, neighbours: str) -> None:
-    problem = Problem.create(10, 4, neighbours=neighbours)
+    problem = Problem.create(10, 4, neighbours=neighbours, intercept=False)
     pure = chosen.guarantee(Setting.of(problem, Fraction(1, 3)))
     assert (pure.epsilon, pure.delta) == (Fraction(1, 3), 0)
     assert pure.epsilon_if_replace_one == 2 * pure.epsilon_if_add_remove
@@ -516,7 +533,13 @@ def test_no_table_makes_them_fail(chosen: Mechanism, kind: str, delta: Fraction)
     for constraint, radius in (("l1", 1e9), ("box", 1e-9), ("ball", 1.0)):
         for epsilon in (Fraction(1, 10**6), HUGE):
             problem = Problem.create(
-                5, 2, constraint=constraint, radius=radius, ridge=1e15, neighbours="add-remove"
+                5,
+                2,
+                constraint=constraint,
+                radius=radius,
+                ridge=1e15,
+                neighbours="add-remove",
+                intercept=False,
             )
             sampler = chosen.prepare(data, Setting.of(problem, epsilon, delta))
             drawn = sampler.draw(RNG)
@@ -546,17 +569,17 @@ def test_wrong_options_are_refused(name: str, options: dict[str, Any], words: st
 
 
 def test_the_number_of_rows_must_be_guessed_where_it_is_private() -> None:
-    private = Setting.of(Problem.create(5, 2, neighbours="add-remove"), 1)
+    private = Setting.of(Problem.create(5, 2, neighbours="add-remove", intercept=False), 1)
     with pytest.raises(ArgumentError, match="public guess"):
         HardThresholding().check(private)
     HardThresholding(rows=100).check(private)
-    HardThresholding().check(Setting.of(Problem.create(5, 2), 1))
+    HardThresholding().check(Setting.of(Problem.create(5, 2, intercept=False), 1))
 
 
 @pytest.mark.parametrize("name", ["peeling", "hard-thresholding", "frank-wolfe"])
 def test_other_losses_are_refused(name: str) -> None:
-    other = replace(Problem.create(5, 2), loss="hinge")
-    setting = Setting.of(Problem.create(5, 2), 1)
+    other = replace(Problem.create(5, 2, intercept=False), loss="hinge")
+    setting = Setting.of(Problem.create(5, 2, intercept=False), 1)
     with pytest.raises(ArgumentError, match="least squares"):
         mechanism(name).check(replace(setting, problem=other))
 
@@ -564,7 +587,9 @@ def test_other_losses_are_refused(name: str) -> None:
 @pytest.mark.parametrize("name", ["peeling", "hard-thresholding", "frank-wolfe"])
 def test_statements_say_what_a_row_moves(name: str) -> None:
     for delta in (0, Fraction(1, 10)):
-        setting = Setting.of(Problem.create(40, 9, prediction_bound=2), Fraction(1, 2), delta)
+        setting = Setting.of(
+            Problem.create(40, 9, prediction_bound=2, intercept=False), Fraction(1, 2), delta
+        )
         said = " ".join(mechanism(name).details(setting))
         assert "row added or removed" in said
         assert ("zero-concentrated" in said) == bool(delta)

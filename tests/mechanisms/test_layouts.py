@@ -235,12 +235,12 @@ def test_who_does_not_speak_of_them_is_refused_before_a_value_is_read() -> None:
         name = "simple"
         takes_groups = takes_intercept = False
 
-    levels = Problem.create(3, 1, layout=Layout.of([2, 2, 2], [1, 1, 1]))
+    levels = Problem.create(3, 1, layout=Layout.of([2, 2, 2], [1, 1, 1]), intercept=False)
     with pytest.raises(ArgumentError, match=r"simple scores single columns.*permute-and-flip"):
         Simple().check(Setting.of(levels, 1))
     with pytest.raises(ArgumentError, match="simple does not support an intercept"):
         Simple().check(Setting.of(Problem.create(3, 1, intercept=True), 1))
-    Simple().check(Setting.of(Problem.create(3, 1), 1))
+    Simple().check(Setting.of(Problem.create(3, 1, intercept=False), 1))
     assert not Mechanism.takes_groups
     assert not Mechanism.takes_intercept
 

@@ -145,7 +145,7 @@ def test_the_start_bits_do_not_change_what_is_certain(name: str, seed: int) -> N
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_guarantees_are_computed_from_what_the_draw_uses(name: str, neighbours: str) -> None:
-    problem = Problem.create(6, 2, neighbours=neighbours)
+    problem = Problem.create(6, 2, neighbours=neighbours, intercept=False)
     sensitivity = Sensitivity.of(problem)
     epsilon = Fraction(1, 3)
     chosen, setting = PLAIN[name](), Setting.of(problem, epsilon)
@@ -219,6 +219,6 @@ def test_an_unknown_name_is_refused_with_a_list_of_the_known_ones() -> None:
 
 
 def test_problems_too_large_to_list_are_refused_by_their_size() -> None:
-    check_size(Problem.create(40, 5))
+    check_size(Problem.create(40, 5, intercept=False))
     with pytest.raises(ArgumentError, match=str(LARGEST_LIST)):
-        check_size(Problem.create(100, 5))
+        check_size(Problem.create(100, 5, intercept=False))

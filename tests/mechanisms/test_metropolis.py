@@ -107,7 +107,7 @@ def test_in_the_end_the_outcome_is_that_of_the_exponential_mechanism(
 
 def test_a_single_support_stays_where_it_is() -> None:
     for stated in ({"k": 3}, {"k": 2, "always_include": [0, 2]}):
-        problem = Problem.create(3, **stated)  # type: ignore[arg-type]
+        problem = Problem.create(3, intercept=False, **stated)  # type: ignore[arg-type]
         data = Data(GramData.from_moments(moments_of_records(np.ones((5, 4)))))
         setting = Setting.of(problem, 1, DELTA)
         (only,), logs = Metropolis(10).outcomes(data, setting)  # type: ignore[misc]
@@ -117,7 +117,7 @@ def test_a_single_support_stays_where_it_is() -> None:
 
 
 def test_large_matrices_are_refused() -> None:
-    problem = Problem.create(70, 2)
+    problem = Problem.create(70, 2, intercept=False)
     assert problem.supports > LARGEST_MATRIX
     data = Data(GramData.from_moments(moments_of_records(np.ones((1, 71)))))
     with pytest.raises(ArgumentError, match="transition matrix"):
@@ -177,7 +177,9 @@ def greedy(matrix: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("lazy", [False, True])
 def test_a_walk_keeps_its_books(lazy: bool) -> None:
-    problem = Problem.create(12, 5, always_include=[4, 9], constraint="l1", ridge=0.1)
+    problem = Problem.create(
+        12, 5, always_include=[4, 9], constraint="l1", ridge=0.1, intercept=False
+    )
     rng = np.random.default_rng(1)
     moments = moments_of_records(rng.integers(-STEPS, STEPS + 1, size=(60, 13)))
     unit = Sensitivity.of(problem).score_step
@@ -272,7 +274,7 @@ class Scripted:
 @pytest.mark.parametrize("lazy", [False, True])
 def test_words_that_would_favour_some_pairs_are_dropped(lazy: bool) -> None:
     # Without data every proposal is accepted, so words can be read off the walk.
-    problem = Problem.create(4, 1, neighbours="add-remove")
+    problem = Problem.create(4, 1, neighbours="add-remove", intercept=False)
     moments = moments_of_records(np.empty((0, 5)))
     chain = Chain(GramData.from_moments(moments), problem, Fraction(1), Fraction(1), lazy=lazy)
     choices = 6 if lazy else 3
@@ -312,7 +314,9 @@ def test_scores_that_float64_cannot_certify_are_decided_in_rationals() -> None:
     records = rng.integers(-STEPS, STEPS + 1, size=(6, 5))
     records[:, 1] = records[:, 0]
     moments = moments_of_records(records, 2**29)
-    problem = Problem.create(4, 2, constraint="l1", radius=2.0, neighbours="add-remove")
+    problem = Problem.create(
+        4, 2, constraint="l1", radius=2.0, neighbours="add-remove", intercept=False
+    )
     unit = Sensitivity.of(problem).score_step
     scored = enumerate_supports(moments, problem, unit)
     # So weak that the walk moves although scores are 10^8 apart.
@@ -336,7 +340,7 @@ def test_scores_that_float64_cannot_certify_are_decided_in_rationals() -> None:
 def test_records_and_moments_walk_alike() -> None:
     rng = np.random.default_rng(6)
     records = rng.integers(-STEPS, STEPS + 1, size=(50, 31))
-    problem = Problem.create(30, 3, constraint="l1")
+    problem = Problem.create(30, 3, constraint="l1", intercept=False)
     setting = Setting.of(problem, 20, DELTA)
     cells = np.asarray(records.T, dtype=np.int16, order="C")
 
@@ -355,7 +359,7 @@ def test_records_and_moments_walk_alike() -> None:
 
 def test_columns_in_batches_are_the_same() -> None:
     records = np.random.default_rng(6).integers(-STEPS, STEPS + 1, size=(50, 31))
-    problem = Problem.create(30, 3, constraint="l1")
+    problem = Problem.create(30, 3, constraint="l1", intercept=False)
     digest = GramData.of_cells(np.asarray(records.T, dtype=np.int16, order="C"), "x")
     chain = Chain(digest, problem, Sensitivity.of(problem).score_step, Fraction(1), lazy=False)
     chain.prefetch_columns(1000, work_bytes=8 * 50 * 7)  # seven at a time
@@ -375,7 +379,7 @@ def test_with_a_huge_epsilon_the_walk_descends_to_the_best() -> None:
     x = np.kron(np.eye(6), np.ones((4, 1)))
     y = x @ np.array([0.1, 0.9, 0.3, 0.8, 0.2, 0.05])
     records = np.rint(np.column_stack([x, y]) * STEPS).astype(np.int64)
-    setting = Setting.of(Problem.create(6, 2, prediction_bound=2.0), 10**6, DELTA)
+    setting = Setting.of(Problem.create(6, 2, prediction_bound=2.0, intercept=False), 10**6, DELTA)
     sampler = Metropolis(2000).prepare(
         Data(GramData.from_moments(moments_of_records(records))), setting
     )
@@ -390,7 +394,9 @@ def test_with_a_huge_epsilon_the_walk_descends_to_the_best() -> None:
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(1), Fraction(10), Fraction(700)])
 def test_the_guarantee_is_computed_back(rule: str, neighbours: str, epsilon: Fraction) -> None:
-    problem = Problem.create(6, 2, constraint="l1", radius=2.0, neighbours=neighbours)
+    problem = Problem.create(
+        6, 2, constraint="l1", radius=2.0, neighbours=neighbours, intercept=False
+    )
     s = Sensitivity.of(problem, rule)
     setting = Setting(problem, s, epsilon, DELTA)
     mechanism = Metropolis(5000)
@@ -417,7 +423,9 @@ def test_the_guarantee_is_computed_back(rule: str, neighbours: str, epsilon: Fra
 
 
 def test_the_guarantee_says_what_it_assumes() -> None:
-    problem = Problem.create(6, 2, constraint="l1", radius=2.0, neighbours="add-remove")
+    problem = Problem.create(
+        6, 2, constraint="l1", radius=2.0, neighbours="add-remove", intercept=False
+    )
     text = str(Metropolis(5000).guarantee(Setting.of(problem, 1, DELTA)))
     assert "approximate epsilon = 1 and delta = 1e-06" in text
     assert "ASSUMING that after 5000 steps" in text
@@ -431,7 +439,7 @@ def test_the_guarantee_says_what_it_assumes() -> None:
 
 
 def test_arguments_are_checked() -> None:
-    problem = Problem.create(6, 2)
+    problem = Problem.create(6, 2, intercept=False)
     with pytest.raises(ArgumentError, match="needs a delta"):
         Metropolis().check(Setting.of(problem, 1))
     Metropolis().check(Setting.of(problem, 1, DELTA))
@@ -475,7 +483,7 @@ def nearness(mechanism: Metropolis, problem: Problem, epsilon: Fraction, pair: P
 
 
 def state(neighbours: str, p: int = 5, k: int = 2) -> Problem:
-    return Problem.create(p, k, constraint="l1", radius=2.0, neighbours=neighbours)
+    return Problem.create(p, k, constraint="l1", radius=2.0, neighbours=neighbours, intercept=False)
 
 
 @pytest.mark.parametrize("lazy", [False, True])
@@ -535,7 +543,10 @@ def test_broken_twins_are_caught(twin: type[Metropolis], neighbours: str) -> Non
 
 def test_a_sensitivity_taken_from_the_data_is_caught() -> None:
     # Small responses, then one of full size: the weight of every score drops at once.
-    problem, epsilon = Problem.create(4, 1, constraint="l1", radius=0.5, neighbours="add-remove"), 1
+    problem, epsilon = (
+        Problem.create(4, 1, constraint="l1", radius=0.5, neighbours="add-remove", intercept=False),
+        1,
+    )
     rows = np.zeros((2000, 5), dtype=np.int64)
     rows[:, 0] = rows[:, 4] = STEPS // 10
     pair = Pair.of_records(rows, np.vstack([rows, [[0, 0, 0, 0, STEPS]]]), "one loud response")

@@ -61,7 +61,7 @@ def some_records(p: int, n: int, seed: int) -> np.ndarray:
 def test_no_pair_contradicts_the_promise_and_some_come_close(
     neighbours: str, p: int, k: int, epsilon: Fraction, delta: Fraction
 ) -> None:
-    problem = Problem.create(p, k, neighbours=neighbours)
+    problem = Problem.create(p, k, neighbours=neighbours, intercept=False)
     pairs = [*random_pairs(problem, 25, np.random.default_rng(p)), *contrary(problem)]
     audit = audit_exact(Peeling(), problem, epsilon, pairs, delta=delta)
     assert audit.passed, audit
@@ -113,7 +113,7 @@ class BoundFromTheData(Peeling):
 def test_twins_with_half_the_noise_are_caught(
     twin: Mechanism, neighbours: str, p: int, k: int, epsilon: Fraction, delta: Fraction
 ) -> None:
-    problem = Problem.create(p, k, neighbours=neighbours)
+    problem = Problem.create(p, k, neighbours=neighbours, intercept=False)
     if Peeling().guarantee(Setting.of(problem, epsilon, delta)).delta == 0:
         audit = audit_exact(twin, problem, epsilon, contrary(problem), promised=None)
         assert audit.worst > 1.99 * float(epsilon)
@@ -135,7 +135,7 @@ def balanced(problem: Problem) -> Iterator[Pair]:
 
 
 def test_a_bound_taken_from_the_data_is_caught() -> None:
-    problem = Problem.create(4, 1, neighbours="add-remove")
+    problem = Problem.create(4, 1, neighbours="add-remove", intercept=False)
     dull = np.array([[STEPS, STEPS, STEPS, STEPS // 2, STEPS // 100]] * 40)
     loud = np.array([[-STEPS, -STEPS, -STEPS, STEPS, STEPS]])
     pair = Pair.of_records(dull, np.vstack([dull, loud]), "one loud y")
@@ -185,7 +185,7 @@ def test_the_closed_form_by_its_definition(
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 def test_no_record_moves_a_score_by_more_and_some_by_as_much(neighbours: str) -> None:
-    problem = Problem.create(6, 2, neighbours=neighbours)
+    problem = Problem.create(6, 2, neighbours=neighbours, intercept=False)
     bound = Peeling().change(Setting.of(problem, 1))
     pairs = [*random_pairs(problem, 200, np.random.default_rng(3)), *contrary(problem)]
     moved = [
@@ -202,33 +202,33 @@ def test_no_record_moves_a_score_by_more_and_some_by_as_much(neighbours: str) ->
 def test_without_noise_to_speak_of_it_is_the_top_of_the_correlations() -> None:
     rng = np.random.default_rng(5)
     for seed in range(5):
-        problem = Problem.create(8, 3, neighbours=NEIGHBOURS[seed % 2])
+        problem = Problem.create(8, 3, neighbours=NEIGHBOURS[seed % 2], intercept=False)
         data = data_of(some_records(8, 60, seed))
         best = tuple(sorted(np.argsort(-np.abs(data.gram.c))[:3].tolist()))
         sampler = Peeling().prepare(
             data, Setting.of(problem, 10**6, [0, Fraction(1, 10)][seed % 2])
         )
         assert sampler.draw(Randomness(SystemSource())) == best
-    always = Problem.create(8, 3, always_include=[int(rng.integers(8))])
+    always = Problem.create(8, 3, always_include=[int(rng.integers(8))], intercept=False)
     drawn = Peeling().prepare(data, Setting.of(always, 10**6)).draw(Randomness(SystemSource()))
     free = [j for j in np.argsort(-np.abs(data.gram.c)).tolist() if j not in always.always_include]
     assert drawn == tuple(sorted((*always.always_include, *free[:2])))
 
 
 def test_columns_always_included_are_in_every_outcome() -> None:
-    problem = Problem.create(5, 3, always_include=[1, 4])
+    problem = Problem.create(5, 3, always_include=[1, 4], intercept=False)
     supports, logs = Peeling().outcomes(data_of(some_records(5, 20, 0)), Setting.of(problem, 1))
     assert supports == [(0, 1, 4), (1, 2, 4), (1, 3, 4)]
     assert np.exp(logs).sum() == pytest.approx(1)
     # With nothing to choose nothing is spent.
-    full = Problem.create(5, 2, always_include=[1, 4])
+    full = Problem.create(5, 2, always_include=[1, 4], intercept=False)
     sampler = Peeling().prepare(data_of(some_records(5, 20, 0)), Setting.of(full, 1))
     assert sampler.draw(Randomness(SystemSource())) == (1, 4)
 
 
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 def test_guarantees_are_computed_back(neighbours: str) -> None:
-    problem = Problem.create(10, 4, neighbours=neighbours)
+    problem = Problem.create(10, 4, neighbours=neighbours, intercept=False)
     ratio = {"add-remove": 2, "replace-one": Fraction(1, 2)}[neighbours]
     other = next(relation for relation in NEIGHBOURS if relation != neighbours)
     pure = Peeling().guarantee(Setting.of(problem, Fraction(1, 3)))
@@ -246,8 +246,8 @@ def test_guarantees_are_computed_back(neighbours: str) -> None:
 
 
 def test_delta_is_used_where_it_helps_and_nowhere_else() -> None:
-    few = Setting.of(Problem.create(10, 1), 1, Fraction(1, 10**6))
-    many = Setting.of(Problem.create(100, 30), 1, Fraction(1, 10**6))
+    few = Setting.of(Problem.create(10, 1, intercept=False), 1, Fraction(1, 10**6))
+    many = Setting.of(Problem.create(100, 30, intercept=False), 1, Fraction(1, 10**6))
     assert Peeling().rounds(few).measure == "pure"
     assert Peeling().guarantee(few).delta == 0
     assert Peeling().rounds(many).measure == "zcdp"

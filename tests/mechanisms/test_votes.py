@@ -205,7 +205,7 @@ def test_votes_are_silent_in_threads_too() -> None:
 def test_one_record_changes_one_vote(seed: int, blocks: int, n: int) -> None:
     rng = np.random.default_rng(seed)
     p = 5
-    problem = Problem.create(p, 2, always_include=[3] if seed % 2 else [])
+    problem = Problem.create(p, 2, always_include=[3] if seed % 2 else [], intercept=False)
     records = rng.integers(-STEPS, STEPS + 1, size=(n, p + 1))
     assignment = rng.integers(0, blocks, size=n)
     one = int(rng.integers(n))
@@ -240,7 +240,7 @@ def test_blocks_are_drawn_one_record_at_a_time() -> None:
 
 
 def test_no_records_no_votes() -> None:
-    problem = Problem.create(3, 1)
+    problem = Problem.create(3, 1, intercept=False)
     assert BlockVotes(table(np.zeros((0, 4))).gram, problem).votes([]) == []
 
 
@@ -248,7 +248,9 @@ def test_no_records_no_votes() -> None:
 
 
 def test_arguments() -> None:
-    add, swap = (Setting.of(Problem.create(4, 2, neighbours=r), 1) for r in NEIGHBOURS)
+    add, swap = (
+        Setting.of(Problem.create(4, 2, neighbours=r, intercept=False), 1) for r in NEIGHBOURS
+    )
     for cls in (SampleAggregate, Stability):
         for wrong in (0, -3, 1.5, "many", True):
             with pytest.raises(ArgumentError, match="blocks"):
@@ -271,7 +273,9 @@ def test_arguments() -> None:
 @pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(1, 10**9), Fraction(10**6)])
 def test_guarantees_are_computed_back(neighbours: str, epsilon: Fraction) -> None:
     for k, always in ((1, []), (3, []), (3, [0]), (3, [0, 1, 2])):
-        problem = Problem.create(7, k, neighbours=neighbours, always_include=always)
+        problem = Problem.create(
+            7, k, neighbours=neighbours, always_include=always, intercept=False
+        )
         m = k - len(always)
         setting = Setting.of(problem, epsilon)
         guarantee = SampleAggregate(blocks=4).guarantee(setting)
@@ -326,7 +330,7 @@ def test_tails_are_sums() -> None:
 def test_a_unanimous_vote_of_the_default_number_of_blocks_passes(
     epsilon: Fraction, delta: Fraction
 ) -> None:
-    setting = Setting.of(Problem.create(5, 2), epsilon, delta)
+    setting = Setting.of(Problem.create(5, 2, intercept=False), epsilon, delta)
     needed = Stability().threshold(setting) + tail_quantile(
         Stability().scale(setting), FAILURE_PROBABILITY
     )
@@ -415,7 +419,7 @@ def vote_pairs(p: int, m: int, others: int) -> Iterator[tuple[list[Vote], list[V
 def test_no_two_tables_of_votes_contradict_epsilon(
     p: int, m: int, others: int, epsilon: Fraction
 ) -> None:
-    setting = Setting.of(Problem.create(p, m), epsilon)
+    setting = Setting.of(Problem.create(p, m, intercept=False), epsilon)
     ratio, _ = worst(SampleAggregate(), setting, vote_pairs(p, m, others))
     assert 0.5 * float(epsilon) < ratio <= float(epsilon) + 1e-9
 
@@ -431,7 +435,7 @@ def turncoat(p: int, m: int, blocks: int) -> tuple[list[Vote], list[Vote]]:
 def test_a_turncoat_comes_close_to_epsilon_and_catches_the_twins(
     p: int, m: int, epsilon: Fraction
 ) -> None:
-    setting = Setting.of(Problem.create(p, m), epsilon)
+    setting = Setting.of(Problem.create(p, m, intercept=False), epsilon)
     pair = turncoat(p, m, 60 * m * math.ceil(1 / epsilon))
     right, _ = worst(SampleAggregate(), setting, [pair])
     assert 0.999 * float(epsilon) < right <= float(epsilon) + 1e-9
@@ -475,7 +479,7 @@ def gap_pairs(most: int) -> Iterator[tuple[list[Vote], list[Vote]]]:
 def test_no_two_tables_of_votes_contradict_epsilon_and_delta(
     epsilon: Fraction, delta: Fraction
 ) -> None:
-    setting = Setting.of(Problem.create(3, 1), epsilon, delta)
+    setting = Setting.of(Problem.create(3, 1, intercept=False), epsilon, delta)
     promised = Stability().guarantee(setting)
     most = Stability().threshold(setting) + 3
     pairs = list(gap_pairs(4))
@@ -557,7 +561,7 @@ def promise(problem: Problem, epsilon: Fraction, delta: Fraction) -> Cost:
 def test_no_neighbours_contradict_the_promises(
     neighbours: str, p: int, k: int, always: list[int]
 ) -> None:
-    problem = Problem.create(p, k, neighbours=neighbours, always_include=always)
+    problem = Problem.create(p, k, neighbours=neighbours, always_include=always, intercept=False)
     epsilon, delta = Fraction(1), Fraction(1, 20)
     promised = promise(problem, epsilon, delta)
     for blocks in (2, 3):
@@ -575,7 +579,7 @@ def test_no_neighbours_contradict_the_promises(
 def test_records_come_close_to_epsilon_and_catch_the_twins(
     neighbours: str, epsilon: Fraction
 ) -> None:
-    problem = Problem.create(2, 1, neighbours=neighbours)
+    problem = Problem.create(2, 1, neighbours=neighbours, intercept=False)
 
     def strain(mechanism: SampleAggregate) -> float:
         audit = audit_exact(mechanism, problem, epsilon, telling_pairs(problem, 8))
@@ -590,7 +594,7 @@ def test_records_come_close_to_epsilon_and_catch_the_twins(
 def test_records_come_close_to_delta_and_catch_the_twins(
     neighbours: str, epsilon: Fraction
 ) -> None:
-    problem, delta = Problem.create(2, 1, neighbours=neighbours), Fraction(1, 20)
+    problem, delta = Problem.create(2, 1, neighbours=neighbours, intercept=False), Fraction(1, 20)
     promised = promise(problem, epsilon, delta)
 
     def strain(mechanism: Stability) -> float:
@@ -606,7 +610,7 @@ def test_records_come_close_to_delta_and_catch_the_twins(
 
 @each_relation
 def test_one_block_is_audited_with_any_number_of_records(neighbours: str) -> None:
-    problem = Problem.create(4, 2, neighbours=neighbours)
+    problem = Problem.create(4, 2, neighbours=neighbours, intercept=False)
     rng = np.random.default_rng(3)
     pairs = [pair for pair in random_pairs(problem, 40, rng) if pair.records is not None]
     pairs += worst_case_pairs(problem, 200)
@@ -634,7 +638,7 @@ def by_position(cls: type[LassoVotes]) -> type[LassoVotes]:
 
 def test_blocks_by_position_are_caught_under_add_remove() -> None:
     # Two records a block, the heavier one decides; the first record gone, all pairs are others.
-    problem, epsilon = Problem.create(2, 1, neighbours="add-remove"), Fraction(1)
+    problem, epsilon = Problem.create(2, 1, neighbours="add-remove", intercept=False), Fraction(1)
     records = [[100 * i * (i % 2), 100 * i * (1 - i % 2), STEPS] for i in range(1, 7)]
     pair = Pair.of_records(records[1:], records, "shifted")
     assert audit_exact(SampleAggregate(blocks=3), problem, epsilon, [pair]).passed
@@ -656,7 +660,7 @@ def test_blocks_by_position_are_caught_under_add_remove() -> None:
 @pytest.mark.parametrize("always", [(), (4,)])
 def test_without_noise_the_most_voted_win(always: tuple[int, ...]) -> None:
     records = made_up(400, 8, [1, 4, 6], 0)
-    problem = Problem.create(8, 3, always_include=always)
+    problem = Problem.create(8, 3, always_include=always, intercept=False)
     setting = Setting.of(problem, 10**6, n=400)
     rng = Randomness(SeededSource(0))
     sampler = SampleAggregate().prepare(table(records), setting)
@@ -670,14 +674,14 @@ def test_without_noise_the_most_voted_win(always: tuple[int, ...]) -> None:
     assert {sampler.draw(rng) for _ in range(5)} == {None}
     # Counts that differ decide, whoever is listed first.
     votes = [(1, 2), (2, 5), (2, 5), (1, 5), (0, 5)]
-    plain = Setting.of(Problem.create(8, 2), 10**6)
+    plain = Setting.of(Problem.create(8, 2, intercept=False), 10**6)
     assert SampleAggregate().choose(votes, plain) == (2, 5)
     assert math.exp(SampleAggregate().log_probabilities(votes, plain).max()) == pytest.approx(1)
 
 
 @each_relation
 def test_closed_forms_are_distributions(neighbours: str) -> None:
-    problem = Problem.create(4, 2, neighbours=neighbours)
+    problem = Problem.create(4, 2, neighbours=neighbours, intercept=False)
     data = table(made_up(4, 4, [1, 3], 1, noise=0.4))
     for mechanism, delta in ((SampleAggregate(blocks=3), 0), (Stability(blocks=3), Fraction(1, 9))):
         setting = Setting.of(problem, 1, delta, n=4 if neighbours == "replace-one" else None)

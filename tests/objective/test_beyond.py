@@ -92,7 +92,13 @@ def test_cutoffs_change_no_score_that_they_do_not_reach(
     y = np.sign(x @ rng.normal(size=8) + rng.normal(size=400))
     records = np.rint(np.column_stack([x, y]) * STEPS)
     problem = Problem.create(
-        8, 3, loss=loss, constraint=constraint, prediction_bound=2, ridge=ridge
+        8,
+        3,
+        loss=loss,
+        constraint=constraint,
+        prediction_bound=2,
+        ridge=ridge,
+        intercept=False,
     )
     unit = Sensitivity.of(problem).score_step
     supports = list_supports(problem)
@@ -110,7 +116,9 @@ def test_cutoffs_change_no_score_that_they_do_not_reach(
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_curvatures_that_are_next_to_nothing_raise_nothing(constraint: str) -> None:
     """Margins near 745: the logistic loss has denormal curvature there, whose parts are 0."""
-    problem = Problem.create(16, 3, loss="logistic", constraint=constraint, prediction_bound=2000)
+    problem = Problem.create(
+        16, 3, loss="logistic", constraint=constraint, prediction_bound=2000, intercept=False
+    )
     for seed in range(24, 36):
         rng = np.random.default_rng([seed, 9])
         x = np.sign(rng.uniform(-1, 1, (int(rng.choice([2, 5, 20])), 16)))

@@ -155,7 +155,7 @@ def test_numbers_beyond_float64_are_answered(constraint: str, size: Fraction) ->
 def test_no_data_and_any_ridge(ridge: float) -> None:
     moments = Moments(np.zeros((4, 4), dtype=np.int64), 0, "none")
     for constraint in CONSTRAINTS:
-        problem = Problem.create(3, 3, constraint=constraint, ridge=ridge)
+        problem = Problem.create(3, 3, constraint=constraint, ridge=ridge, intercept=False)
         assert Scorer(moments, problem, Fraction(1, 2**10)).exact_score([0, 1, 2]) == 0
 
 
@@ -192,7 +192,7 @@ def thousand(constraint: str) -> tuple[Moments, Problem, Fraction]:
     products[:k, :k], products[:k, k], products[k, :k], products[k, k] = g * times, c, c, yy
     inner = int(b.astype(object) @ g @ b) * times
     true = Fraction(inner - 2 * int(b.astype(object) @ c) * 2**20, 2**40) + yy
-    problem = Problem.create(k, k, constraint=constraint, radius=radius)
+    problem = Problem.create(k, k, constraint=constraint, radius=radius, intercept=False)
     return Moments(products, rank * times, "known"), problem, true / STEPS**2
 
 
@@ -226,7 +226,12 @@ def test_proposals_are_enough_where_float64_kernels_are_not(
             x[:, :12] = np.clip(x[:, :1] + rng.integers(-2, 3, (128, 12)), -STEPS, STEPS)
         moments = Moments(x.T @ x * (2**26 - 1), (2**26 - 1) * 128, "many")
         problem = Problem.create(
-            12, 12, constraint=constraint, prediction_bound=prediction_bound, ridge=ridge
+            12,
+            12,
+            constraint=constraint,
+            prediction_bound=prediction_bound,
+            ridge=ridge,
+            intercept=False,
         )
         unit = Sensitivity.of(problem).score_step
         assert Scorer(moments, problem, unit).exact_score(range(12)) >= 0

@@ -115,6 +115,7 @@ def huber_problem(threshold: float, **stated: object) -> Problem:
         "loss": "huber",
         "threshold": threshold,
         "prediction_bound": 1.5,
+        "intercept": False,
         **stated,
     }
     return Problem.create(**asked)  # type: ignore[arg-type]
@@ -142,7 +143,7 @@ def test_the_range_of_any_threshold_is_attained_and_never_passed(
 def test_a_large_threshold_has_the_range_of_least_squares_where_residuals_stay_below() -> None:
     # Residuals are at most 1 + B; beyond d = 1 only the reach itself is left over.
     tiny = huber_problem(1.0, prediction_bound=1e-6)
-    squares = Sensitivity.of(Problem.create(4, 2, prediction_bound=1e-6)).range
+    squares = Sensitivity.of(Problem.create(4, 2, prediction_bound=1e-6, intercept=False)).range
     assert float(Sensitivity.of(tiny).range) == pytest.approx(float(squares), rel=1e-5)
 
 

@@ -76,7 +76,7 @@ def extreme(rng: np.random.Generator, loss: str, p: int, neighbours: str) -> Pro
     ridge = rng.choice([0.0, 0.0, 1e15, 10 ** rng.uniform(-12, 15)])
     return Problem.create(p, int(rng.integers(1, min(p, 3) + 1)), loss=loss,
                          constraint=str(rng.choice(CONSTRAINTS)), radius=float(radius),
-                         ridge=float(ridge), neighbours=neighbours)  # fmt: skip
+                         ridge=float(ridge), neighbours=neighbours, intercept=False)  # fmt: skip
 
 
 def of_records(records: np.ndarray, problem: Problem, unit: Fraction) -> FromRecords:
@@ -102,7 +102,9 @@ def test_a_certificate_covers_the_rounding_of_its_own_value(loss: str, constrain
     """Equal rows: the minimum is at the end of C, with no gap, and float64 cannot write it down."""
     n, k = 1000, 3
     radius = 0.3 / k
-    problem = Problem.create(k, k, loss=loss, constraint=CONSTRAINTS[constraint], radius=radius)
+    problem = Problem.create(
+        k, k, loss=loss, constraint=CONSTRAINTS[constraint], radius=radius, intercept=False
+    )
     rounded = 0
     for cell in range(1, STEPS, 1500):
         end = np.full(k, (radius, radius / 3**0.5, radius / 3)[constraint])
@@ -153,7 +155,7 @@ def test_losses_at_zero_are_exact(loss: str) -> None:
     rng = np.random.default_rng(18)
     for threshold in (0.01, 0.25, 1 / 3, 1.0):
         asked = {"threshold": threshold} if loss == "huber" else {}
-        row_loss = of(Problem.create(2, 1, loss=loss, **asked))
+        row_loss = of(Problem.create(2, 1, loss=loss, intercept=False, **asked))
         edge = int(threshold * STEPS)
         response = np.concatenate([rng.integers(-STEPS, STEPS + 1, 200),
                                    [edge, -edge, edge + 1, 0, STEPS, -STEPS]])  # fmt: skip
@@ -170,7 +172,7 @@ def test_losses_at_zero_are_exact(loss: str) -> None:
 
 @each_loss
 def test_float64_answers_only_where_its_width_is_half_a_unit(loss: str) -> None:
-    problem, n = Problem.create(2, 2, loss=loss, radius=0.4), 200
+    problem, n = Problem.create(2, 2, loss=loss, radius=0.4, intercept=False), 200
     row_loss, c = of(problem), problem.coefficients
     records = np.random.default_rng(10).integers(-STEPS, STEPS + 1, (3, n)).astype(np.int16)
     z, o, support = np.empty((n, 2)), np.empty(n), np.array([0, 1])
@@ -204,7 +206,12 @@ def test_float64_certifies_large_tables_at_any_reach(
     for constraint, prediction_bound in (("box", 1e-8), ("l1", 1e-4), ("ball", 1e-3), ("box", 0.1),
                               ("ball", 1.0), ("l1", 1e3), ("box", 1e6)):  # fmt: skip
         problem = Problem.create(
-            k, k, loss=loss, constraint=constraint, prediction_bound=prediction_bound
+            k,
+            k,
+            loss=loss,
+            constraint=constraint,
+            prediction_bound=prediction_bound,
+            intercept=False,
         )
         one = of_records(records, problem, Sensitivity.of(problem).score_step)
         assert one.scores(np.arange(k)[None])[0] > 0
@@ -216,7 +223,9 @@ def test_the_solver_gets_on_where_the_decrease_drowns(monkeypatch: pytest.Monkey
     rng = np.random.default_rng(0)
     x = rng.integers(-STEPS, STEPS + 1, (200_000, 4))
     y = np.where(x @ rng.normal(size=4) + rng.normal(size=len(x)) * 20_000 > 0, STEPS, -STEPS)
-    problem = Problem.create(4, 4, loss="huber", constraint="l1", prediction_bound=1.0)
+    problem = Problem.create(
+        4, 4, loss="huber", constraint="l1", prediction_bound=1.0, intercept=False
+    )
     one = of_records(np.column_stack([x, y]), problem, Sensitivity.of(problem).score_step)
     assert one.scores(np.arange(4)[None])[0] > 0
 
@@ -232,7 +241,8 @@ def test_float64_certifies_the_hinge_of_discrete_data(monkeypatch: pytest.Monkey
         y = np.where(x @ rng.normal(size=k) + rng.choice([0, 3e4]) * rng.normal(size=n) < 0, -1, 1)
         problem = Problem.create(k, k, loss="hinge", constraint=str(rng.choice(CONSTRAINTS)),
                                 radius=float(10 ** rng.uniform(-1, 1.5)),
-                                ridge=float(rng.choice([0.0, 1e-5, 1.0])))  # fmt: skip
+                                ridge=float(rng.choice([0.0, 1e-5, 1.0])),
+                                intercept=False)  # fmt: skip
         one = of_records(
             np.column_stack([x, y * STEPS]), problem, Sensitivity.of(problem).score_step
         )
@@ -254,7 +264,7 @@ def test_ball_arithmetic_is_asked_for_half_a_unit(
 ) -> None:
     records = np.random.default_rng(21).integers(-STEPS, STEPS + 1, (12, 3))
     problem, unit, asked = (
-        Problem.create(2, 2, loss=loss, prediction_bound=3),
+        Problem.create(2, 2, loss=loss, prediction_bound=3, intercept=False),
         Fraction(1, 2**10),
         [],
     )
@@ -279,7 +289,7 @@ def test_a_bracket_holds_from_any_point(loss: str) -> None:
         records = contrary(rng, 3, 9)
         problem = Problem.create(3, 3, loss=loss, constraint=str(rng.choice(CONSTRAINTS)),
                                 radius=float(10 ** rng.uniform(-1, 1)),
-                                ridge=float(rng.choice([0.0, 0.3])))  # fmt: skip
+                                ridge=float(rng.choice([0.0, 0.3])), intercept=False)  # fmt: skip
         total = of_records(records, problem, Fraction(1, 2**20)).objective(np.array([0, 1, 2]))
         tight = minimum(total, problem.coefficients, Fraction(1, 2**30))
         for _ in range(6):
@@ -300,7 +310,8 @@ def test_both_ways_to_a_score_agree_on_contrary_data(loss: str) -> None:
         records = contrary(rng, 2, 9)
         problem = Problem.create(2, 2, loss=loss, constraint=str(rng.choice(CONSTRAINTS)),
                                 radius=float(10 ** rng.uniform(-2, 2)),
-                                ridge=float(rng.choice([0.0, 1e-6, 1.0, 1e6])))  # fmt: skip
+                                ridge=float(rng.choice([0.0, 1e-6, 1.0, 1e6])),
+                                intercept=False)  # fmt: skip
         unit = Sensitivity.of(problem).score_step
         one = of_records(records, problem, unit)
         low, high = minimum(one.objective(np.array([0, 1])), problem.coefficients, unit / 2**10)
@@ -315,7 +326,7 @@ def test_the_middle_counts_as_above_in_ball_arithmetic_too(loss: str) -> None:
     records[:6, -1] = 0
     signs = records.copy()
     signs[:, -1] = np.where(records[:, -1] < 0, -STEPS, STEPS)
-    problem = Problem.create(2, 2, loss=loss, prediction_bound=3)
+    problem = Problem.create(2, 2, loss=loss, prediction_bound=3, intercept=False)
     both = [
         of_records(r, problem, Fraction(1, 2**20)).exact_score([0, 1]) for r in (records, signs)
     ]
@@ -330,7 +341,7 @@ def test_the_middle_counts_as_above_in_ball_arithmetic_too(loss: str) -> None:
 def test_balanced_rows_have_a_minimum(loss: str, constraint: str) -> None:
     """G is 0 up to the radius of a ball, and its square might be negative."""
     tolerance = Fraction(1, 2**30)
-    problem = Problem.create(2, 2, loss=loss, constraint=constraint, radius=3.0)
+    problem = Problem.create(2, 2, loss=loss, constraint=constraint, radius=3.0, intercept=False)
     cells = [((12345, 7), 1, 3), ((-12345, -7), 1, 3)]
     total = Sum(cells, 2, STEPS, of(problem), Fraction(0))
     low, high = minimum(total, problem.coefficients, tolerance)
@@ -364,7 +375,9 @@ def test_a_coarse_tolerance_is_met(
     monkeypatch.setattr(certified_rows, "_barrier", guarded)
     for ridge in (Fraction(0), Fraction(1e-300), Fraction(10**15)):
         for radius in (1e-9, 1.0, 1e9):
-            problem = Problem.create(1, 1, loss=loss, constraint=constraint, radius=radius)
+            problem = Problem.create(
+                1, 1, loss=loss, constraint=constraint, radius=radius, intercept=False
+            )
             total = Sum([((STEPS,), 1, 1)], 1, STEPS, of(problem), ridge)
             low, high = minimum(total, problem.coefficients, Fraction(4096))
             assert high - low <= 4096
@@ -377,7 +390,7 @@ def test_what_fails_at_one_precision_is_tried_at_the_next(
     """Nothing that depends on values leaves `exact_score` but the score."""
     records = np.random.default_rng(16).integers(-STEPS, STEPS + 1, (9, 3))
     for loss in ("logistic", "least-squares"):
-        problem = Problem.create(2, 2, loss=loss)
+        problem = Problem.create(2, 2, loss=loss, intercept=False)
         unit = Sensitivity.of(problem).score_step
         module = certified if loss == "least-squares" else certified_rows
         barrier, bits = module._barrier, []
@@ -399,7 +412,7 @@ def test_what_fails_at_one_precision_is_tried_at_the_next(
 
 @pytest.mark.parametrize("constraint", CONSTRAINTS)
 def test_a_tiny_ridge_does_not_send_the_hinge_to_ball_arithmetic(constraint: str) -> None:
-    c = Problem.create(3, 3, constraint=constraint, radius=2.0).coefficients
+    c = Problem.create(3, 3, constraint=constraint, radius=2.0, intercept=False).coefficients
     z = np.random.default_rng(0).uniform(-1, 1, (50, 3))
     for ridge in (1e-140, 1e-300):
         _, width = minimise(Hinge(), c, z, np.ones(50), np.ones(50), ridge, 2.0**-16, np.inf)
@@ -477,7 +490,7 @@ def test_the_hinge_is_certified_where_lines_lose_their_way() -> None:
     supports = np.array([[0, 2, 4, 8, 262], [0, 4, 6, 8, 138], [2, 4, 6, 8, 949]])
     used = np.unique(supports)
     cells = np.rint(np.clip(2 * np.column_stack([x[:, used], y]), -1, 1) * STEPS)
-    problem = Problem.create(len(used), 5, loss="hinge", prediction_bound=2)
+    problem = Problem.create(len(used), 5, loss="hinge", prediction_bound=2, intercept=False)
     digest = digest_of(cells)
     scores = np.empty(3, dtype=np.int64)
     unit = float(Sensitivity.of(problem).score_step)

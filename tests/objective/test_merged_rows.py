@@ -81,7 +81,12 @@ def test_scores_of_merged_records_are_within_a_unit(loss: str, constraint: str) 
         records = dummies(rng, 400, 4, rare)
         for prediction_bound in (0.7, 2.0):
             problem = Problem.create(
-                4, 2, loss=loss, constraint=constraint, prediction_bound=prediction_bound
+                4,
+                2,
+                loss=loss,
+                constraint=constraint,
+                prediction_bound=prediction_bound,
+                intercept=False,
             )
             unit = Sensitivity.of(problem).score_step
             one = scorer(digest_of(records), problem, unit)
@@ -103,7 +108,9 @@ def test_a_cutoff_takes_nothing_that_is_not_above_it(loss: str, constraint: str)
     for penalty in (0, 12345):
         records = dummies(rng, 300, 7, 0.3)
         records[:, 1] = rng.integers(-STEPS, STEPS + 1, len(records))
-        problem = Problem.create(7, 3, loss=loss, constraint=constraint, prediction_bound=2)
+        problem = Problem.create(
+            7, 3, loss=loss, constraint=constraint, prediction_bound=2, intercept=False
+        )
         unit = Sensitivity.of(problem).score_step
         one = scorer(digest_of(records), problem, unit, penalty)
         supports = list_supports(problem)
@@ -124,7 +131,9 @@ def test_searches_among_categories_equal_enumeration(loss: str, constraint: str)
     rng = np.random.default_rng(3)
     for rare in (0.05, 0.3):
         digest = digest_of(dummies(rng, 200, 9, rare))
-        problem = Problem.create(9, 3, loss=loss, constraint=constraint, prediction_bound=2)
+        problem = Problem.create(
+            9, 3, loss=loss, constraint=constraint, prediction_bound=2, intercept=False
+        )
         unit = Sensitivity.of(problem).score_step
         scored = enumerate_supports(digest, problem, unit)
         ranking = sorted((int(s), scored.support(i)) for i, s in enumerate(scored.scores.tolist()))
@@ -145,7 +154,7 @@ def test_long_lists_are_scored_to_their_end(loss: str) -> None:
     rng = np.random.default_rng(3)
     for rare in (0.05, 0.3):
         digest = digest_of(dummies(rng, 150, 15, rare))
-        problem = Problem.create(15, 4, loss=loss, prediction_bound=2)
+        problem = Problem.create(15, 4, loss=loss, prediction_bound=2, intercept=False)
         unit = Sensitivity.of(problem).score_step
         scored = enumerate_supports(digest, problem, unit)
         assert len(scored) > 2 * _BATCH_SIZE
@@ -162,7 +171,12 @@ def test_long_lists_are_scored_to_their_end(loss: str) -> None:
 def test_what_rounding_may_have_done_is_counted_by_records(loss: Any, constraint: str) -> None:
     """At b = 0 the slopes of mirrored rows cancel, so that nothing but rounding is allowed for."""
     coefficients = Problem.create(
-        3, 3, loss="hinge", constraint=constraint, prediction_bound=0.5
+        3,
+        3,
+        loss="hinge",
+        constraint=constraint,
+        prediction_bound=0.5,
+        intercept=False,
     ).coefficients
     z = np.random.default_rng(0).uniform(-1, 1, (4, 3))
     z, counts = np.vstack([z, -z]), np.tile([3.0, 500.0, 40.0, 1000.0], 2)
@@ -184,7 +198,9 @@ def test_the_dual_ascent_gets_near_the_relaxation() -> None:
     """One label is rare, and no set beats a constant: the first bound is to know it, nearly."""
     x, y = categories(np.random.default_rng(5), 4000)
     records = np.rint(np.column_stack([np.ones(len(y)), 2 * x - 1, y]) * STEPS)
-    problem = Problem.create(36, 4, loss="hinge", prediction_bound=2, always_include=(0,))
+    problem = Problem.create(
+        36, 4, loss="hinge", prediction_bound=2, always_include=(0,), intercept=False
+    )
     unit = Sensitivity.of(problem).score_step
     engine = Engine(digest_of(records), problem, unit, 0.1)
     assert engine.bound_oracle.root(Region.whole(problem)).lower_bound > 0.93 * 2 * (y > 0).sum()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from inspect import Parameter, signature
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpsubset import ArgumentError
+from dpsubset.api.problem_spec import build_problem_spec
 from dpsubset.objective.problem import Problem
 from dpsubset.search.enumerate import list_supports
 from support.recipes import CONSTRAINTS
@@ -58,25 +60,29 @@ from support.recipes import CONSTRAINTS
 )
 def test_wrong_arguments_are_named(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ArgumentError, match=message):
-        Problem.create(**({"p": 5, "k": 2} | arguments))  # type: ignore[arg-type]
+        Problem.create(**({"p": 5, "k": 2, "intercept": False} | arguments))  # type: ignore[arg-type]
 
 
 def test_numbers_of_any_type() -> None:
     one = Problem.create(
-        np.int64(5), np.uint8(2), prediction_bound=np.float32(0.5), ridge=np.int8(3)
+        np.int64(5),
+        np.uint8(2),
+        prediction_bound=np.float32(0.5),
+        ridge=np.int8(3),
+        intercept=False,
     )
-    two = Problem.create(5, 2, prediction_bound=Fraction(1, 2), ridge=3)  # type: ignore[arg-type]
+    two = Problem.create(5, 2, prediction_bound=Fraction(1, 2), ridge=3, intercept=False)  # type: ignore[arg-type]
     assert one == two
     assert (one.ridge, one.radius) == (3.0, 0.25)
 
 
 def test_the_edges_are_ordinary() -> None:
-    assert Problem.create(1, 1).supports == 1
-    assert Problem.create(5, 5).supports == 1
-    assert Problem.create(5, 1).supports == 5
-    assert Problem.create(2**22 - 1, 1).supports == 2**22 - 1
-    assert Problem.create(5, 3, always_include=[4, 0, 4]).always_include == (0, 4)
-    assert Problem.create(5, 2, always_include=[4, 0]).supports == 1
+    assert Problem.create(1, 1, intercept=False).supports == 1
+    assert Problem.create(5, 5, intercept=False).supports == 1
+    assert Problem.create(5, 1, intercept=False).supports == 5
+    assert Problem.create(2**22 - 1, 1, intercept=False).supports == 2**22 - 1
+    assert Problem.create(5, 3, always_include=[4, 0, 4], intercept=False).always_include == (0, 4)
+    assert Problem.create(5, 2, always_include=[4, 0], intercept=False).supports == 1
 
 
 @given(
@@ -85,7 +91,7 @@ def test_the_edges_are_ordinary() -> None:
 def test_supports_are_counted_and_listed(p: int, data: st.DataObject, constraint: str) -> None:
     k = data.draw(st.integers(1, p))
     always = data.draw(st.lists(st.integers(0, p - 1), max_size=k, unique=True))
-    problem = Problem.create(p, k, constraint=constraint, always_include=always)
+    problem = Problem.create(p, k, constraint=constraint, always_include=always, intercept=False)
     supports = [tuple(row) for row in list_supports(problem).tolist()]
     assert len(supports) == problem.supports == len(set(supports))
     assert supports == sorted(supports)
@@ -99,7 +105,9 @@ def test_supports_are_counted_and_listed(p: int, data: st.DataObject, constraint
 def test_the_radius_keeps_the_reach_and_wastes_nothing(
     prediction_bound: float, k: int, constraint: str
 ) -> None:
-    problem = Problem.create(60, k, constraint=constraint, prediction_bound=prediction_bound)
+    problem = Problem.create(
+        60, k, constraint=constraint, prediction_bound=prediction_bound, intercept=False
+    )
 
     def passes(radius: float) -> bool:
         """Whether some model of this radius predicts more than the reach, in exact arithmetic."""
@@ -120,8 +128,17 @@ def test_the_radius_keeps_the_reach_and_wastes_nothing(
 
 @given(st.floats(1e-9, 1e9), st.integers(1, 50))
 def test_a_radius_is_taken_as_it_is(radius: float, k: int) -> None:
-    assert Problem.create(50, k, radius=radius).radius == radius
-    assert Problem.create(50, k, radius=radius).prediction_bound == Fraction(radius) * k
-    assert Problem.create(50, k, constraint="l1", radius=radius).prediction_bound == Fraction(
-        radius
+    assert Problem.create(50, k, radius=radius, intercept=False).radius == radius
+    assert (
+        Problem.create(50, k, radius=radius, intercept=False).prediction_bound
+        == Fraction(radius) * k
     )
+    assert Problem.create(
+        50, k, constraint="l1", radius=radius, intercept=False
+    ).prediction_bound == Fraction(radius)
+
+
+def test_the_intercept_has_one_default() -> None:
+    """That of the public functions; what builds problems says which it means."""
+    assert signature(build_problem_spec).parameters["intercept"].default is True
+    assert signature(Problem.create).parameters["intercept"].default is Parameter.empty

@@ -141,7 +141,7 @@ def test_labels_are_signs_and_the_middle_is_above(loss: str) -> None:
     signs = records.copy()
     records[:5, -1] = 0
     signs[:, -1] = np.where(records[:, -1] < 0, -STEPS, STEPS)
-    problem = Problem.create(5, 2, loss=loss, prediction_bound=3)
+    problem = Problem.create(5, 2, loss=loss, prediction_bound=3, intercept=False)
     unit = Sensitivity.of(problem).score_step
     both = [enumerate_supports(digest_of(r), problem, unit).scores for r in (records, signs)]
     assert np.array_equal(*both)
@@ -217,7 +217,12 @@ def test_every_search_equals_enumeration(loss: str, constraint: str, every: int)
 def test_the_range_is_never_passed_and_not_idle(loss: str, prediction_bound: float) -> None:
     """One record more: changes of all scores lie between the extremes of its own loss."""
     problem = Problem.create(
-        4, 2, loss=loss, prediction_bound=prediction_bound, neighbours="add-remove"
+        4,
+        2,
+        loss=loss,
+        prediction_bound=prediction_bound,
+        neighbours="add-remove",
+        intercept=False,
     )
     s = Sensitivity.of(problem)
     pairs = [*random_pairs(problem, 40, np.random.default_rng(4)),
@@ -244,7 +249,9 @@ def test_the_range_is_never_passed_and_not_idle(loss: str, prediction_bound: flo
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 @each_loss
 def test_the_audit_passes_and_catches_half_a_sensitivity(loss: str, neighbours: str) -> None:
-    problem = Problem.create(4, 2, loss=loss, prediction_bound=1.5, neighbours=neighbours)
+    problem = Problem.create(
+        4, 2, loss=loss, prediction_bound=1.5, neighbours=neighbours, intercept=False
+    )
     epsilon = Fraction(1)
     pairs = [*random_pairs(problem, 20, np.random.default_rng(5)),
              *worst_case_pairs(problem, 4000)]  # fmt: skip
@@ -285,7 +292,7 @@ def test_moments_are_not_enough() -> None:
 
 @each_loss
 def test_a_problem_without_records_is_scored(loss: str) -> None:
-    problem = Problem.create(5, 2, loss=loss, neighbours="add-remove")
+    problem = Problem.create(5, 2, loss=loss, neighbours="add-remove", intercept=False)
     empty = digest_of(np.empty((0, 6), dtype=np.int16))
     scored = enumerate_supports(empty, problem, Sensitivity.of(problem).score_step)
     assert not scored.scores.any()

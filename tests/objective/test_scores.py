@@ -73,6 +73,7 @@ def problems(draw: st.DrawFn) -> Problem:
         # From always active to never.
         prediction_bound=draw(st.sampled_from([1e-6, 0.05, 0.5, 1.0, 1.5, 40.0, 1e4])),
         ridge=draw(st.sampled_from([0.0, 1e-9, 0.5, 300.0])),
+        intercept=False,
     )
 
 
@@ -137,9 +138,15 @@ def assert_certified(moments: Moments, problem: Problem) -> None:
 
 
 @given(records(), problems())
-@example(np.zeros((0, P + 1), dtype=np.int64), Problem.create(P, 3))
-@example(np.zeros((0, P + 1), dtype=np.int64), Problem.create(P, 2, constraint="l1", ridge=1.0))
-@example(np.full((12, P + 1), STEPS), Problem.create(P, 4, constraint="ball", prediction_bound=0.5))
+@example(np.zeros((0, P + 1), dtype=np.int64), Problem.create(P, 3, intercept=False))
+@example(
+    np.zeros((0, P + 1), dtype=np.int64),
+    Problem.create(P, 2, constraint="l1", ridge=1.0, intercept=False),
+)
+@example(
+    np.full((12, P + 1), STEPS),
+    Problem.create(P, 4, constraint="ball", prediction_bound=0.5, intercept=False),
+)
 def test_every_score_is_certified(table: np.ndarray, problem: Problem) -> None:
     assert_certified(moments_of_records(table), problem)
 
@@ -175,10 +182,15 @@ def test_scores_agree_with_scipy_active_and_not(constraint: str, kind: str) -> N
     active = set()
     for prediction_bound, ridge, k in itertools.product((0.05, 0.7, 30.0), (0.0, 2.0), (1, 3)):
         problem = Problem.create(
-            P, k, constraint=constraint, prediction_bound=prediction_bound, ridge=ridge
+            P,
+            k,
+            constraint=constraint,
+            prediction_bound=prediction_bound,
+            ridge=ridge,
+            intercept=False,
         )
         unit = Sensitivity.of(problem).score_step
-        free = Problem.create(P, k, constraint=constraint, radius=1e9, ridge=ridge)
+        free = Problem.create(P, k, constraint=constraint, radius=1e9, ridge=ridge, intercept=False)
         supports = list_supports(problem)
         scores = Scorer(moments, problem, unit).scores(supports)
         for support, score in zip(supports, scores, strict=True):
@@ -215,7 +227,12 @@ def test_float64_carries_the_load(constraint: str) -> None:
         moments = moments_of_records(table)
         for prediction_bound, ridge in itertools.product((0.1, 1.0, 5.0), (0.0, 1.0)):
             problem = Problem.create(
-                p, k, constraint=constraint, prediction_bound=prediction_bound, ridge=ridge
+                p,
+                k,
+                constraint=constraint,
+                prediction_bound=prediction_bound,
+                ridge=ridge,
+                intercept=False,
             )
             supports = list_supports(problem)
             certified.append(floats_certify(moments, problem, supports).mean())
@@ -235,7 +252,7 @@ def floats_certify(moments: Moments, problem: Problem, supports: np.ndarray) -> 
 def test_five_million_rows_stay_in_float64(constraint: str) -> None:
     rng = np.random.default_rng(4)
     table = shape("signal", rng.integers(-STEPS, STEPS + 1, size=(500, P + 1)))
-    problem = Problem.create(P, 3, constraint=constraint)
+    problem = Problem.create(P, 3, constraint=constraint, intercept=False)
     moments = moments_of_records(table, 10_000)
     assert floats_certify(moments, problem, list_supports(problem)).all()
 
@@ -249,7 +266,7 @@ def test_huge_tables_take_the_exact_path(constraint: str, kind: str) -> None:
     table = shape(kind, rng.integers(-STEPS, STEPS + 1, size=(12, P + 1)))
     table[:, -1] = STEPS
     moments = moments_of_records(table, 600 * 2**20)
-    problem = Problem.create(P, 2, constraint=constraint, prediction_bound=0.7)
+    problem = Problem.create(P, 2, constraint=constraint, prediction_bound=0.7, intercept=False)
     assert not floats_certify(moments, problem, list_supports(problem)).all()
     with mock.patch.object(least_squares, "minimum", wraps=minimum) as called:
         assert_certified(moments, problem)
@@ -259,7 +276,7 @@ def test_huge_tables_take_the_exact_path(constraint: str, kind: str) -> None:
 def test_a_tiny_reach_on_a_huge_table_stays_within_int64() -> None:
     # The unit follows the range of the loss, down to where scores would overflow.
     moments = moments_of_records([[STEPS, 0, STEPS]], 2**33 - 1)
-    problem = Problem.create(2, 1, radius=1e-9)
+    problem = Problem.create(2, 1, radius=1e-9, intercept=False)
     unit = Sensitivity.of(problem).score_step
     scores = Scorer(moments, problem, unit).scores(list_supports(problem))
     assert abs(int(scores[1]) * unit - (2**33 - 1)) <= unit

@@ -75,7 +75,7 @@ def test_published_rules_are_looser(prediction_bound: Fraction) -> None:
 def test_constants_are_exact(
     radius: float, k: int, constraint: str, rule: str, epsilon: Fraction
 ) -> None:
-    problem = Problem.create(8, k, constraint=constraint, radius=radius)
+    problem = Problem.create(8, k, constraint=constraint, radius=radius, intercept=False)
     s = Sensitivity.of(problem, rule)
     assert s.range == RULES[rule](problem.prediction_bound)
     assert s.tau == s.score_step
@@ -104,13 +104,13 @@ def test_constants_are_exact(
 
 
 def test_the_grid_does_not_depend_on_the_rule() -> None:
-    problem = Problem.create(5, 2, prediction_bound=1.3)
+    problem = Problem.create(5, 2, prediction_bound=1.3, intercept=False)
     assert len({Sensitivity.of(problem, rule).score_step for rule in RULES}) == 1
 
 
 def test_unknown_rules_are_refused() -> None:
     with pytest.raises(ArgumentError, match="sharp, published, lemma-2"):
-        Sensitivity.of(Problem.create(5, 2), "best")
+        Sensitivity.of(Problem.create(5, 2, intercept=False), "best")
 
 
 # -- what one record does to the scores of the program -------------------------------------------
@@ -139,6 +139,7 @@ def problems(draw: st.DrawFn, neighbours: str) -> Problem:
         prediction_bound=draw(st.sampled_from([1e-3, 0.3, 1.0, 1.4, 6.0])),
         ridge=draw(st.sampled_from([0.0, 0.5, 40.0])),
         neighbours=neighbours,
+        intercept=False,
     )
 
 
@@ -168,7 +169,12 @@ def test_adversarial_records_use_the_spread_up(neighbours: str, constraint: str)
     rng = np.random.default_rng(1)
     for k, prediction_bound in ((1, 0.5), (2, 1.0), (2, 1.6)):
         problem = Problem.create(
-            6, k, constraint=constraint, prediction_bound=prediction_bound, neighbours=neighbours
+            6,
+            k,
+            constraint=constraint,
+            prediction_bound=prediction_bound,
+            neighbours=neighbours,
+            intercept=False,
         )
         spread = Sensitivity.of(problem).score_range(problem.neighbours)
         for pair in random_pairs(problem, 60, rng):

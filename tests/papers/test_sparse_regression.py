@@ -91,7 +91,7 @@ def worst(descent: Descent, rounds: Rounds, problem: Problem) -> float:
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_no_neighbours_contradict_a_round(neighbours: Any) -> None:
-    problem = Problem.create(5, 2, prediction_bound=1.0, neighbours=neighbours)
+    problem = Problem.create(5, 2, prediction_bound=1.0, neighbours=neighbours, intercept=False)
     setting = Setting.of(problem, EPSILON)
     descent = Descent(HardThresholding(iterations=1, rows=100), setting)
     rounds = descent.rounds

@@ -431,7 +431,9 @@ def test_parts_are_shown() -> None:
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_rho_of_rounds_is_kept(neighbours: str) -> None:
-    setting = Setting.of(Problem.create(50, 20, neighbours=neighbours), 1, Fraction(1, 10**6))
+    setting = Setting.of(
+        Problem.create(50, 20, neighbours=neighbours, intercept=False), 1, Fraction(1, 10**6)
+    )
     rounds = Peeling().rounds(setting)
     found = Peeling().guarantee(setting)
     assert rounds.measure == "zcdp"

@@ -133,7 +133,7 @@ def test_columns_are_those_behind_the_door():
     table = tables.made_up()
     layout = Design.of(table.schema).layout
     assert layout.starts.tolist() == table.starts.tolist()
-    problem = Problem.create(table.p, 3, layout=layout)
+    problem = Problem.create(table.p, 3, layout=layout, intercept=False)
     digest = SensitiveTable(table.frame, table.schema).read(problem, None, None)
     ward = slice(*table.starts[6:8])
     on = table.x[:, ward]

@@ -60,7 +60,7 @@ def scored() -> ScoredSupports:
     """All 487,635 supports, by enumeration."""
     x, y = table()
     moments = Moments.from_blocks(schema(), [(x, y)])
-    problem = Problem.create(P, K)
+    problem = Problem.create(P, K, intercept=False)
     return enumerate_supports(moments, problem, Sensitivity.of(problem).score_step)
 
 
@@ -84,7 +84,7 @@ def test_frequencies_among_half_a_million_supports(name: str, lazy: bool) -> Non
     """The 40 best supports, and the rest together; seeded, so it fails always or never."""
     epsilon, draws = Fraction(12), 4000
     x, y = table()
-    problem = Problem.create(P, K)
+    problem = Problem.create(P, K, intercept=False)
     mechanism, setting = PLAIN[name](), Setting.of(problem, epsilon)
     eta = mechanism.eta(setting)
     top = np.argsort(scored().scores, kind="stable")[:40]
@@ -136,7 +136,7 @@ def test_columns_on_demand_are_those_of_the_product(room: int) -> None:
 @pytest.mark.parametrize(("p", "on_demand"), [(1000, False), (1600, True)])
 def test_many_columns_are_had_on_demand(p: int, on_demand: bool) -> None:
     x, y = np.ones((3, p)), np.ones(3)
-    digest = SensitiveTable(x, schema(p), y).read(Problem.create(p, 2))
+    digest = SensitiveTable(x, schema(p), y).read(Problem.create(p, 2, intercept=False))
     assert digest.whole is not on_demand
     assert digest.records.shape == ((p, 3) if on_demand else (0, 0))
 
@@ -144,7 +144,7 @@ def test_many_columns_are_had_on_demand(p: int, on_demand: bool) -> None:
 def test_columns_on_demand_are_spared_until_a_search_is_not_easy() -> None:
     p = 1600
     x, y = table(300, p)
-    problem = Problem.create(p, K)
+    problem = Problem.create(p, K, intercept=False)
     digest = SensitiveTable(x, schema(p), y).read(problem)
     engine = Engine(digest, problem, Sensitivity.of(problem).score_step, 1.0)
     engine.bound_oracle.root(Region.whole(problem))
@@ -220,7 +220,7 @@ def test_diagnostics_stay_with_the_object() -> None:
 def test_an_enormous_epsilon_gives_the_optimum(name: str, epsilon: int, rho: float) -> None:
     x, y = table(2000, P, rho)
     moments = Moments.from_blocks(schema(), [(x, y)])
-    problem = Problem.create(P, K)
+    problem = Problem.create(P, K, intercept=False)
     engine = Engine(moments, problem, Sensitivity.of(problem).score_step, 1e6)
     (first, support), (second, _) = best_supports(engine, 2)
     release = dps.select(x, k=K, epsilon=epsilon, y=y, bounds=UNIT, mechanism=name,

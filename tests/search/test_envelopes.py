@@ -37,7 +37,7 @@ DRAWS = 20_000
 def test_a_split_is_a_partition(seed: int) -> None:
     rng = np.random.default_rng(seed)
     p = int(rng.integers(2, 11))
-    problem = Problem.create(p, int(rng.integers(1, p + 1)))
+    problem = Problem.create(p, int(rng.integers(1, p + 1)), intercept=False)
     region = random_region(problem, rng)
     rows = [tuple(row) for row in region.supports().tolist()]
     assert rows == sorted(set(rows))
@@ -58,7 +58,7 @@ def test_buckets_are_a_partition(seed: int) -> None:
     p = int(rng.integers(2, 10))
     k = int(rng.integers(1, p + 1))
     always = rng.choice(p, int(rng.integers(0, k + 1)), replace=False).tolist()
-    problem = Problem.create(p, k, always_include=always)
+    problem = Problem.create(p, k, always_include=always, intercept=False)
     anchor = tuple(rng.choice(p, k, replace=False).tolist())
     found = []
     for mistakes in range(k + 1):
@@ -71,7 +71,7 @@ def test_buckets_are_a_partition(seed: int) -> None:
 
 def test_regions_are_drawn_uniformly() -> None:
     rng = np.random.default_rng(2)
-    problem = Problem.create(9, 4, always_include=(3,))
+    problem = Problem.create(9, 4, always_include=(3,), intercept=False)
     regions = [Region.whole(problem), Region.bucket(problem, (0, 3, 5, 8), 2)]
     regions += [random_region(problem, rng) for _ in range(4)]
     for seed, region in enumerate(regions):

@@ -59,7 +59,11 @@ def test_an_ascent_with_room_for_few_columns_ends(
         digest = digest_of(x, truth @ x / 3)
         digest.cache_bytes = int(rng.integers(5, 70)) * digest.p * 8
         problem = Problem.create(
-            200, 3, constraint=constraint, prediction_bound=float(rng.choice([0.3, 5.0]))
+            200,
+            3,
+            constraint=constraint,
+            prediction_bound=float(rng.choice([0.3, 5.0])),
+            intercept=False,
         )
         engine = engine_of(digest, problem, float(10 ** rng.uniform(-2, 3)))
         engine.bound_oracle.widen()
@@ -82,7 +86,7 @@ def test_columns_that_are_the_same_are_not_all_asked_for(
     rng = np.random.default_rng(0)
     base = rng.uniform(-1, 1, (3, 60))
     digest = digest_of(base[np.arange(1500) % 3], base[0] + base[1] - base[2])
-    problem = Problem.create(1500, 5, constraint=constraint)
+    problem = Problem.create(1500, 5, constraint=constraint, intercept=False)
     engine = engine_of(digest, problem)
     bound = engine.bound_oracle.root(Region.whole(problem))
     # 3k + 16 movers, and so many that lead.

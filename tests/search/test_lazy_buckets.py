@@ -24,7 +24,7 @@ def test_an_anchor_that_explains_nothing(constraint: str, room: int) -> None:
     x = rng.uniform(-1, 1, (200, P))
     block = (x, np.clip(x[:, 5:45].sum(axis=1) / 6, -1, 1))
     schema = Schema.from_bounds({f"x{j}": (-1, 1) for j in range(P)}, ("y", -1, 1))
-    problem = Problem.create(P, 4, constraint=constraint)
+    problem = Problem.create(P, 4, constraint=constraint, intercept=False)
     unit = Sensitivity.of(problem).score_step
     lazy = GramData.from_records(schema, [block])
     lazy.cache_bytes = room * P * 8

@@ -74,6 +74,7 @@ def records(
         loss=loss,
         always_include=always,
         threshold=threshold,
+        intercept=False,
     )
 
 

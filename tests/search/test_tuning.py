@@ -53,7 +53,7 @@ def test_values_with_which_a_search_would_not_end_are_refused(wrong: dict[str, A
 
 @pytest.mark.parametrize("name", ["permute-and-flip", "exponential", "top-r", "penalised"])
 def test_data_hands_it_to_the_engine_of_a_mechanism(name: str) -> None:
-    problem = Problem.create(P, K, prediction_bound=2.0)
+    problem = Problem.create(P, K, prediction_bound=2.0, intercept=False)
     options: dict[str, Any] = {"R": 4} if name == "top-r" else {}
     chosen, setting = mechanism(name, options), Setting.of(problem, 20)
     splits = []
@@ -70,7 +70,7 @@ def test_data_hands_it_to_the_engine_of_a_mechanism(name: str) -> None:
 @pytest.mark.parametrize("loss", ["least-squares", "logistic", "hinge", "huber"])
 @pytest.mark.parametrize("name", PLAIN)
 def test_it_decides_how_long_a_search_takes_and_not_what_it_finds(name: str, loss: str) -> None:
-    problem = Problem.create(P, K, loss=loss, prediction_bound=2.0)
+    problem = Problem.create(P, K, loss=loss, prediction_bound=2.0, intercept=False)
     setting = Setting.of(problem, 8)
     unit, eta = setting.sensitivity.score_step, PLAIN[name]().eta(setting)
     scored = enumerate_supports(digest(), problem, unit)
@@ -93,7 +93,7 @@ def test_the_last_pick_is_closed_up_to_its_limits(
     loss: str, last_pick: int, last_pick_records: int
 ) -> None:
     """Up to the smaller of both where a score takes a pass over the records."""
-    problem = Problem.create(P, 1, loss=loss)
+    problem = Problem.create(P, 1, loss=loss, intercept=False)
     unit = Setting.of(problem, 1).sensitivity.score_step
     tuning = Tuning(last_pick=last_pick, last_pick_records=last_pick_records)
     bound_oracle = Engine(digest(), problem, unit, 1.0, tuning=tuning).bound_oracle

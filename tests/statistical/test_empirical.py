@@ -21,7 +21,7 @@ LEVEL = 1e-9
 def test_a_promise_that_holds_is_contradicted_no_more_often_than_stated() -> None:
     # With two columns the log ratio is epsilon, and the event with it is likely: the worst case.
     # The level is made large, and the audits small, for contradictions to be seen.
-    problem = Problem.create(2, 1, prediction_bound=0.5, neighbours="add-remove")
+    problem = Problem.create(2, 1, prediction_bound=0.5, neighbours="add-remove", intercept=False)
     pairs = list(worst_case_pairs(problem, 100))[:1]
     chosen = mechanism("permute-and-flip")
     level, audits = 0.2, 300
@@ -44,7 +44,9 @@ def test_a_budget_larger_than_promised_is_seen(name: str) -> None:
     # The first recipe, but for stability: two blocks can only break its delta.
     recipe = RECIPES.get(name, (Recipe(),))[name == "stability"]
     p, k, prediction_bound = recipe.shapes[0]
-    problem = Problem.create(p, k, prediction_bound=prediction_bound, neighbours="replace-one")
+    problem = Problem.create(
+        p, k, prediction_bound=prediction_bound, neighbours="replace-one", intercept=False
+    )
     chosen = mechanism(name, recipe.options)
     delta = recipe.delta or Fraction(1, 1000) * (chosen.takes_delta == "must")
     promised = Cost(Fraction(1), delta)

@@ -67,7 +67,7 @@ def test_draws_agree_with_the_closed_form_and_no_other(
     cells = rng.integers(-32767, 32768, size=(60, 8))
     graded = cells[:, :7] @ np.array([0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0])
     cells[:, 7] = np.clip(graded + cells[:, 7] // 12, -32767, 32767)
-    problem = Problem.create(7, 3, constraint=constraint, prediction_bound=1.0)
+    problem = Problem.create(7, 3, constraint=constraint, prediction_bound=1.0, intercept=False)
     data = Data(GramData.from_moments(moments_of_records(cells)))
     setting = Setting.of(problem, Fraction(10), n=60)
     outcomes, right = closed_form(mechanism, data, setting)

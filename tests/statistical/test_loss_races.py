@@ -48,5 +48,6 @@ def test_the_race_agrees_with_the_closed_form(
         prediction_bound=prediction_bound,
         ridge=ridge,
         always_include=[6] if constraint == "ball" else [],
+        intercept=False,
     )
     agree_with_closed_form(name, problem, records(len(loss)), epsilon, DRAWS)

@@ -124,7 +124,7 @@ def test_mechanisms_draw_from_their_closed_form(
     chosen: Mechanism, p: int, k: int, epsilon: Fraction, delta: Fraction, neighbours: str
 ) -> None:
     draws = 3000
-    problem = Problem.create(p, k, prediction_bound=0.5, neighbours=neighbours)
+    problem = Problem.create(p, k, prediction_bound=0.5, neighbours=neighbours, intercept=False)
     records = data(p, 40, p, "plain", 0.8)
     table = Data(GramData.from_moments(moments_of_records(records)))
     setting = Setting.of(problem, epsilon, delta)

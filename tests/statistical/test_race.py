@@ -44,7 +44,9 @@ def suspect() -> Case:
     x[:, 1], x[:, 2] = x[:, 0], 1.0
     y = np.clip(0.5 * x[:, 0] + 0.4 * x[:, 4] + rng.uniform(-0.4, 0.4, 40), -1, 1)
     records = np.rint(np.column_stack([x, y]) * STEPS).astype(np.int64)
-    problem = Problem.create(9, 3, constraint="ball", ridge=5.0, always_include=(5,))
+    problem = Problem.create(
+        9, 3, constraint="ball", ridge=5.0, always_include=(5,), intercept=False
+    )
     return Case("suspect", moments_of_records(records), problem, Fraction(20), None)
 
 

@@ -93,7 +93,7 @@ def through_the_door(table: Table) -> Data:
 
 
 def setting(d: int, s: int) -> Setting:
-    return Setting.of(Problem.create(d, s, radius=1 / LARGEST_Y), EPSILON)
+    return Setting.of(Problem.create(d, s, radius=1 / LARGEST_Y, intercept=False), EPSILON)
 
 
 def best_support(d: int, s: int) -> Estimator:

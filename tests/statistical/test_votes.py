@@ -51,7 +51,7 @@ def test_the_choice_from_given_votes(
     votes: Sequence[Vote], shape: tuple[int, int], epsilon: Fraction, delta: Fraction
 ) -> None:
     mechanism = Stability() if delta else SampleAggregate(blocks=1)
-    setting = Setting.of(Problem.create(*shape), epsilon, delta)
+    setting = Setting.of(Problem.create(*shape, intercept=False), epsilon, delta)
     outcomes = mechanism.listed(setting)
     right = np.exp(mechanism.log_probabilities(votes, setting))
     assert right.sum() == pytest.approx(1, abs=1e-9)
@@ -73,12 +73,14 @@ def records(n: int, p: int, seed: int) -> np.ndarray:
 
 
 CASES = [
-    (SampleAggregate(blocks=3), Problem.create(4, 2), Fraction(6), Fraction(0), 7),
-    (SampleAggregate(), Problem.create(5, 1), Fraction(3), Fraction(0), 9),
-    (SampleAggregate(blocks=3), Problem.create(5, 3, neighbours="add-remove", always_include=[4]),
+    (SampleAggregate(blocks=3), Problem.create(4, 2, intercept=False), Fraction(6), Fraction(0), 7),
+    (SampleAggregate(), Problem.create(5, 1, intercept=False), Fraction(3), Fraction(0), 9),
+    (SampleAggregate(blocks=3), Problem.create(5, 3, neighbours="add-remove", always_include=[4],
+                                               intercept=False),
      Fraction(5), Fraction(0), 7),
-    (Stability(blocks=3), Problem.create(3, 1), Fraction(1), Fraction(1, 3), 7),
-    (Stability(blocks=4), Problem.create(4, 2, neighbours="add-remove", always_include=[0]),
+    (Stability(blocks=3), Problem.create(3, 1, intercept=False), Fraction(1), Fraction(1, 3), 7),
+    (Stability(blocks=4), Problem.create(4, 2, neighbours="add-remove", always_include=[0],
+                                          intercept=False),
      Fraction(1), Fraction(1, 3), 6),
 ]  # fmt: skip
 

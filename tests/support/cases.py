@@ -85,7 +85,7 @@ def data(p: int, n: int, seed: int, kind: str, strength: float) -> np.ndarray:
 
 def case(name: str, p: int, k: int, n: int, epsilon: object, active: bool | None = None,
          kind: str = "plain", strength: float = 0.5, **stated: object) -> Case:  # fmt: skip
-    problem = Problem.create(p, k, **stated)  # type: ignore[arg-type]
+    problem = Problem.create(p, k, **{"intercept": False, **stated})  # type: ignore[arg-type]
     seed = sum(map(ord, name))
     records = data(p, n, seed, kind, strength)
     return Case(name, moments_of_records(records), problem, Fraction(str(epsilon)), active)
@@ -118,5 +118,5 @@ CASES = [
 UNIFORM = [
     case("no data", 6, 2, 0, 4, neighbours="add-remove"),
     Case("all columns alike", moments_of_records(np.full((20, 6), STEPS)),
-         Problem.create(5, 2, constraint="l1", ridge=0.0), Fraction(50), None),
+         Problem.create(5, 2, constraint="l1", ridge=0.0, intercept=False), Fraction(50), None),
 ]  # fmt: skip

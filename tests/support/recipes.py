@@ -50,7 +50,7 @@ class Recipe:
         count = int(rng.integers(0, most + 1)) if self.seed % 3 else 0
         always = rng.choice(p, count, replace=False).tolist()
         return Problem.create(p, k, constraint=self.constraint, prediction_bound=REACHES[self.size],
-                             ridge=self.ridge, always_include=always)  # fmt: skip
+                             ridge=self.ridge, always_include=always, intercept=False)  # fmt: skip
 
     @cached_property
     def sensitivity(self) -> Sensitivity:

@@ -36,7 +36,8 @@ class Instance:
     def problem(self) -> Problem:
         p = 20 + 40 * self.seed // 49
         return Problem.create(p, 2 + self.seed % 2, constraint="ball", radius=1.1,
-                             ridge=(5.0, 50.0, 500.0)[self.seed % 3], loss=self.loss)  # fmt: skip
+                             ridge=(5.0, 50.0, 500.0)[self.seed % 3], loss=self.loss,
+                             intercept=False)  # fmt: skip
 
     @property
     def digest(self) -> GramData:

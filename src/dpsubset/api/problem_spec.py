@@ -27,7 +27,7 @@ from ..objective.problem import Problem
 from ..objective.sensitivity import Sensitivity
 from ..privacy.relations import Neighbours
 from ..schema.encoding import Design
-from ..schema.schema import Bounds, Schema, SchemaLike, declared_width
+from ..schema.schema import BOUNDS_BY_NAME, Bounds, Schema, SchemaLike, declared_width
 from ..search.engine import Limits
 from .sensitive_table import SensitiveTable
 
@@ -183,7 +183,9 @@ def with_keywords_of(*listed: Callable[..., Any]) -> Callable[[Callable[P, R]], 
             try:
                 signature.bind(*args, **kwargs)
             except TypeError as error:
-                raise TypeError(f"{function.__name__}(): {error}") from None
+                hint = ": pass all but the first ones by name, as in k=..., epsilon=..."
+                many = "too many positional" in str(error)
+                raise TypeError(f"{function.__name__}(): {error}{hint if many else ''}") from None
             return function(*args, **kwargs)
 
         called.__signature__ = signature  # type: ignore[attr-defined]
@@ -212,14 +214,14 @@ def resolve_schema(data: Any, y: Any, schema: SchemaLike | None, bounds: Bounds 
     if declared is not None:
         raise ArgumentError("pass a schema or bounds, not both")
     if not isinstance(bounds, Bounds):
-        raise ArgumentError("bounds must be dpsubset.Bounds(x=..., y=...)")
+        raise ArgumentError(f"bounds must be dpsubset.Bounds(x=..., y=...). {BOUNDS_BY_NAME}")
     if data is None or isinstance(data, (str, Path, Moments)):
         raise ArgumentError("bounds go with arrays and frames; a file or moments need a schema")
     return _schema_of_bounds(data, y, bounds)
 
 
 def _schema_of_bounds(data: Any, y: Any, bounds: Bounds) -> Schema:
-    from ..data.readers.arrays import array_of, is_list
+    from ..data.readers.arrays import array_of, is_list, of_library
     from ..data.readers.frames import is_frame, names_of_frame
 
     if is_frame(data):
@@ -227,6 +229,11 @@ def _schema_of_bounds(data: Any, y: Any, bounds: Bounds) -> Schema:
             raise ArgumentError("bounds go with X and y=; a frame that holds its response as a "
                                 "column needs a schema")  # fmt: skip
         names, response = names_of_frame(data), "y"
+        if of_library(y) and isinstance(name := getattr(y, "name", None), str) and name in names:
+            raise ArgumentError(
+                "the data frame has a column of the name of y, which would be selected to explain "
+                "itself. Leave it out of X, or rename y"
+            )
         while response in names:
             response += "_"
         return bounds.schema(names, response)

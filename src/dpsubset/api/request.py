@@ -538,7 +538,9 @@ def exact_epsilon(value: Any) -> Fraction:
     """Epsilon as the exact rational that was written; a float stands for its shortest decimal."""
     epsilon = as_decimal_fraction(value)
     if epsilon is None:  # also what is too long or too far from 1 to be written out
-        raise ArgumentError("epsilon must be a finite number. It must lie between 1e-9 and 1e6")
+        is_number = isinstance(value, (int, float, Fraction, Decimal, np.number))
+        other = "" if is_number else f", not {type(value).__name__},"
+        raise ArgumentError(f"epsilon must be a finite number{other} between 1e-9 and 1e6")
     if epsilon <= 0:
         raise ArgumentError("epsilon must be a finite number greater than 0")
     # Beyond these no guarantee is worth its name, and float64 bounds no longer guide the search.

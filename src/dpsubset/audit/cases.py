@@ -236,6 +236,7 @@ def _problems(recipe: Recipe, losses: Iterable[str]) -> Iterator[Problem]:
             prediction_bound=prediction_bound * LOSSES[loss].prediction_bound,
             constraint=recipe.constraint,
             neighbours=relation,
+            intercept=False,
         )
     for loss, laid, relation in itertools.product(losses, recipe.layouts, RELATIONS):
         yield Problem.create(

@@ -81,6 +81,7 @@ class Problem:
         p: int,
         k: int,
         *,
+        intercept: bool,
         constraint: str = "box",
         prediction_bound: float | None = None,
         radius: float | None = None,
@@ -89,7 +90,6 @@ class Problem:
         always_include: Iterable[int] = (),
         loss: str = "least-squares",
         threshold: float | None = None,
-        intercept: bool = False,
         labels: bool = False,
         layout: Layout | None = None,
     ) -> Problem:
@@ -101,7 +101,7 @@ class Problem:
         """
         from .losses import LOSSES
 
-        p, k = check_int(p, "p"), check_int(k, "k")
+        p, k = check_int(p, "p"), _whole_k(k)
         if k < 1:
             raise ArgumentError("k must be at least 1: the number of variables to select")
         if p > LARGEST_P:
@@ -217,6 +217,13 @@ class Problem:
     def n_is_public(self) -> bool:
         """Whether neighbouring tables have the same number of rows, so that it may be published."""
         return self.neighbours == "replace-one"
+
+
+def _whole_k(k: Any) -> int:
+    try:
+        return check_int(k, "k")
+    except ArgumentError as error:
+        raise ArgumentError(f"{error}: dpsubset.tune chooses k among several, privately") from None
 
 
 def _threshold(value: Any, loss: str, has_one: bool) -> float | None:

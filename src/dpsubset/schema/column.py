@@ -161,7 +161,7 @@ class Column:
             object.__setattr__(self, "kind", "date")
         lo, hi = self._check_bound(lo, f"{what}: lo"), self._check_bound(hi, f"{what}: hi")
         if not lo < hi:
-            raise SchemaError(f"{what}: lo must be smaller than hi")
+            raise SchemaError(f"{what}: lo must be smaller than hi, and comes first")
         if hi / 2 - lo / 2 < SMALLEST_HALF_WIDTH:
             raise SchemaError(f"{what}: lo and hi must be at least 1e-299 apart")
         object.__setattr__(self, "lo", lo)

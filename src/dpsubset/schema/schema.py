@@ -189,6 +189,11 @@ class Schema:
         """
         if unit is not None:
             privacy_unit = current_names({"unit": unit}, _FORMER, "from_bounds")["privacy_unit"]
+        if not isinstance(columns, Mapping):
+            raise SchemaError(
+                "columns must be a mapping from names to bounds, as in {'age': (0, 110)}: bounds "
+                "are public knowledge and must not come from the data"
+            )
         declared = [
             column_of_entry(name, given)
             if isinstance(given, Mapping)
@@ -362,6 +367,11 @@ AnySchema = Schema | FeatureSchema
 
 #: What stands for a schema: itself, the path of a bounds file, or a dict of the same form.
 SchemaLike: TypeAlias = Schema | str | Path | Mapping[str, Any]
+
+
+BOUNDS_BY_NAME = (
+    "Bounds by name go into a schema: Schema.from_bounds({'age': (0, 110)}, ('cost', 0, 1000))"
+)
 
 
 @dataclass(frozen=True)
@@ -544,6 +554,8 @@ def _pair(bounds: Any, what: str) -> tuple[float, float]:
             raise SchemaError(f"{what}: a single bound b means [-b, b] and must be positive")
         return -half, half
     ends: list[Any] = []
+    if isinstance(bounds, Mapping):
+        raise SchemaError(f"{what} must not be a mapping. {BOUNDS_BY_NAME}")
     if not isinstance(bounds, (str, bytes, Mapping, Set)):
         with suppress(Exception):  # objects may have methods of their own
             ends = list(bounds)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...base.errors import ArgumentError, TableError
+from ...base.errors import ArgumentError, SchemaError, TableError
 from ...schema.bounds_file import facts_of, has_patterns, response_name, separator_of
 from ...schema.schema import AnySchema, Schema, SchemaLike
 from ..moments import Block
@@ -75,6 +75,14 @@ def read_schema(source: SchemaLike, data: Any, y: Any = None) -> Schema:
             "schema must be a dpsubset.Schema, the path of a bounds file, or a dict of the same "
             "form"
         )
+    if not isinstance(source, Mapping):
+        from .files import is_table_path
+
+        if is_table_path(Path(source)):
+            raise SchemaError(
+                f"{Path(source).name} is a table, by its ending, and a bounds file is YAML or "
+                "JSON. The table comes first: select(data, schema, ...)"
+            )
     facts = facts_of(source)
     names = _names(data, separator_of(facts)) if has_patterns(facts) else None
     response = response_name(facts)

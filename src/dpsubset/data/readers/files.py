@@ -26,6 +26,15 @@ _ENDINGS = {
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
+#: Endings of bounds files.
+BOUNDS_FILES = (".yaml", ".yml", ".json")
+
+
+def is_table_path(path: Path) -> bool:
+    """Whether a path has the ending of a table."""
+    return any(suffix.lower() in _ENDINGS for suffix in path.suffixes[-2:])
+
+
 class FileFormat(NamedTuple):
     """Format of a file; separator and compression are those of a text file."""
 
@@ -45,6 +54,10 @@ def file_format(path: Path, separator: str | None = None) -> FileFormat:
         return FileFormat("parquet")
     if found == "arrow" and compression is None:
         return FileFormat("arrow")
+    if last in BOUNDS_FILES:
+        raise TableError(
+            f"{path.name} has the ending of a bounds file, which comes second: pass the table first"
+        )
     if found is None or len(found) > 1:
         raise TableError(
             f"{path.name}: the ending must be .parquet, .feather, .arrow, .csv or .tsv (.csv and "

@@ -13,6 +13,8 @@ from ...schema.schema import AnySchema
 from .arrow import is_readable
 from .cells import Reader, unreadable
 
+_NONE_DECLARED = ". None of its columns is declared: the schema may be that of another table"
+
 
 def check_columns(present: Sequence[str], schema: AnySchema, what: str) -> None:
     """Check that every declared column is present exactly once.
@@ -35,6 +37,7 @@ def check_columns(present: Sequence[str], schema: AnySchema, what: str) -> None:
                 or "Compare the schema with the table's header (a table without a header line "
                 "needs one)"
             )
+            + (_NONE_DECLARED if len(missing) == len(wanted) > 1 and not split else "")
         )
     repeated = [name for name in wanted if counts[name] > 1]
     if repeated:

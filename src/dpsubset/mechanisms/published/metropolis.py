@@ -106,9 +106,8 @@ class Metropolis(Scored):
         assumes = (
             f"after {self.steps} steps from a uniformly random support the chain is within "
             f"{_shown_down(distance)} of its stationary distribution in total variation, on every "
-            "table: on this one, on its neighbours and on all others "
-            f"({_shown_down(distance)} is delta / (1 + e^epsilon), Lemma 4 of Roy, Wang and Tewari "
-            "2024)"
+            f"table: on this one, on its neighbours and on all others ({_shown_down(distance)} is "
+            "delta / (1 + e^epsilon), Lemma 4 of Roy, Wang and Tewari 2024)"
         )
         return Guarantee(setting.problem.neighbours, costs, seeded, assumes)
 

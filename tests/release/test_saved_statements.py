@@ -142,6 +142,7 @@ def test_every_release_is_read_back_with_the_same_statement(tmp_path: Path) -> N
         assert again.to_json() == release.to_json(), kind
         assert again.content_digest == release.content_digest, kind
         assert str(again) == str(release), kind
+        assert dps.Release.from_json(release.to_json(), release.schema.to_dict()) == again, kind
         for form in ("markdown", "html", "json", "yaml"):
             assert again.statement(form=form) == release.statement(form=form), (kind, form)  # type: ignore[arg-type]
         if release.model is not None:

@@ -30,7 +30,7 @@ from ..privacy.relations import PUBLIC_N
 from ..schema.encoding import Design
 from ..schema.labels import IMAGES
 from ..schema.provenance import KEY
-from ..schema.schema import Schema
+from ..schema.schema import Schema, SchemaLike
 from .about import About
 from .files import facts_from_json, facts_to_json, read_bytes
 from .fitted import ReleasedFit
@@ -219,14 +219,14 @@ class Release(Generic[OptionalModel]):
         return facts_to_json(self.to_dict())
 
     @classmethod
-    def from_json(cls, text: str | bytes, schema: Schema | str | Path) -> Release:
+    def from_json(cls, text: str | bytes, schema: SchemaLike) -> Release:
         """Read what :meth:`to_json` wrote, for a release from a table of this schema.
 
         Parameters
         ----------
         text : str or bytes
             The content of a release file.
-        schema : Schema or path of a bounds file
+        schema : Schema, path of a bounds file or dict of the same form
             The schema that the release was made with. A bounds file must have no patterns, since
             these stand for the names of a table.
 
@@ -235,18 +235,21 @@ class Release(Generic[OptionalModel]):
         ArgumentError
             If the file was changed, or the release was made with another schema.
         """
-        declared = schema if isinstance(schema, Schema) else Schema.read(schema)
-        return _release_from_json(text, declared)
+        if isinstance(schema, Mapping):
+            schema = Schema.from_dict(schema)
+        elif not isinstance(schema, Schema):
+            schema = Schema.read(schema)
+        return _release_from_json(text, schema)
 
     @classmethod
-    def load(cls, path: str | Path, schema: Schema | str | Path) -> Release:
+    def load(cls, path: str | Path, schema: SchemaLike) -> Release:
         """Read a release file, with or without a model.
 
         Parameters
         ----------
         path : str or Path
             The release file.
-        schema : Schema or path of a bounds file
+        schema : Schema, path of a bounds file or dict of the same form
             As for :meth:`from_json`, which also lists the errors.
 
         Examples

@@ -8,6 +8,7 @@ from typing import Any
 
 from .composition import Limit, Totals
 from .entry import Entry
+from .left import Left
 from .standing import Declaration
 
 
@@ -58,6 +59,7 @@ class Receipt:
             "reserved_at": self.reserved.time,
             "owner": self.declaration.owner,
             "actor": self.reserved.actor,
+            "identity": self.reserved.identity.to_dict(),
             "purpose": self.reserved.purpose,
             "relation": self.declaration.relation,
             "limit": self.limit.to_dict(),
@@ -71,7 +73,8 @@ class Receipt:
         proviso = f". {spent.proviso}" if spent.assumes else ""
         return (
             f"entry {self.entry} of the ledger of {self.declaration.data_set}; spent with this: "
-            f"{self.limit.shown(spent)} of {self.limit}{proviso}"
+            f"{self.limit.shown(spent)} of {self.limit}; left: {Left.of(self.limit, spent)}"
+            f"{proviso}"
         )
 
 

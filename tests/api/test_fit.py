@@ -328,7 +328,7 @@ def test_a_model_file_is_the_model_and_nothing_else(tmp_path: Path) -> None:
     assert dps.Model.load(tmp_path / "model.json") == model
     assert set(json.loads(model.to_json())) == {
         "format", "response", "guarantee", "intercept", "terms", "r2", "clipped", "schema", "order",
-        "positions", "width", "link", "loss", "residual_variance", "target", "sha256",
+        "positions", "width", "link", "loss", "residual_variance", "target", "content_digest",
     }  # fmt: skip
     with pytest.raises(dps.TableError):
         dps.Model.load(tmp_path / "none.json")
@@ -354,18 +354,19 @@ def test_changed_files_are_refused() -> None:
     from dpsubset.ledger.canonical import sha256_of_facts
 
     text = fitted().model.to_json()
-    for changes in ({"r2": 0.5}, {"width": 7}, {"more": 1}, {"sha256": "0"}, {"sha256": None}):
+    of_digest = ({"content_digest": "0"}, {"content_digest": None})
+    for changes in ({"r2": 0.5}, {"width": 7}, {"more": 1}, *of_digest):
         with pytest.raises(dps.ArgumentError, match="changed"):
             dps.Model.from_json(changed(text, **changes))
     # Whoever makes up a digest too has to make up a whole model.
     for changes in ({"terms": []}, {"schema": {}}, {"positions": "x"}, {"intercept": None},
                     {"order": ["age", "nobody"]}, {"link": "probit"}):  # fmt: skip
         facts = {**json.loads(text), **changes}
-        facts.pop("sha256")
+        facts.pop("content_digest")
         if changes == {"terms": []}:
             facts["positions"] = []
         with pytest.raises(dps.ArgumentError, match="damaged"):
-            dps.Model.from_json(json.dumps({**facts, "sha256": sha256_of_facts(facts)}))
+            dps.Model.from_json(json.dumps({**facts, "content_digest": sha256_of_facts(facts)}))
 
 
 def test_the_statement_has_a_table_and_what_it_means() -> None:

@@ -123,7 +123,7 @@ def test_a_fit_on_an_earlier_release(folder: Path) -> None:
     assert result.exit_code == 0, result.stderr
     facts = json.loads((folder / "f.json").read_text())
     assert facts["guarantee"]["epsilon"] == 100
-    assert facts["earlier"] == json.loads((folder / "r.json").read_text())["sha256"]
+    assert facts["earlier"] == json.loads((folder / "r.json").read_text())["content_digest"]
     assert dps.Model.load("m.json").coefficients["ward = y"] == pytest.approx(0.5, abs=0.1)
     wrongs = (("--k", "2"), ("--mechanism", "exponential"), ("--share", "0.5"), ("--reach", "2"),
               ("--out", "r.json"))  # fmt: skip

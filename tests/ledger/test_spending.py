@@ -142,9 +142,8 @@ def test_a_model_on_an_earlier_release_is_debited_by_itself(
     assert release.to_dict()["ledger"]["spent_before"]["pure"] == "1"
     entry = ledger.entry(release.receipt.entry)
     assert entry.event.what == "fit-released"
-    assert (
-        entry.event.options["earlier"] == release.earlier == json.loads(first.to_json())["sha256"]
-    )
+    stated = json.loads(first.to_json())["content_digest"]
+    assert entry.event.options["earlier"] == release.earlier == stated
     del watched[:]
     with pytest.raises(BudgetExceeded):
         dps.fit_released(earlier, X, epsilon=1, ledger=ledger, **asked)
@@ -157,7 +156,7 @@ def test_a_model_on_an_earlier_release_is_debited_by_itself(
     facts["guarantee"]["parts"][-1]["epsilon_if_replace_one"] = 0.5
     kept.write_text(json.dumps(facts))
     wrong = [check.says for check in checks(kept, first.schema.fingerprint(), ledger)
-             if not check.holds]  # fmt: skip
+             if check.holds is False]  # fmt: skip
     assert len(wrong) == 2  # both digests
 
 
@@ -323,7 +322,8 @@ def test_nothing_private_is_in_it(tmp_path: Path) -> None:
 
 def told(path: Path, schema: dps.Schema, book: Ledger | None) -> list[str]:
     """What does not agree."""
-    return [check.says for check in checks(path, schema.fingerprint(), book) if not check.holds]
+    found = checks(path, schema.fingerprint(), book)
+    return [check.says for check in found if check.holds is False]
 
 
 def test_a_release_is_compared_with_its_entry(
@@ -410,7 +410,7 @@ def test_from_create_to_verify(folder: Path) -> None:
     (folder / "release.json").write_text(text.replace('"k": 1', '"k": 2'))
     changed = run("verify", "release.json", "--schema", "schema.yaml", "--ledger", "l.db")
     assert changed.exit_code == 1
-    assert "NO  its digest" in changed.stdout
+    assert "NO  its content digest" in changed.stdout
     fingerprint = run("schema", "fingerprint", "schema.yaml").stdout.strip()
     assert fingerprint == json.loads(text)["schema_sha256"]
 

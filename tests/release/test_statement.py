@@ -391,7 +391,7 @@ def test_versions_are_those_it_was_made_with(releases: dict[str, dps.Release]) -
     for each in (release, again):
         assert "Versions: python 2.7\n" in each.statement()
         assert "- Date: 2001-02-03 (of the release)" in each.statement()
-        assert f"`{json.loads(release.to_json())['sha256']}`" in each.statement()
+        assert f"`{json.loads(release.to_json())['content_digest']}`" in each.statement()
 
 
 # -- not private ----------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ from ..base.validation import check_seed
 from ..data.moments import Moments
 from ..data.readers import Progress
 from ..data.type_checks import type_mismatches
-from ..ledger.canonical import sha256_of_facts
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike
 from ..models.entries import Entries, of_support
@@ -127,7 +126,7 @@ class FitReleasedRequest(Request[SensitiveTable, Release]):
             rows_per_unit=self.schema.rows_per_unit,
             schema=self.schema.fingerprint(),
             options={
-                "earlier": sha256_of_facts(self.earlier.to_dict()),
+                "earlier": self.earlier.content_digest,
                 "declared": self.neighbours,
             },
         )
@@ -150,7 +149,7 @@ class FitReleasedRequest(Request[SensitiveTable, Release]):
             guarantee=self.guarantee,
             model=model_on(step, fitted, str(self.guarantee)),
             fit=fitted,
-            earlier=sha256_of_facts(earlier.to_dict()),
+            earlier=earlier.content_digest,
             rows=earlier.rows if fitted.n is None else fitted.n,
             date=self.date,
             versions=package_versions(),
@@ -268,7 +267,7 @@ def fit_released(
     -------
     Release
         The earlier one with a ``model``, and with the guarantee of both together; its ``earlier``
-        is the digest of that release.
+        is the content digest of that release.
 
     Raises
     ------

@@ -14,6 +14,7 @@ from .. import __version__
 from . import signals
 from .audit import audit_command
 from .bounds import bounds_app
+from .compare import compare_command
 from .fit import fit_command
 from .ledger import ledger_app
 from .mechanisms import mechanisms_command
@@ -22,6 +23,7 @@ from .power import power_command
 from .predict import predict_command
 from .schemas import schema_app
 from .select import select_command
+from .statement import statement_command
 from .terminal import handle_errors, occupy_streams, try_print
 from .tune import tune_command
 from .verify import verify_command
@@ -44,7 +46,9 @@ app.command("mechanisms")(mechanisms_command)
 app.add_typer(schema_app, name="schema", help="Write or check a bounds file.")
 app.add_typer(bounds_app, name="bounds", help="Suggest bounds from private quantiles.")
 app.add_typer(ledger_app, name="ledger", help="Limit and record what is spent on a data set.")
+app.command("statement")(statement_command)
 app.command("verify")(verify_command)
+app.command("compare")(compare_command)
 app.command("audit")(audit_command)
 app.command("warmup")(warmup_command)
 

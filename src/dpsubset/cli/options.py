@@ -33,6 +33,21 @@ File = Annotated[
 SchemaFile = Annotated[
     Path, typer.Option(help="Bounds file, YAML or JSON; 'dpsubset schema init' writes a template.")
 ]
+ReleaseFile = Annotated[
+    Path, typer.Argument(help="Release file, as written by --out.", metavar="RELEASE")
+]
+ReleaseSchema = Annotated[Path, typer.Option(help="Bounds file of the release.")]
+SchemaTable = Annotated[
+    Path | None,
+    typer.Option(help="The table, if the bounds file has patterns; only its names are read."),
+]
+AboutFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="YAML file with facts for the statement: data_set, version, curator, operator, "
+        "approver, purpose, recipient, bounds_from. Missing ones are left to fill in by hand."
+    ),
+]
 Neighbours = Annotated[
     str,
     typer.Option(

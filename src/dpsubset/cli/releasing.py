@@ -14,9 +14,9 @@ import typer
 
 from ..base.errors import ArgumentError
 from ..base.text import escape_for_terminal
-from ..release.files import facts_to_json
+from ..release.files import FileDigests, facts_to_json, sha256_of_bytes, sha256_of_file
 from . import signals
-from .options import Force, LedgerAddress, NoLedger, Purpose, check_distinct
+from .options import AboutFile, Force, LedgerAddress, NoLedger, Purpose, check_distinct
 from .outputs import Output, reserve_output, write_output
 from .terminal import fail, print_assumptions, print_line, release_progress_bar, try_print, warn
 from .warmup import note_compilation
@@ -44,13 +44,7 @@ class ReleaseOptions:
             "statement is printed."
         ),
     ] = None
-    about: Annotated[
-        Path | None,
-        typer.Option(
-            help="YAML file with facts for the statement: data_set, version, curator, operator, "
-            "approver, purpose, recipient, bounds_from. Missing ones are left to fill in by hand."
-        ),
-    ] = None
+    about: AboutFile = None
     force: Force = False
     dry_run: Annotated[
         bool,
@@ -80,7 +74,8 @@ class ReleaseOptions:
                 reserve_output(path, self.force, stack)
                 for path in (self.out, self.statement, model)
             )
-            yield Making(file, schema, self, ledger, about, out, statement, model_file)
+            digest = sha256_of_file(schema)
+            yield Making(file, schema, digest, self, ledger, about, out, statement, model_file)
 
 
 @dataclass(frozen=True)
@@ -89,6 +84,7 @@ class Making:
 
     file: Path
     schema: Path
+    schema_sha256: str | None
     options: ReleaseOptions
     ledger: Ledger | Literal[False]
     about: About | None
@@ -132,11 +128,15 @@ class Making:
         Files are written first, and what cannot be written is printed.
         """
         with signals.deferred():
-            unwritten = write_output(self.out, release.to_json() + "\n")
-            problems = [*unwritten, *self._write_statement(release)]
+            content = release.to_json() + "\n"
+            unwritten = write_output(self.out, content)
+            written = self.out is not None and not unwritten
+            digest = sha256_of_bytes(content.encode()) if written else None
+            files = FileDigests(digest, self.schema_sha256)
+            problems = [*unwritten, *self._write_statement(release, files)]
             if release.model is not None:
                 problems += write_output(self.model, release.model.to_json() + "\n")
-        unprinted = self._print(release)
+        unprinted = self._print(release, files)
         if unprinted and (self.out is None or unwritten):
             # The last resort: public, and ASCII, for a terminal. If this fails too, the exit code
             # tells.
@@ -146,28 +146,37 @@ class Making:
         if problems:
             fail(f"the release was made, but not all of it was written: {'; '.join(problems)}", 1)
 
-    def _write_statement(self, release: Release) -> list[str]:
+    def _write_statement(self, release: Release, files: FileDigests) -> list[str]:
         if self.statement is None:
             return []
-        from ..release.statement.write import form_of_path
+        from ..release.statement.write import form_of_path, write_statement
 
         form = form_of_path(self.statement.path)
-        return write_output(self.statement, release.statement(self.about, form=form))
+        return write_output(self.statement, write_statement(release, self.about, form, files))
 
-    def _print(self, release: Release) -> str | None:
+    def _print(self, release: Release, files: FileDigests) -> str | None:
         """Print the release; return why that failed, if it did."""
         if release.guarantee.seeded:
             warn("NOT PRIVATE: this draw was made with a fixed seed.")
-        lines = [escape_for_terminal(name) for name in release.features]
+        text = "".join(f"{escape_for_terminal(name)}\n" for name in release.features)
         if not self.options.quiet:
-            place = self.statement.path if self.statement else "below"
-            lines = [
-                str(release),
-                *([escape_for_terminal(f"Release: {self.out.path}")] if self.out else []),
-                escape_for_terminal(f"Privacy statement: {place}"),
-                *([] if self.statement else ["", release.statement(self.about).rstrip("\n")]),
-            ]
-        return try_print(sys.stdout, "\n".join(lines) + "\n")
+            place = None if self.statement is None else self.statement.path
+            out = None if self.out is None else self.out.path
+            text = summary(release, self.about, files, out, place)
+        return try_print(sys.stdout, text)
+
+
+def summary(
+    release: Release, about: About | None, files: FileDigests, out: Path | None, place: Path | None
+) -> str:
+    """Return what is printed of a release: a summary, and its statement if no file has it."""
+    from ..release.statement.write import write_statement
+
+    lines = [str(release)]
+    lines += [] if out is None else [escape_for_terminal(f"Release: {out}")]
+    lines.append(escape_for_terminal(f"Privacy statement: {place or 'below'}"))
+    lines += [] if place else ["", write_statement(release, about, "markdown", files).rstrip("\n")]
+    return "\n".join(lines) + "\n"
 
 
 def open_ledger(

@@ -52,7 +52,7 @@ class Entry:
     claim : str
         Drawn by the process that reads; empty if none has.
     release : str
-        SHA-256 of the release; empty before there is one.
+        Content digest of the release; empty before there is one.
     reason : str
         Why it is void.
     made : Event, optional
@@ -90,7 +90,7 @@ class Entry:
             "actor": self.actor,
             "identity": self.identity.to_dict(),
             "purpose": self.purpose,
-            "release_sha256": self.release or None,
+            "release_content_digest": self.release or None,
             "void_because": self.reason or None,
             "event": (self.made or self.event).to_dict(),
         }

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ..base.errors import DpsubsetError
 from .composition import Limit, Totals
 from .entry import Entry
 from .left import Left
@@ -69,13 +71,7 @@ class Receipt:
         }
 
     def __str__(self) -> str:
-        spent = self.before + self.cost
-        proviso = f". {spent.proviso}" if spent.assumes else ""
-        return (
-            f"entry {self.entry} of the ledger of {self.declaration.data_set}; spent with this: "
-            f"{self.limit.shown(spent)} of {self.limit}; left: {Left.of(self.limit, spent)}"
-            f"{proviso}"
-        )
+        return str(KeptReceipt(self.to_dict()))
 
 
 @dataclass(frozen=True)
@@ -89,4 +85,14 @@ class KeptReceipt:
         return dict(self.facts)
 
     def __str__(self) -> str:
-        return f"entry {self.facts.get('release_id')} of the ledger of {self.facts.get('data_set')}"
+        text = f"entry {self.facts.get('release_id')} of the ledger of {self.facts.get('data_set')}"
+        with suppress(DpsubsetError, LookupError, TypeError, ValueError):
+            limit = Limit.from_dict(self.facts["limit"])
+            before, cost = (Totals.from_dict(self.facts[key]) for key in ("spent_before", "cost"))
+            spent = before + cost
+            proviso = f". {spent.proviso}" if spent.assumes else ""
+            return (
+                f"{text}; spent with this: {limit.shown(spent)} of {limit}; left: "
+                f"{Left.of(limit, spent)}{proviso}"
+            )
+        return text

@@ -1,27 +1,47 @@
-"""Files of facts: JSON with a name for its format and a SHA-256 of everything else.
+"""Files of facts: JSON with a name for its format and a content digest of everything else.
 
-The SHA-256 detects damage and careless edits. It is not a signature: whoever forges a file can
-forge its SHA-256.
+A content digest is the SHA-256 of the facts in canonical form. It stays the same if a file is
+indented anew, so it differs from the SHA-256 of the file's bytes, which ``sha256sum`` prints. It
+detects damage and careless edits. It is not a signature: a person who forges a file can forge its
+digest.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import ArgumentError, TableError
 from ..ledger.canonical import sha256_of_facts
 
-#: The key of the SHA-256 in a file.
-SHA256 = "sha256"
+#: The key of the content digest in a file, and its name in files of earlier versions.
+DIGEST, _FORMER_DIGEST = "content_digest", "sha256"
+
+
+@dataclass(frozen=True)
+class FileDigests:
+    """SHA-256 of the files that a statement names, as ``sha256sum`` prints them; None if unknown.
+
+    Attributes
+    ----------
+    release : str, optional
+        Of the release file.
+    schema : str, optional
+        Of the bounds file.
+    """
+
+    release: str | None = None
+    schema: str | None = None
 
 
 def facts_to_json(facts: Mapping[str, Any], *, ascii_only: bool = False) -> str:
     """Write the text of a file."""
-    whole = {**facts, SHA256: sha256_of_facts(facts)}
+    whole = {**facts, DIGEST: sha256_of_facts(facts)}
     return json.dumps(whole, indent=2, ensure_ascii=ascii_only)
 
 
@@ -32,11 +52,28 @@ def facts_from_json(text: str | bytes, form: str, what: str) -> dict[str, Any]:
         facts = json.loads(text)
     if not isinstance(facts, dict) or facts.get("format") != form:
         raise ArgumentError(f"this is no {what} file of dpsubset, or one of another version")
-    if facts.pop(SHA256, None) != sha256_of_facts(facts):
+    if pop_digest(facts) != sha256_of_facts(facts):
         raise ArgumentError(
-            f"this {what} file was changed after it was written: its digest does not fit"
+            f"this {what} file was changed after it was written: its content digest does not fit"
         )
     return facts
+
+
+def pop_digest(facts: dict[str, Any]) -> Any:
+    """Remove the content digest from the facts of a file, and return it."""
+    return facts.pop(DIGEST if DIGEST in facts else _FORMER_DIGEST, None)
+
+
+def sha256_of_file(path: str | Path) -> str | None:
+    """Return what ``sha256sum`` prints of a file; None if it cannot be read."""
+    with suppress(OSError):
+        return sha256_of_bytes(Path(path).read_bytes())
+    return None
+
+
+def sha256_of_bytes(content: bytes) -> str:
+    """Return what ``sha256sum`` prints of a file with this content."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def read_bytes(path: str | Path, what: str) -> bytes:

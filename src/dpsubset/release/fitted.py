@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from ..base.errors import ArgumentError
 from ..data.quantize import STEPS
 from ..mechanisms.shared.base import JOINT_NOISE, OPENDP_NOISE, SYSTEM_NOISE
-from ..models.entries import LARGEST, Entries
+from ..models.entries import LARGEST, Entries, of_support
 from ..models.rule import FITS
 from ..models.solve import Solution
 from ..privacy.quantiles import RangeInSteps
+from ..privacy.relations import PUBLIC_N, Neighbours
+from ..schema.encoding import Design
 from ..schema.schema import Schema
 from .model import Model, Term, names_of
-from .response_range import clip_of
+from .response_range import ReleasedRange, clip_of
 
 Floats = NDArray[np.float64]
 
@@ -165,12 +167,55 @@ class ReleasedFit:
         """As plain values."""
         return {
             "mechanism": self.mechanism,
+            "summary": self.summary,
             **self._values(),
             "deviation": self.deviation,
             "response_span": list(self.span),
+            "clip": None
+            if self.clip is None
+            else {
+                "centre_in_steps": str(self.clip.centre),
+                "half_width_in_steps": str(self.clip.half_width),
+            },
             "share": str(self.share),
             "randomness": self.randomness,
         }
+
+    @classmethod
+    def from_dict(
+        cls,
+        facts: Mapping[str, Any],
+        schema: Schema,
+        support: Sequence[int],
+        scale: ReleasedRange | None,
+        neighbours: Neighbours,
+        n: int | None,
+    ) -> ReleasedFit:
+        """Read what :meth:`to_dict` wrote, for a release of this support."""
+        part = of_support(schema, Design.of(schema), support)
+        counted = neighbours not in PUBLIC_N or part.response.drops_rows
+        given, clip = facts["clip"], None
+        if given is not None:
+            centre, half_width = (
+                Fraction(given[f"{name}_in_steps"]) for name in ("centre", "half_width")
+            )
+            clip = RangeInSteps(centre, half_width, () if scale is None else scale.exact.quantiles)
+        step = Fraction(facts["step"]) if "step" in facts else None
+        return cls(
+            part,
+            Entries.of(Design.of(part), counted, empty=not support),
+            tuple(map(int, facts["sums" if step is None else "coefficients"])),
+            n if neighbours in PUBLIC_N else None,
+            clip,
+            float(facts["deviation"]),
+            str(facts["summary"]),
+            Fraction(facts["share"]),
+            str(facts["mechanism"]),
+            step,
+            str(facts.get("loss", "least-squares")),
+            float(facts.get("ridge", 0.0)),
+            facts["randomness"] == OPENDP_NOISE,
+        )
 
     def _values(self) -> dict[str, Any]:
         values = [str(value) for value in self.released]

@@ -293,7 +293,7 @@ class Model:
         }
 
     def to_json(self) -> str:
-        """Write a model file: the model, public facts, and the SHA-256 of both."""
+        """Write a model file: the model, public facts, and the content digest of both."""
         return facts_to_json(self.to_dict())
 
     @classmethod
@@ -303,7 +303,7 @@ class Model:
         with suppress(
             DpsubsetError, KeyError, TypeError, ValueError, AttributeError, OverflowError
         ):
-            return cls._of(facts)
+            return cls.from_dict(facts)
         raise ArgumentError("this model file is damaged, or was not written by dpsubset")
 
     @classmethod
@@ -312,7 +312,8 @@ class Model:
         return cls.from_json(read_bytes(path, "model"))
 
     @classmethod
-    def _of(cls, facts: Mapping[str, Any]) -> Model:
+    def from_dict(cls, facts: Mapping[str, Any]) -> Model:
+        """Read what :meth:`to_dict` wrote; errors are those of Python."""
         schema = Schema.from_dict({**facts["schema"], "patterns": False})
         by_name = {column.name: column for column in schema.columns}
         schema = replace(schema, columns=tuple(by_name[name] for name in facts["order"]))

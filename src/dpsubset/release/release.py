@@ -21,6 +21,7 @@ from typing import Any
 from ..base.errors import ArgumentError, DpsubsetError
 from ..base.rounding import float_up
 from ..base.text import escape_for_terminal
+from ..ledger.canonical import sha256_of_facts
 from ..ledger.receipt import KeptReceipt, Receipt
 from ..mechanisms.shared.base import SYSTEM_NOISE
 from ..objective.problem import Problem
@@ -77,8 +78,8 @@ class Release:
     guarantee : Guarantee
         The privacy cost of the release under its relation of neighbours.
     earlier : str, optional
-        The SHA-256 of the earlier release that named the support, if the model was fitted on one;
-        the guarantee is that of both.
+        The content digest of the earlier release that named the support, if the model was fitted on
+        one; the guarantee is that of both.
     scale : ReleasedRange, optional
         The range of the response, if one was released before the selection.
     model : Model, optional
@@ -200,22 +201,59 @@ class Release:
         }
 
     def to_json(self) -> str:
-        """Write a release file: JSON with a SHA-256."""
+        """Write a release file: JSON with a content digest."""
         return facts_to_json(self.to_dict())
 
     @classmethod
-    def from_json(cls, text: str | bytes, schema: Schema) -> Release:
+    def from_json(cls, text: str | bytes, schema: Schema | str | Path) -> Release:
         """Read what :meth:`to_json` wrote, for a release from a table of this schema.
 
-        Refuses a file that was changed, a release from another schema, and a release with a model:
-        the model has a file of its own.
+        Parameters
+        ----------
+        text : str or bytes
+            The content of a release file.
+        schema : Schema or path of a bounds file
+            The schema that the release was made with. A bounds file must have no patterns, since
+            these stand for the names of a table.
+
+        Raises
+        ------
+        ArgumentError
+            If the file was changed, or the release was made with another schema.
         """
-        return _release_from_json(text, schema)
+        declared = schema if isinstance(schema, Schema) else Schema.read(schema)
+        return _release_from_json(text, declared)
 
     @classmethod
-    def load(cls, path: str | Path, schema: Schema) -> Release:
-        """Read a release file."""
+    def load(cls, path: str | Path, schema: Schema | str | Path) -> Release:
+        """Read a release file, with or without a model.
+
+        Parameters
+        ----------
+        path : str or Path
+            The release file.
+        schema : Schema or path of a bounds file
+            As for :meth:`from_json`, which also lists the errors.
+
+        Examples
+        --------
+        >>> import numpy as np, dpsubset as dps
+        >>> X = np.tile([[-1.0, 1.0], [1.0, 1.0]], (500, 1))
+        >>> release = dps.fit(X, y=X[:, 0], bounds=dps.Bounds(x=1, y=1), k=1, epsilon=10)
+        >>> again = dps.Release.from_json(release.to_json(), release.schema)
+        >>> again.statement() == release.statement()
+        True
+        """
         return cls.from_json(read_bytes(path, "release"), schema)
+
+    @property
+    def content_digest(self) -> str:
+        """The SHA-256 of all facts in canonical form, as in a release file and in ledgers.
+
+        It does not depend on the formatting of a file. ``dpsubset verify`` prints it for a release
+        file.
+        """
+        return sha256_of_facts(self.to_dict())
 
     def statement(self, about: About | None = None, *, form: Form = "markdown") -> str:
         """The privacy statement, for the person who signs.
@@ -311,8 +349,11 @@ def _release_from_json(text: str | bytes, schema: Schema) -> Release:
     facts = facts_from_json(text, FORMAT, "release")
     if facts.get("schema_sha256") != schema.fingerprint():
         raise ArgumentError(OTHER_SCHEMA)
-    if "model" in facts:
-        raise ArgumentError("this release has a model already: read its model file")
+    if "model" in facts and "clip" not in facts.get("fit", ()):
+        raise ArgumentError(
+            "this release file was written by an earlier version of dpsubset, and its model cannot "
+            "be read from it: read its model file"
+        )
     with suppress(
         DpsubsetError, LookupError, TypeError, ValueError, AttributeError, OverflowError,
         ZeroDivisionError,
@@ -339,6 +380,13 @@ def _release_from_facts(facts: Mapping[str, Any], schema: Schema) -> Release:
     if support is not None and support != tuple(j for j in range(problem.p) if j in support):
         raise ValueError("a support lists positions of variables in order")
     versions = dict(facts["versions"])
+    scale = ReleasedRange.from_dict(facts["scale"], schema.response) if "scale" in facts else None
+    model = Model.from_dict(facts["model"]) if "model" in facts else None
+    fit = None
+    if support is not None and model is not None:
+        fit = ReleasedFit.from_dict(
+            facts["fit"], schema, support, scale, problem.neighbours, stated.get("rows")
+        )
     if not all(isinstance(text, str) for text in (*versions, *versions.values())):
         raise TypeError("versions are texts")
     return Release(
@@ -353,9 +401,11 @@ def _release_from_facts(facts: Mapping[str, Any], schema: Schema) -> Release:
         options=facts["mechanism_options"],
         details=facts["mechanism_details"],
         randomness=facts["randomness"],
-        scale=ReleasedRange.from_dict(facts["scale"], schema.response)
-        if "scale" in facts
-        else None,
+        scale=scale,
+        model=model,
+        fit=fit,
+        tuned=Tuned.from_dict(facts["tuned"]) if "tuned" in facts else None,
+        made_in_search=facts.get("made_in_search", False),
         earlier=facts.get("earlier"),
         rows=stated.get("rows"),
         readable=ReleasedReadable.from_dict(facts["readable"]) if "readable" in facts else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -50,8 +51,20 @@ class Tuned:
             "eta": str(self.stopping.eta),
             "gamma": str(self.stopping.gamma),
             "epsilon_of_one_run": str(self.run.epsilon),
+            "run": self.run.to_dict(),
             "score": SCORE,
         }
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Tuned:
+        """Read what :meth:`to_dict` wrote."""
+        grid = tuple(map(_setting_from_dict, facts["grid"]))
+        return cls(
+            grid,
+            grid.index(_setting_from_dict(facts["chosen"])),
+            Stopping(Fraction(facts["eta"]), Fraction(facts["gamma"])),
+            Guarantee.from_dict(facts["run"]),
+        )
 
     def lines(self) -> list[str]:
         """Describe the grid, the stopping rule and the cost in sentences."""
@@ -92,10 +105,21 @@ def setting_to_dict(setting: Mapping[str, Value]) -> dict[str, int | str | None]
     }  # fmt: skip
 
 
+def _setting_from_dict(facts: Mapping[str, Any]) -> dict[str, Value]:
+    """Read what `setting_to_dict` returned: text that is a rational is a number."""
+
+    def value(given: Value) -> Value:
+        with suppress(ValueError):
+            return Fraction(given) if isinstance(given, str) else given
+        return given
+
+    return {name: value(given) for name, given in facts.items()}
+
+
 def setting_as_text(setting: Mapping[str, Value]) -> str:
     """Write a setting for people."""
     entries = (
-        f"{name} = {f'{float(value):.6g}' if isinstance(value, Fraction) else value}"
+        f"{name} = {f'{float(value):.6g}' if isinstance(value, (float, Fraction)) else value}"
         for name, value in setting.items()
     )
     return ", ".join(entries) or "(none)"

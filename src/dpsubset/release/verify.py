@@ -1,7 +1,7 @@
-"""Verify a release file: its SHA-256, its schema, its version, its entry in a ledger.
+"""Verify a release file: its content digest, its schema, its version, its entry in a ledger.
 
-The ledger has the SHA-256 of the release, recorded before the release was returned. A file with
-another SHA-256 was changed, or was never debited.
+The ledger has the content digest of the release, recorded before the release was returned. A file
+with another digest was changed, or was never debited.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .. import __version__
 from ..base.errors import ArgumentError, LedgerError
 from ..base.rounding import float_up
 from ..ledger.canonical import sha256_of_facts
-from .files import SHA256
+from .files import pop_digest
 
 if TYPE_CHECKING:
     from ..ledger.ledger import Ledger
@@ -26,10 +26,25 @@ FORMATS = ("dpsubset release 1",)
 
 @dataclass(frozen=True)
 class Check:
-    """The result of one comparison, in words."""
+    """The result of one comparison, in words.
 
-    holds: bool
+    Attributes
+    ----------
+    holds : bool, optional
+        None if it was not checked.
+    says : str
+        What was compared.
+    lines : tuple of str
+        What differs.
+    """
+
+    holds: bool | None
     says: str
+    lines: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        mark = {True: "ok ", False: "NO ", None: "not checked:"}[self.holds]
+        return f"{mark} {self.says}"
 
 
 def checks(release: str | Path, fingerprint: str, ledger: Ledger | None = None) -> list[Check]:
@@ -38,15 +53,18 @@ def checks(release: str | Path, fingerprint: str, ledger: Ledger | None = None) 
     Raises an error if the file is no release; the checks report everything else.
     """
     facts = _release_facts(release)
-    whole = facts.pop(SHA256, None) == sha256_of_facts(facts)
-    found = [Check(whole, "its digest, of all that it says"), _check_schema(facts, fingerprint)]
+    stated, digest = pop_digest(facts), sha256_of_facts(facts)
+    found = [
+        Check(stated == digest, f"its content digest, {digest}"),
+        _check_schema(facts, fingerprint),
+    ]
     found += [_check_version(facts), *_check_private(facts), *_check_rows(facts)]
     receipt = facts.get("ledger")
     if ledger is None:
-        text = "no ledger was given: whether it was paid for was not looked at"
+        text = "whether it was paid for, since no ledger was given"
         if isinstance(receipt, dict):
-            text = f"it names entry {receipt.get('release_id')}; {text}"
-        return [*found, Check(True, text)]
+            text = f"{text}; it names entry {receipt.get('release_id')}"
+        return [*found, Check(None, text)]
     try:
         history = ledger.verify()
     except LedgerError as error:
@@ -71,8 +89,10 @@ def _release_facts(path: str | Path) -> dict[str, Any]:
 
 def _check_schema(facts: dict[str, Any], fingerprint: str) -> Check:
     if facts.get("schema_sha256") == fingerprint:
-        return Check(True, f"made with this schema, {fingerprint}")
-    return Check(False, f"made with another schema than this one, {fingerprint}")
+        return Check(True, f"made with this schema, whose content digest is {fingerprint}")
+    return Check(
+        False, f"made with another schema than this one, whose content digest is {fingerprint}"
+    )
 
 
 def _check_version(facts: dict[str, Any]) -> Check:
@@ -118,7 +138,7 @@ def _check_entry(
         Check(True, f"the ledger has its entry, {entry.id}, of {entry.time} by {entry.actor}"),
         Check(
             sha256_of_facts(facts) == entry.release,
-            f"its digest against the ledger's, {entry.release}",
+            f"its content digest against the ledger's, {entry.release}",
         ),
         Check(entry.event.schema == fingerprint, "the schema of the ledger's entry"),
         Check(

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import DpsubsetError
-from ...ledger.canonical import sha256_of_facts
 from ...ledger.composition import Limit, Totals
 from ...ledger.identity import Identity
 from ...ledger.left import Left
 from ...privacy.guarantee import Guarantee
 from ...privacy.relations import RELATIONS, Neighbours
 from ..about import About
+from ..files import FileDigests
 from .columns import DeclaredColumn, columns_with_sources
 from .posterior import Posterior
 
@@ -45,6 +45,7 @@ MADE_IN_SEARCH = (
 APPROVER = "To be approved by"
 
 CALLER, LEDGER, RELEASE = "declared by the caller", "from the ledger", "of the release"
+DIGEST = "content digest, computed by 'dpsubset verify'"
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ class Content:
     proofs: tuple[str, ...]
     audits: tuple[str, ...]
     about: About
+    files: FileDigests
 
     @property
     def promised(self) -> bool:
@@ -118,7 +120,7 @@ def warnings_of_guarantee(g: Guarantee) -> list[str]:
     return found
 
 
-def content_of(release: Release, about: About | None) -> Content:
+def content_of(release: Release, about: About | None, files: FileDigests) -> Content:
     """Gather the content of a release's statement."""
     about, g = about or About(), release.stated
     names = _proofs_and_audits(release)
@@ -134,6 +136,7 @@ def content_of(release: Release, about: About | None) -> Content:
         tuple(f"dpsubset/proofs/{proof}.md" for proof, _ in names if proof),
         tuple(f"dpsubset audit {audit}" for _, audit in names if audit),
         about,
+        files,
     )
 
 
@@ -144,8 +147,8 @@ def _record(release: Release, about: About) -> tuple[RecordEntry, ...]:
     return (
         RecordEntry("date", "Date", date[0], date[1] if date[0] else None),
         RecordEntry(
-            "release_id", "Release", str(entry) if entry else sha256_of_facts(release.to_dict()),
-            LEDGER if entry else "SHA-256 of the release file",
+            "release_id", "Release", str(entry) if entry else release.content_digest,
+            LEDGER if entry else DIGEST,
         ),
         _record_entry("data_set", "Data set", about.data_set, kept.get("data_set")),
         _record_entry("version", "Version of the data set", about.version),

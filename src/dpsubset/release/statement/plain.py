@@ -67,7 +67,7 @@ def _earlier_lines(release: Release) -> list[str]:
     *_, (_, last) = g.parts
     seeded = " It does NOT hold, since there was a seed." if g.seeded else ""
     return [
-        "The variables were named by an earlier release, whose digest (SHA-256) is "
+        "The variables were named by an earlier release, whose content digest is "
         f"{code_span(release.earlier)}. The fit adds {shown_cost(last.costs[g.neighbours])} to the "
         f"cost of that release; the guarantee below is that of both together.{seeded}"
     ]

@@ -13,18 +13,26 @@ from decimal import Decimal
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from ... import __version__
 from ...base.rounding import decimal_up
 from ...base.text import escape_for_terminal
 from ...privacy.guarantee import Guarantee
 from .content import APPROVER, Content
 from .escape import escape, plain_text
 from .plain import plain_lines, released_lines, unprotected_lines, utility_lines
-from .technical import fit_line, mechanism_lines, preparation_lines, versions_as_text
+from .technical import (
+    WRITTEN_BY,
+    digests,
+    fit_line,
+    mechanism_lines,
+    preparation_lines,
+    versions_as_text,
+)
 
 if TYPE_CHECKING:
     from ..release import Release
 
-_TO_FILL = "TO BE FILLED IN"
+TO_FILL = "TO BE FILLED IN"
 _KIND = "Industry"
 
 
@@ -90,7 +98,7 @@ def registry_record(release: Release, content: Content) -> dict[str, Any]:
 
 
 def _declared_value(content: Content, key: str) -> str:
-    return content.value(key) or _TO_FILL
+    return content.value(key) or TO_FILL
 
 
 def _basic(release: Release, content: Content, title: str, date: str) -> dict[str, Any]:
@@ -111,7 +119,7 @@ def _basic(release: Release, content: Content, title: str, date: str) -> dict[st
         "data_product_type": "Summary statistics"
         if release.model is None
         else "Machine learning model",
-        "data_product_region": about.region or _TO_FILL,
+        "data_product_region": about.region or TO_FILL,
         **({} if about.sector is None else {"data_product_sector": about.sector}),
         "publication_date": date,
     }
@@ -201,7 +209,9 @@ def _implementation(release: Release, content: Content, promised: bool) -> dict[
         "utility": _plain_sentences(utility_lines(release)),
         "additional_information": (
             f"Release: {_declared_value(content, 'release_id')}. Version of the data set: "
-            f"{_declared_value(content, 'version')}."
+            f"{_declared_value(content, 'version')}. "
+            + " ".join(f"{title}: {value}." for title, value, _ in digests(release, content))
+            + f" {WRITTEN_BY} {__version__}."
         ),
     }
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from ... import __version__
 from ...base.rounding import exp_up
 from ...mechanisms.shared.base import JOINT_NOISE, SYSTEM_NOISE
 from ...objective.losses import loss_of
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from ..fitted import ReleasedFit
     from ..model import Model
     from ..release import Release
+
+#: What a statement calls the digests of files, and the version that wrote the statement.
+RELEASE_FILE, SCHEMA_FILE = "SHA-256 of the release file", "SHA-256 of the bounds file"
+WRITTEN_BY = "Statement written by dpsubset"
 
 _INTERVALS = (
     "An interval is for the coefficient in the population that the rows were sampled from. It "
@@ -312,12 +317,30 @@ def provenance_lines(release: Release, content: Content) -> list[str]:
     """State the schema's fingerprint, versions, proofs and audits."""
     files = "Proofs" if content.guarantee.proven else "What is known of the mechanism"
     return [
-        f"Schema SHA-256: {code_span(release.schema.fingerprint())}",
+        *(f"{title}: {code_span(value)}{note}" for title, value, note in digests(release, content)),
+        f"{WRITTEN_BY} {escape(__version__)}",
         f"Versions: {escape(versions_as_text(release))}",
         f"{files}, files of the package: {_code_spans(content.proofs)}",
         "Audits, which try to refute the guarantee on simulated data: "
         + _code_spans(content.audits),
     ]
+
+
+def digests(release: Release, content: Content) -> list[tuple[str, str, str]]:
+    """List the digests of release and schema: title, value, and the command that prints it.
+
+    The SHA-256 of a file is known where the file is. A content digest is not that of a file: it
+    stays the same if the file is formatted anew.
+    """
+    files, by_sum = content.files, " (as printed by 'sha256sum')"
+    by_verify = " (not that of a file; computed by 'dpsubset verify')"
+    found = [
+        ("Content digest of the release", release.content_digest, by_verify),
+        (RELEASE_FILE, files.release, by_sum),
+        ("Content digest of the schema", release.schema.fingerprint(), by_verify),
+        (SCHEMA_FILE, files.schema, by_sum),
+    ]
+    return [(title, value, note) for title, value, note in found if value is not None]
 
 
 def versions_as_text(release: Release) -> str:

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from ... import __version__
 from ...base.errors import ArgumentError
 from ...base.validation import check_choice
 from ..about import About
-from ..files import facts_to_json
+from ..files import FileDigests, facts_to_json
 from .columns import columns_table
 from .content import APPROVER, Content, content_of
 from .escape import code_span, escape
@@ -66,12 +67,14 @@ def form_of_path(path: PurePath) -> Form:
     return _SUFFIXES.get(path.suffix.lower(), "markdown")
 
 
-def write_statement(release: Release, about: About | None, form: Form) -> str:
-    """Write the statement of a release in one of its forms."""
+def write_statement(
+    release: Release, about: About | None, form: Form, files: FileDigests | None = None
+) -> str:
+    """Write the statement of a release in one of its forms, with the digests of its files."""
     check_choice(form, get_args(Form), "form")
     if about is not None and not isinstance(about, About):
         raise ArgumentError("about must be a dpsubset.About")
-    content = content_of(release, about)
+    content = content_of(release, about, files or FileDigests())
     if form == "yaml":
         return registry_yaml(release, content)
     sections = _sections(release, content)
@@ -175,7 +178,11 @@ def _json_values(
         },
         "bounds": [each.to_dict() for each in content.columns],
         "bounds_from": content.about.bounds_from,
-        "schema_sha256": schema.fingerprint(),
+        "release_content_digest": release.content_digest,
+        "release_file_sha256": content.files.release,
+        "schema_content_digest": schema.fingerprint(),
+        "schema_file_sha256": content.files.schema,
+        "written_by": f"dpsubset {__version__}",
         "proofs": list(content.proofs),
         "audits": list(content.audits),
         "versions": dict(release.versions),

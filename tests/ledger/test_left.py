@@ -55,7 +55,7 @@ def test_a_pure_release_of_what_is_left_fits_and_a_larger_one_does_not(
     assert not limit.admits(spent + Totals.of(Cost(left.pure + MILLIONTH)))
     if kind in ("rho", "concentrated"):
         assert left.rho is not None
-        assert kind == "concentrated" and spent.is_pure or limit.admits(
+        assert (kind == "concentrated" and spent.is_pure) or limit.admits(
             spent + Totals.of(Cost.concentrated(Fraction(shown_down(left.rho)), MILLIONTH))
         )
 

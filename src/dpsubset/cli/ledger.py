@@ -324,7 +324,9 @@ def _lines(history: History, count: int) -> list[str]:
     entries = list(history.entries.values())
     if len(entries) > count:
         lines.append(f"The last {count} of {len(entries)} entries:")
-    lines += [_entry_line(entry, declared, limit) for entry in (entries[-count:] if count > 0 else [])]
+    lines += [
+        _entry_line(entry, declared, limit) for entry in (entries[-count:] if count > 0 else [])
+    ]
     return lines
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from ..base.errors import LedgerError
@@ -73,7 +73,7 @@ class Entry:
     release: str = ""
     reason: str = ""
     made: Event | None = None
-    identity: Identity = Identity()
+    identity: Identity = field(default_factory=Identity)
 
     @property
     def counts(self) -> bool:
@@ -97,7 +97,7 @@ class Entry:
 
 
 def body_of(row: Row, keys: set[str]) -> dict[str, Any]:
-    """Return the facts of a line, which has exactly these keys beside the identity of its writer."""
+    """Return the facts of a line: exactly these, beside the identity of its writer."""
     facts = _facts_of(row)
     facts.pop(_IDENTITY, None)
     if set(facts) != keys:

@@ -91,10 +91,8 @@ class Event:
         )
 
     @classmethod
-    def outside(
-        cls, cost: Cost, relation: Neighbours, *, unit: str, rows_per_unit: int
-    ) -> Event:
-        """Return the event of spending that this ledger did not debit: by another tool, or earlier."""
+    def outside(cls, cost: Cost, relation: Neighbours, *, unit: str, rows_per_unit: int) -> Event:
+        """Return the event of spending that the ledger did not debit."""
         return cls(OUTSIDE, "unknown", {}, {relation: cost}, unit, rows_per_unit, "")
 
     @property

@@ -99,9 +99,7 @@ class Declaration:
 
     def outside(self, cost: Cost) -> Event:
         """Return the event of spending from outside, under the ledger's relation and unit."""
-        return Event.outside(
-            cost, self.relation, unit=self.unit, rows_per_unit=self.rows_per_unit
-        )
+        return Event.outside(cost, self.relation, unit=self.unit, rows_per_unit=self.rows_per_unit)
 
 
 @dataclass(frozen=True)

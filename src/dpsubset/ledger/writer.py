@@ -21,7 +21,6 @@ from .canonical import canonical
 from .chain import Kind, Row
 from .composition import Accounting, Limit
 from .entry import Entry, entry_of_rows, with_identity
-from .event import Event
 from .identity import Identity, account
 from .journal import Journal
 from .reader import LedgerReader, opening_of

@@ -96,8 +96,8 @@ class ReleasedFit:
         if not self.ridge:
             return f"The noise of each coefficient has {size}, in scaled units."
         return (
-            f"The random multiples have {size}, where one row counts from -1 to 1.{joint} The ridge "
-            f"is {self.ridge:.4g} on scaled columns."
+            f"The random multiples have {size}, where one row counts from -1 to 1.{joint} The "
+            f"ridge is {self.ridge:.4g} on scaled columns."
         )
 
     @property

@@ -48,9 +48,10 @@ class Stability(LassoVotes):
     name = "stability"
     place = 8
     summary = (
-        "Every record is assigned to a block at random. Every block votes for one set of variables, "
-        "which a standard method (lasso path) finds from its own records. The set with most votes "
-        "is released if its lead over the second passes a test with noise, and no set otherwise."
+        "Every record is assigned to a block at random. Every block votes for one set of "
+        "variables, which a standard method (lasso path) finds from its own records. The set with "
+        "most votes is released if its lead over the second passes a test with noise, and no set "
+        "otherwise."
     )
     source = (
         "Thakurta and Smith 2013; Table 1 of Roy, Wang and Tewari 2024; disjoint blocks in place "

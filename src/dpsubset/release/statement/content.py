@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ..release import Release
 
 SEEDED_WARNING = (
-    "This draw was made with a fixed seed. A person who knows the seed can repeat the noise, so the "
-    "release is NOT PRIVATE. Seeds are for tests and simulation only."
+    "This draw was made with a fixed seed. A person who knows the seed can repeat the noise, so "
+    "the release is NOT PRIVATE. Seeds are for tests and simulation only."
 )
 
 UNPROVEN_WARNING = (

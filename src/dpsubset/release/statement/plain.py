@@ -239,7 +239,8 @@ def unprotected_lines(release: Release) -> list[str]:
         "attacker who can observe them learns something that this guarantee does not cover.",
         *([runs] if tuned else []),
         "If a limit was set for the time or the number of steps of the search, the chance of "
-        "exceeding it depends on the data too. A search that exceeds it ends without a release. Its "
-        "epsilon counts as spent nevertheless, including that of a response range.",
-        "Other releases from the same table are not covered by this epsilon: their epsilons add up.",
+        "exceeding it depends on the data too. A search that exceeds it ends without a release. "
+        "Its epsilon counts as spent nevertheless, including that of a response range.",
+        "Other releases from the same table are not covered by this epsilon. Their epsilons add "
+        "up.",
     ]

@@ -176,7 +176,9 @@ def _deployment_model(content: Content) -> dict[str, Any]:
         "actors": " ".join(
             f"{title}: {_declared_value(content, key)}."
             for key, title in (
-                ("curator", "Curator"), ("operator", "Operator"), ("approver", APPROVER),
+                ("curator", "Curator"),
+                ("operator", "Operator"),
+                ("approver", APPROVER),
                 ("recipient", "Recipient"),
             )
         ),

@@ -59,8 +59,11 @@ def model_blocks(release: Release) -> list[str]:
     return [
         f"{fit_line(fit, model)}{r2}",
         markdown_table(["column", "coefficient", "95 % interval", "standardised"], model.rows()),
-        *([] if rows is None else
-          [f"The model was fitted on {escape(rows)}. This number was released too."]),
+        *(
+            []
+            if rows is None
+            else [f"The model was fitted on {escape(rows)}. This number was released too."]
+        ),
         _meaning_of_coefficients(fit, model),
     ]
 
@@ -160,8 +163,8 @@ def _unit_line(g: Guarantee, schema: Schema) -> str:
     most, unit = schema.rows_per_unit, f"Unit of privacy: {escape(schema.protected)}."
     if g.assumes:
         return (
-            f"{unit} Nothing is promised to a person with more rows, because the assumption is about "
-            "tables that differ in one unit."
+            f"{unit} Nothing is promised to a person with more rows, because the assumption is "
+            "about tables that differ in one unit."
         )
     larger = " and a larger delta." if g.delta else "."
     if most == 1:

@@ -382,7 +382,9 @@ def test_bounds_that_were_paid_for(tmp_path: Path) -> None:
 
 
 def test_an_assumption_goes_with_the_figure(releases: dict[str, dps.Release]) -> None:
-    assert "- If pigs have wings: Someone who was 50 % sure" in releases["assuming"].statement()
+    text = releases["assuming"].statement()
+    assert "- Only if the assumption that is stated above holds: Someone who was 50 % sure" in text
+    assert "The guarantee holds only if pigs have wings." in text.split("## ")[0]
 
 
 def test_versions_are_those_it_was_made_with(releases: dict[str, dps.Release]) -> None:

@@ -11,8 +11,8 @@ from ..privacy.accounting import rho_for
 from ..privacy.guarantee import Cost, shown_down
 from .composition import Limit, Totals
 
-#: The largest pure epsilon under a limit with rho is rounded down to a multiple of 2**-_BITS.
-_BITS = 64
+#: The largest pure epsilon under a limit with rho is rounded down to a multiple of 1 / _GRID.
+_GRID = 10**18
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ class Left:
 
 def _pure_of_rho(limit: Limit, spent: Totals, rho: Fraction) -> Fraction:
     """Return nearly the largest epsilon of a pure release that counts at most rho."""
-    root = math.isqrt(2 * rho.numerator * 4**_BITS // rho.denominator)
+    root = math.isqrt(2 * rho.numerator * _GRID**2 // rho.denominator)
     step = 1
-    while root and not limit.admits(spent + Totals.of(Cost(Fraction(root, 2**_BITS)))):
+    while root and not limit.admits(spent + Totals.of(Cost(Fraction(root, _GRID)))):
         # The conversion of rho is rounded up, and by different amounts for different rhos.
         root, step = max(0, root - step), 2 * step
-    return Fraction(root, 2**_BITS)
+    return Fraction(root, _GRID)

@@ -105,11 +105,11 @@ class Metropolis(Scored):
                 delta = upper(ball(distance) * (1 + ball(epsilon).exp()))
             costs[relation] = Cost(epsilon, min(most, delta))
         assumes = (
-            "the random walk that drew the answer is long enough on every table: on this one, on "
-            f"its neighbours and on all others, after {self.steps} steps from a uniformly random "
-            f"set the chain is within {_shown_down(distance)} of its stationary distribution in "
-            f"total variation ({_shown_down(distance)} is delta / (1 + e^epsilon), Lemma 4 of Roy, "
-            "Wang and Tewari 2024)"
+            "the random walk that drew the answer is long enough on this table, on its neighbours "
+            f"and on all others (exactly: after {self.steps} steps from a uniformly random set the "
+            f"chain is within {_shown_down(distance)} of its stationary distribution in total "
+            f"variation; {_shown_down(distance)} is delta / (1 + e^epsilon), Lemma 4 of Roy, Wang "
+            "and Tewari 2024)"
         )
         return Guarantee(setting.problem.neighbours, costs, seeded, assumes)
 

@@ -59,7 +59,7 @@ class TopR(ScoreMechanism):
     name = "top-r"
     place = 3
     summary = (
-        "The R sets with the best scores keep these, and all other sets get the R-th best score. "
+        "The R sets with the best scores keep them, and all other sets get the R-th best score. "
         "One set is drawn by these scores."
     )
     source = "Behdin, Prastakos and Mazumder 2024; Prastakos, Behdin and Mazumder 2025"

@@ -32,8 +32,8 @@ Distribution = tuple[list[Outcome], NDArray[np.float64]]
 SYSTEM_NOISE = "Noise is drawn exactly, from the operating system's cryptographic generator."
 #: For the privacy statement, of noise whose probability depends on its largest entry alone.
 JOINT_NOISE = (
-    "The noise of all these numbers was drawn together; it is less likely, the larger the largest "
-    "of its values is."
+    "The noise of all these numbers was drawn together. A draw is less likely, the larger its "
+    "largest value is, whatever the sign."
 )
 OPENDP_NOISE = (
     "Noise is drawn exactly, by OpenDP, from OpenSSL's cryptographic generator, which the "

@@ -86,7 +86,7 @@ def plain_lines(release: Release, content: Content) -> list[str]:
             "It is for tests, and for data that are not sensitive. Nobody should sign it as a "
             "private release.",
         ]
-    condition = f"If {escape(g.assumes)}: " if g.assumes else ""
+    condition = "Only if the assumption that is stated above holds: " if g.assumes else ""
     figures = "This figure is" if len(content.posteriors) == 1 else "These figures are"
     adds = "Every other release from the same data adds to this."
     if not content.debited:

@@ -52,8 +52,8 @@ def model_blocks(release: Release) -> list[str]:
         return []
     r2 = (
         "" if model.r2 is None
-        else f" It explains a part of about {model.r2:.2f} of the variance of the response on this "
-        "table (R2), estimated from the same sums."
+        else f" It explains about {100 * model.r2:.0f} % of the variance of the response on this "
+        f"table (R2 = {model.r2:.2f}), estimated from the same sums."
     )  # fmt: skip
     rows = fit.rows_in_words(fit.schema.response.name)
     return [
@@ -130,7 +130,7 @@ def guarantee_lines(g: Guarantee, schema: Schema) -> list[str]:
         return lines
     # No line of a seeded release may be read as a promise.
     return [
-        "None: whoever knows the seed can repeat the noise. What follows would hold for a draw "
+        "None: a person who knows the seed can repeat the noise. What follows would hold for a draw "
         "without a seed, and does NOT hold for this release.",
         *(f"Without a seed: {line}" for line in lines),
     ]
@@ -211,8 +211,7 @@ def mechanism_lines(release: Release) -> list[str]:
     if fit is not None:
         noise = "" if seeded else f" {fit.randomness}"
         lines.append(
-            f"Fit: {code_span(fit.mechanism)}, which released {escape(fit.summary)}. {fit.noise}"
-            f"{noise}"
+            f"Fit: {code_span(fit.mechanism)}. It released {escape(fit.summary)}. {fit.noise}{noise}"
         )
     return lines
 

@@ -4,7 +4,7 @@
     python tools/comparison.py --write    write it
     python tools/comparison.py --check    report whether it is up to date
 
-The introduction and the last section are text in this file. The rest follows the table of
+The introduction and the last section are text in this file. The rest is computed from the table of
 mechanisms in dpsubset/mechanisms.
 """
 
@@ -27,47 +27,51 @@ INTRODUCTION = """\
 
 How to choose a mechanism:
 
-1. Take `permute-and-flip`, the default. It considers whole supports, draws exactly, promises pure
-   epsilon and assumes nothing. At the same epsilon its expected score is never worse than that of
-   `exponential`.
-2. To have the number of variables chosen too, up to k, take `penalised` or `choose-size`. Both use
+1. Use `permute-and-flip`, the default. It scores whole supports, draws exactly, has a pure
+   epsilon guarantee and makes no assumption about the data. At the same epsilon its expected
+   score is never worse than that of `exponential`.
+2. To choose the number of variables as well, up to k, use `penalised` or `choose-size`. Both use
    a public [penalty](#the-penalty-of-penalised).
-3. If a good guess of the support is public, `mistakes` spends its budget around the guess.
-4. If p is so large that no search over supports ends (`SearchLimitError`, or hours), take a
-   mechanism that considers single variables: `peeling` if they are nearly uncorrelated,
-   `hard-thresholding` or `frank-wolfe` if they are correlated. These may have a delta.
-5. If each of many parts of the table would find the variables by itself, take `sample-aggregate`,
-   which counts their votes, or `stability`, which releases the winner or nothing. Neither needs
-   bounds on coefficients.
-6. `exponential`, `top-r` and `metropolis` serve comparisons with published results. `metropolis` is
-   private only if its chain mixes on every table. This cannot be checked on one table, and there
-   are tables on which the chain does not mix.
+3. If a good guess of the support is public, use `mistakes`, which takes the guess as its anchor.
+4. If p is so large that a search over supports does not finish, use a mechanism that selects
+   single variables: `peeling` if they are nearly uncorrelated, `hard-thresholding` or
+   `frank-wolfe` if they are correlated. These mechanisms may have a delta.
+5. If many parts of the table would each suffice to find the variables, use `sample-aggregate`,
+   which counts the votes of the parts, or `stability`, which releases the winner or nothing.
+   Neither needs bounds on coefficients.
+6. `exponential`, `top-r` and `metropolis` are for comparison with published results. `metropolis`
+   is private only if its chain mixes on every table. This cannot be checked on one table, and
+   there are tables on which the chain does not mix.
 
-`dpsubset audit NAME` tries to contradict the guarantee of a mechanism on simulated data, and
-`dpsubset audit --all` the guarantees of all of them. [glossary.md](glossary.md) explains the terms.
+Under a loss other than least squares, use one of those that accept any loss: see the entry
+*Losses* of each mechanism. `dpsubset audit NAME` tries to contradict the guarantee of a mechanism
+on simulated data, and `dpsubset audit --all` the guarantees of all of them.
+[glossary.md](glossary.md) explains the terms. n is the number of rows, p the number of variables,
+f(S) the score of a support S, and eta the weight of scores, which follows from epsilon.
 """
 
 MEASURED = """\
 ## The penalty of penalised
 
-The penalty `phi` is the improvement of the objective that a variable must bring to be worth its
-place. By default it is n / 100: a hundredth of the largest possible sum of squares. It is kept
-between two limits that depend on p, k and epsilon:
+The penalty `phi` is the improvement of the objective that justifies one more variable. By default
+it is n / 100, a hundredth of the largest possible sum of squares, but limited to an interval that
+depends on p, k and epsilon:
 
-- At the lower limit, log C(p, k) / (k eta), a table without evidence gives the empty set the same
-  weight as all sets of k together.
-- At the upper limit, 2 log(p) / eta, noise hardly ever adds a variable that explains nothing.
+- The lower limit is log C(p, k) / (k eta). With this penalty, a table without any signal gives
+  the empty set the same weight as all sets of k together.
+- The upper limit is 2 log(p) / eta. With this penalty, noise hardly ever adds a variable that
+  explains nothing.
 
-With little evidence this default selects more variables than needed. If no variable is better than
-a useless one, set a larger `phi` or take `choose-size`, which at epsilon 1 names fewer variables
-and keeps somewhat less of the fit.
+If the signal is weak, this default selects more variables than needed. If a useless variable is
+worse for you than a missing one, set a larger `phi` or use `choose-size`, which at epsilon 1
+names fewer variables and has a somewhat lower R2.
 [developers.md](developers.md#the-penalty-of-penalised) has the measurements behind the default.
 
-The number of variables could be chosen by cross-validation (Cai, Wang and Zhang 2021, Section 5.2)
-only if every fit and every score were private and paid for. One record is part of every fit except
-those of its own fold, and part of the score of its own fold, and can change each of them. A search
-of scikit-learn pays for the fits alone; its scores and its choice are not private.
-[tuning.md](tuning.md) has a search that is private. `choose-size` needs two draws.
+Cross-validation could choose the number of variables (Cai, Wang and Zhang 2021, Section 5.2) only
+if every fit and every score were private and paid for. One record takes part in every fit except
+those of its own fold, and in the score of its own fold, and can change each of them. A search of
+scikit-learn pays for the fits alone; its scores and its choice are not private. `choose-size`
+makes this choice privately with two draws, and [tuning.md](tuning.md) describes a private search.
 """
 
 DELTA = {"no": "0", "may": "0 or more", "must": "more than 0"}
@@ -76,7 +80,7 @@ DELTA = {"no": "0", "may": "0 or more", "must": "more than 0"}
 def page(mechanisms: Mapping[str, type[Mechanism]] = MECHANISMS) -> str:
     """Return the page as Markdown."""
     rows = [
-        "| mechanism | promises | delta | assumes | running time |",
+        "| mechanism | guarantee | delta | assumption | running time |",
         "|---|---|---|---|---|",
         *(
             f"| [`{name}`](#{name}) | {cls.promises} | {DELTA[cls.takes_delta]} "
@@ -92,7 +96,12 @@ def page(mechanisms: Mapping[str, type[Mechanism]] = MECHANISMS) -> str:
 def section(cls: type[Mechanism]) -> str:
     """Return the section about one mechanism."""
     sees = "the records" if cls.needs_records else "X'X and X'y"
-    seeds = "can be repeated from a seed, in tests" if cls.seedable else "cannot be repeated"
+    sees += "; the records under losses other than least squares" if cls.any_loss else ""
+    seeds = (
+        "are reproducible with a seed, for tests"
+        if cls.seedable
+        else "are not reproducible, since OpenDP accepts no seed"
+    )
     proof = cls.name.replace("-", "_") + ".md"
     lines = [
         f"## {cls.name}",
@@ -100,10 +109,11 @@ def section(cls: type[Mechanism]) -> str:
         cls.summary,
         "",
         f"- *Use it when* {cls.use_when}.",
-        f"- *Promises* {cls.promises}. [Proof]({PROOFS}/{proof}).",
-        f"- *Assumes* {cls.assumes}.",
+        f"- *Guarantee*: {cls.promises}. [Proof]({PROOFS}/{proof}).",
+        f"- *Assumption*: {cls.assumes}.",
+        f"- *Losses*: {'any' if cls.any_loss else 'least squares'}.",
         f"- *Running time*: {cls.running_time}.",
-        f"- *Reads* {sees}. Its draws {seeds}.",
+        f"- *Data*: {sees}. Draws {seeds}.",
         f"- *Levels and groups*: {cls.on_groups if cls.takes_groups else 'refused'}.",
         f"- *Intercept*: {cls.on_intercept if cls.takes_intercept else 'refused'}.",
         f"- *Source*: {cls.source}.",
@@ -111,7 +121,7 @@ def section(cls: type[Mechanism]) -> str:
     options = fields(cls)
     if options:
         described = meanings(cls)
-        lines += ["", "| option | default | |", "|---|---|---|"]
+        lines += ["", "| option | default | meaning |", "|---|---|---|"]
         lines += [f"| `{o.name}` | {default(o)} | {described.get(o.name, '')} |" for o in options]
     return "\n".join(lines) + "\n"
 

@@ -1,6 +1,7 @@
 """Sign the proofs: write down which code each of them is about, and a fingerprint of it.
 
     python tools/sign_proofs.py            sign all proofs
+    python tools/sign_proofs.py scores.md  sign the named proofs alone
     python tools/sign_proofs.py --check    only say what is out of date
 
 A proof cites code as `module:object` in backquotes, as `data.quantize:Quantizer`. Its head lists
@@ -98,25 +99,28 @@ def signed(text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    if arguments not in ([], ["--check"]):
+    check = arguments == ["--check"]
+    proofs = {path.name: path for path in sorted(PROOFS.glob("*.md"))}
+    names = proofs if check or not arguments else arguments
+    if not set(names) <= set(proofs):
         # Signing is a statement: nobody should make it by a slip.
         print(__doc__, file=sys.stderr)
         return 2
     stale = 0
-    for path in sorted(PROOFS.glob("*.md")):
+    for path in map(proofs.__getitem__, names):
         text = path.read_text(encoding="utf-8")
         current = signed(text)
         if current == text:
             continue
         stale += 1
-        if arguments:
+        if check:
             old, new = signatures(text), signatures(current)
             changed = [name for name in new if old.get(name) != new[name]]
             print(f"{path.name}: not signed for {', '.join(changed) or 'fewer citations'}")
         else:
             path.write_text(current, encoding="utf-8")
             print(f"{path.name}: signed")
-    return 1 if stale and arguments else 0
+    return 1 if stale and check else 0
 
 
 if __name__ == "__main__":

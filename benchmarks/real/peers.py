@@ -17,7 +17,7 @@ from scipy.stats import norm
 
 import dpsubset as dps
 from dpsubset.data.quantize import STEPS
-from dpsubset.privacy.quantiles import draw_range, histogram
+from dpsubset.privacy.quantiles import QuantileSampler, histogram
 from dpsubset.privacy.random import Randomness, SeededSource
 
 from .tables import Coded, Floats, Loaded
@@ -138,7 +138,7 @@ def _rescaled(
     y = np.rint(coded.y * STEPS).astype(np.int64)
     spent = scale.budget_fraction * Fraction(10**6 if epsilon is None else str(epsilon))
     rng = Randomness(SeededSource(seed))
-    found, _ = draw_range(histogram(y, STEPS), scale.rule, spent, "replace-one", rng)
+    found = QuantileSampler(histogram(y, STEPS), scale.rule, spent, "replace-one").draw(rng)
     clipped = found.images(STEPS)[y + STEPS] / STEPS
     left = None if epsilon is None else epsilon * float(1 - scale.budget_fraction)
     return Coded(coded.x, clipped, coded.starts, coded.groups), left

@@ -19,6 +19,7 @@ from .base.errors import ArgumentError as ArgumentError
 from .base.errors import BudgetExceeded as BudgetExceeded
 from .base.errors import ColumnTypeWarning as ColumnTypeWarning
 from .base.errors import DpsubsetError as DpsubsetError
+from .base.errors import LargeEpsilonWarning as LargeEpsilonWarning
 from .base.errors import LedgerError as LedgerError
 from .base.errors import NotPrivateWarning as NotPrivateWarning
 from .base.errors import SchemaError as SchemaError

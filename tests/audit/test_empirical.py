@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binom
 
 from dpsubset.audit import Event, Pair, audit_empirical, worst_case_pairs
-from dpsubset.audit.empirical import clopper_pearson, lower_bounds
+from dpsubset.audit.empirical import lower_bounds, one_sided_bounds
 from dpsubset.base.errors import ArgumentError
 from dpsubset.mechanisms import PLAIN, Cost, Data, Guarantee, Mechanism, Outcome, Sampler, Setting
 from dpsubset.objective.problem import Problem
@@ -26,7 +26,7 @@ PAIRS = list(worst_case_pairs(PROBLEM, 100))
 @pytest.mark.parametrize("level", [0.05, 1e-9])
 def test_the_bounds_are_those_of_clopper_and_pearson(runs: int, level: float) -> None:
     hits = np.arange(runs + 1)
-    low, high = clopper_pearson(hits, runs, level)
+    low, high = one_sided_bounds(hits, runs, level)
     assert low[0] == 0
     assert high[-1] == 1
     # At the bound, so many hits or more (or less) have just this probability.

@@ -20,10 +20,10 @@ from dpsubset.mechanisms import PLAIN, Mechanism, ScoreMechanism, Setting
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.search.enumerate import ScoredSupports
+from support.recipes import CONSTRAINTS
 from support.samples import one_in
 
 NEIGHBOURS = ("add-remove", "replace-one")
-CONSTRAINTS = ("box", "ball", "l1")
 # (p, k, reach, ridge, epsilon): reaches on both sides of 1, where the range changes its form.
 SHAPES = [
     (4, 1, 0.5, 0.0, Fraction(1)),

@@ -32,9 +32,9 @@ from dpsubset.objective.losses import LOSSES
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.schema.layout import STEPS, Layout
+from support.recipes import CONSTRAINTS
 
 NEIGHBOURS = ("add-remove", "replace-one")
-CONSTRAINTS = ("box", "ball", "l1")
 each_relation = pytest.mark.parametrize("neighbours", NEIGHBOURS)
 each_constraint = pytest.mark.parametrize("constraint", CONSTRAINTS)
 each_loss = pytest.mark.parametrize("loss", LOSSES)

@@ -32,12 +32,12 @@ from dpsubset.mechanisms import MECHANISMS, PLAIN
 from dpsubset.objective.losses import LOSSES
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
+from support.recipes import CONSTRAINTS
 from support.samples import one_in, sample
 
 NEIGHBOURS = ("add-remove", "replace-one")
-CONSTRAINTS = ("box", "ball", "l1")
 #: Those of labels among the losses.
-LABELS = ("logistic", "hinge")
+LABELS = tuple(name for name, loss in LOSSES.items() if loss.labels)
 #: Below, at and above 1, where ranges change their form.
 REACHES = (0.5, 1.0, 1.6, 3.0)
 #: With what makes a loss another one.

@@ -59,12 +59,6 @@ def small(recipe: Recipe) -> tuple[Data, Setting]:
     return Data(GramData.from_moments(recipe.moments)), setting
 
 
-def weight_of(setting: Setting) -> float:
-    """What a step on the grid of the scores weighs in the exponent."""
-    s = setting.sensitivity
-    return float(s.eta(setting.epsilon, "replace-one") * s.score_step)
-
-
 def recipes(count: int) -> list[Recipe]:
     kinds = itertools.cycle(itertools.product(DESIGNS, CONSTRAINTS, ("tight", "wide"), (0.0, 2.5)))
     return [Recipe(*kind, seed=700 + i) for i, kind in zip(range(count), kinds, strict=False)]

@@ -26,9 +26,9 @@ from dpsubset.mechanisms.shared.gradient import Gradient, divided_change, diviso
 from dpsubset.mechanisms.shared.rounds import Rounds
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
+from support.recipes import CONSTRAINTS
 
 NEIGHBOURS = ("add-remove", "replace-one")
-CONSTRAINTS = ("box", "ball", "l1")
 RNG = Randomness(SystemSource())  # their noise comes from elsewhere
 HUGE = Fraction(10**6)
 

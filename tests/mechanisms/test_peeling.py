@@ -17,8 +17,8 @@ from dpsubset.audit.exact import Pair, audit_exact, moments_of_records, random_p
 from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
 from dpsubset.mechanisms import Data, Mechanism, Setting
-from dpsubset.mechanisms.published.peeling import Peeling, log_supports
-from dpsubset.mechanisms.shared.rounds import Rounds
+from dpsubset.mechanisms.published.peeling import Peeling, _scores
+from dpsubset.mechanisms.shared.rounds import Rounds, over_supports
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.accounting import epsilon_of
 from dpsubset.privacy.random import Randomness, SystemSource
@@ -96,7 +96,9 @@ class BoundFromTheData(Peeling):
     def outcomes(self, data: Data, setting: Setting) -> object:
         largest = int(np.abs(data.gram.response.astype(np.int64)).max(initial=1))
         change = max(1, STEPS * largest * self.change(setting) // STEPS**2)
-        return log_supports(data, setting, self.rounds(setting), change)
+        problem, rounds = setting.problem, self.rounds(setting)
+        scale = rounds.pick_scale(problem.picks, change)
+        return over_supports(problem, rounds.log_supports(problem, _scores(data, problem), scale))
 
 
 @pytest.mark.parametrize(("p", "k", "epsilon", "delta"), SHAPES)
@@ -175,7 +177,7 @@ def test_the_closed_form_by_its_definition(
             left = tuple(j for j in left if j != i)
         key = tuple(sorted(picks))
         wanted[key] = wanted.get(key, 0.0) + chance
-    found = rounds.log_sets(scores, k, 10)
+    found = rounds.log_sets(scores, k, rounds.pick_scale(k, 10))
     assert set(found) == set(wanted)
     for key, log in found.items():
         assert math.exp(log) == pytest.approx(wanted[key], rel=1e-9, abs=1e-300)

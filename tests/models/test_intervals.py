@@ -7,7 +7,7 @@ import pytest
 
 import dpsubset as dps
 from dpsubset.models.entries import LARGEST, Entries
-from dpsubset.models.intervals import QUANTILE, Moments, Posterior, intervals, quantile
+from dpsubset.models.intervals import QUANTILE, Moments, Posterior, intervals, quantile_of_sum
 from dpsubset.models.solve import solve
 from dpsubset.schema.encoding import Design
 
@@ -51,12 +51,12 @@ def test_quantiles_are_those_of_draws(weights: list[float], sampling: float) -> 
     noise *= np.sqrt(3 / ((d + 1) * (d + 2)))
     both = np.abs(noise + np.sqrt(sampling) * rng.normal(size=count))
     exact = np.quantile(both, 0.95) / np.sqrt(w @ w + sampling)
-    assert quantile(w, sampling) == pytest.approx(exact, abs=0.05)
+    assert quantile_of_sum(w, sampling) == pytest.approx(exact, abs=0.05)
 
 
 def test_without_noise_quantiles_are_normal() -> None:
-    assert quantile(np.zeros(5), 1.0) == pytest.approx(QUANTILE, abs=1e-3)
-    assert quantile(np.zeros(5), 0.0) == QUANTILE
+    assert quantile_of_sum(np.zeros(5), 1.0) == pytest.approx(QUANTILE, abs=1e-3)
+    assert quantile_of_sum(np.zeros(5), 0.0) == QUANTILE
 
 
 def test_the_law_of_coefficients_is_that_of_a_normal_model() -> None:
@@ -108,7 +108,7 @@ def test_ends_are_where_the_inequality_turns() -> None:
     posterior = Posterior(np.array([0.2, 0.3, 0.0]), np.diag([0.04, 0.09, 0.01]))
     theta, table, _ = intervals(Moments(entries, gram, c, yy, deviation), posterior, np.eye(3))
     g = np.linalg.inv(gram)[0]
-    q = quantile(deviation * entries.noise_of(g, posterior.mean), 0.0)
+    q = quantile_of_sum(deviation * entries.noise_of(g, posterior.mean), 0.0)
     inside = []
     for t in np.linspace(table[0, 0] - 1, table[0, 1] + 1, 2001):
         # What is not known beside the first: the covariance has no other part.

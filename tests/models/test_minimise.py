@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpsubset.base.rounding import midpoint, working_precision
+from dpsubset.base.rounding import midpoint
 from dpsubset.data.quantize import STEPS
 from dpsubset.models import minimise
 from dpsubset.models.minimise import Objective
@@ -115,7 +115,7 @@ def test_what_float64_counts_for_rounding_is_enough(loss: Smooth) -> None:
         of = objective(loss, n, seed=n)
         point = np.random.default_rng(n).normal(0, size, of.d)
         slope, error = minimise._Floats(of).slope(point)
-        with working_precision(256):
+        with flint.ctx.workprec(256):
             _, balls = minimise._ball_value(of, tuple(Fraction(float(v)) for v in point))
             exact = [midpoint(v) for v in balls]
         worst = max(abs(a - b) for a, b in zip(slope, exact, strict=True))
@@ -131,7 +131,7 @@ def test_awkward_tables_have_minima_too(loss: Smooth) -> None:
         linear_term = (Fraction(10**7), Fraction(0), Fraction(-1, 3), Fraction(1, 2**60))
         of = Objective(loss, rows, np.zeros(400, dtype=np.int16), ridge, linear_term)
         point = of.minimum(Fraction(1, 2**28))
-        with working_precision(512):
+        with flint.ctx.workprec(512):
             _, slope = minimise._ball_value(of, point)
             assert all(abs(v) <= float(ridge) * 2.0**-28 * 1.0001 for v in slope)
 

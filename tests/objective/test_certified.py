@@ -24,8 +24,8 @@ from dpsubset.objective.losses.least_squares import Scorer
 from dpsubset.objective.losses.quadratic import Quadratic
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
+from support.recipes import CONSTRAINTS
 
-CONSTRAINTS = ["box", "ball", "l1"]
 #: Vectors whose l2 norm is rational, by length.
 LENGTHS = {1: (1,), 2: (3, 4), 3: (2, 3, 6), 4: (1, 1, 5, 3)}
 

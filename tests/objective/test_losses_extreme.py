@@ -30,7 +30,7 @@ from dpsubset.search.engine import Engine
 from dpsubset.search.enumerate import list_supports
 from dpsubset.search.tuning import Tuning
 from support.recipes import CONSTRAINTS
-from support.regions import random_region
+from support.regions import random_path, random_region
 
 ROW_LOSSES = [name for name, loss in LOSSES.items() if loss.needs_records]
 each_loss = pytest.mark.parametrize("loss", ROW_LOSSES)
@@ -259,13 +259,13 @@ def test_ball_arithmetic_is_asked_for_half_a_unit(
         [],
     )
 
-    def watched(*arguments, tolerance):  # type: ignore[no-untyped-def]
-        asked.append(tolerance)
-        return minimum(*arguments, tolerance)
+    def watched(*arguments):  # type: ignore[no-untyped-def]
+        asked.append(arguments[-1])
+        return minimum(*arguments)
 
     monkeypatch.setattr(rows_module, "minimum", watched)
     one = of_records(records, problem, unit)
-    low, high = minimum(one.sum([0, 1]), problem.coefficients, unit / 2**20)
+    low, high = minimum(one.objective(np.array([0, 1])), problem.coefficients, unit / 2**20)
     assert abs(one.exact_score([0, 1]) * unit - (low + high) / 2) <= unit * Fraction(3, 4)
     assert asked == [unit / 2]
 
@@ -280,7 +280,7 @@ def test_a_bracket_holds_from_any_point(loss: str) -> None:
         problem = Problem.create(3, 3, loss=loss, constraint=str(rng.choice(CONSTRAINTS)),
                                 radius=float(10 ** rng.uniform(-1, 1)),
                                 ridge=float(rng.choice([0.0, 0.3])))  # fmt: skip
-        total = of_records(records, problem, Fraction(1, 2**20)).sum([0, 1, 2])
+        total = of_records(records, problem, Fraction(1, 2**20)).objective(np.array([0, 1, 2]))
         tight = minimum(total, problem.coefficients, Fraction(1, 2**30))
         for _ in range(6):
             size = problem.radius * 10 ** rng.uniform(-2, 1)
@@ -303,7 +303,7 @@ def test_both_ways_to_a_score_agree_on_contrary_data(loss: str) -> None:
                                 ridge=float(rng.choice([0.0, 1e-6, 1.0, 1e6])))  # fmt: skip
         unit = Sensitivity.of(problem).score_step
         one = of_records(records, problem, unit)
-        low, high = minimum(one.sum([0, 1]), problem.coefficients, unit / 2**10)
+        low, high = minimum(one.objective(np.array([0, 1])), problem.coefficients, unit / 2**10)
         for score in (one.exact_score([0, 1]), int(one.scores(np.array([[0, 1]]))[0])):
             assert low - unit <= score * unit <= high + unit
 
@@ -458,10 +458,8 @@ def test_bounds_are_below_every_score_at_the_extremes(loss: str) -> None:
         engine = Engine(digest_of(records), problem, unit, float(10 ** rng.uniform(-6, 6)),
                         penalty=int(rng.choice([0, 5])), tuning=Tuning(last_pick=0))  # fmt: skip
         for _ in range(2):
-            bound = engine.bound_oracle.root(
-                random_region(problem, rng), int(rng.choice([0, 1, 20]))
-            )
-            while True:
+            region, rounds = random_region(problem, rng), int(rng.choice([0, 1, 20]))
+            for bound in random_path(engine.bound_oracle, region, rng, rounds):
                 g = [Fraction(float(gain)) for gain in engine.bound_oracle.gains(bound)]
                 for support in map(tuple, bound.region.supports().tolist()):
                     picked = [j for j in support if bound.region.status[j] >= FREE]
@@ -470,12 +468,6 @@ def test_bounds_are_below_every_score_at_the_extremes(loss: str) -> None:
                     assert own <= score, (problem, support)
                     assert Fraction(bound.lower_bound) <= score
                     tested += 1
-                free = np.flatnonzero(bound.region.status >= FREE)
-                if not len(free):
-                    break
-                halves = list(bound.region.split(int(rng.choice(free))))
-                half = halves[int(rng.integers(len(halves)))]
-                bound = engine.bound_oracle.child(bound, half, int(rng.integers(0, 9)))
     assert tested > 500
 
 

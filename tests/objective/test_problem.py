@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from dpsubset import ArgumentError
 from dpsubset.objective.problem import Problem
 from dpsubset.search.enumerate import list_supports
-
-CONSTRAINTS = ["box", "ball", "l1"]
+from support.recipes import CONSTRAINTS
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ from dpsubset.objective.losses.quadratic_kernels import score_all
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.search.enumerate import list_supports
+from support.recipes import CONSTRAINTS
 
-CONSTRAINTS = ["box", "ball", "l1"]
 P = 5
 
 
@@ -79,7 +79,7 @@ def problems(draw: st.DrawFn) -> Problem:
 def exactly(moments: Moments, problem: Problem, support: np.ndarray, tolerance: Fraction
             ) -> tuple[Fraction, Fraction]:  # fmt: skip
     """A bracket of f(S) in rational arithmetic."""
-    q = Scorer(moments, problem, Fraction(1)).quadratic(support)
+    q = Scorer(moments, problem, Fraction(1)).objective(problem.layout.of_support(support))
     low, high = minimum(q, problem.coefficients, tolerance)
     assert 0 <= high - low <= tolerance
     return low, high

@@ -19,8 +19,8 @@ from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
 from dpsubset.privacy.guarantee import Guarantee
 from dpsubset.search.enumerate import enumerate_supports
+from support.recipes import CONSTRAINTS
 
-CONSTRAINTS = ["box", "ball", "l1"]
 NEIGHBOURS = ["add-remove", "replace-one"]
 RULES = LOSSES["least-squares"].ranges
 REACHES = st.fractions(Fraction(1, 1000), 50, max_denominator=1000)

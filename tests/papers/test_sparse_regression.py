@@ -81,7 +81,8 @@ def worst(descent: Descent, rounds: Rounds, problem: Problem) -> float:
         ]
         change = mechanism.sensitivity(setting, {})
         scale = float(rounds.value_scale(problem.k, change))
-        logs = [rounds.log_sets([abs(t) for t in each], problem.k, change) for each in targets]
+        picks = rounds.pick_scale(problem.k, change)
+        logs = [rounds.log_sets([abs(t) for t in each], problem.k, picks) for each in targets]
         for chosen, log in logs[0].items():
             values = sum(abs(targets[0][j] - targets[1][j]) for j in chosen) / scale
             found = max(found, abs(log - logs[1][chosen]) + values)

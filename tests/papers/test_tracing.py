@@ -143,7 +143,7 @@ def test_half_of_the_trials_set_the_threshold() -> None:
 
 
 def test_rates_and_what_they_contradict() -> None:
-    rates = Rates(threshold=0.0, members=900, outsiders=100, trials=1000, level=1e-9)
+    rates = Rates(threshold=0.0, members=900, outsiders=100, trials=1000)
     assert rates.true_positive == 0.9
     assert rates.false_positive == 0.1
     assert rates.separates
@@ -151,7 +151,7 @@ def test_rates_and_what_they_contradict() -> None:
     assert not rates.contradicts(math.log(9))
     assert not rates.contradicts(1.0, delta=0.8)
     # All outsiders pass and nine members in ten do: OUT is what tells.
-    reverse = Rates(threshold=0.0, members=1000, outsiders=900, trials=1000, level=1e-9)
+    reverse = Rates(threshold=0.0, members=1000, outsiders=900, trials=1000)
     assert reverse.contradicts(0.5)
     assert "1000 trials" in str(rates)
 

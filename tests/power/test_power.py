@@ -24,7 +24,7 @@ from dpsubset.power_analysis.population import Population
 from dpsubset.power_analysis.scenario import Scenario
 from dpsubset.power_analysis.simulation import Effort, clopper_pearson, simulate_recovery
 from dpsubset.power_analysis.tables import simulate_table
-from dpsubset.privacy.quantiles import draw_range
+from dpsubset.privacy.quantiles import QuantileSampler
 from dpsubset.privacy.random import Randomness, SeededSource
 from support.samples import one_in
 
@@ -108,10 +108,10 @@ def exact(scenario: Scenario, n: int, epsilon: float, count: int) -> np.ndarray:
         images = None
         if request.response_range is not None:
             counts, _ = sealed.count_response()
-            drawn, _ = draw_range(
+            drawn = QuantileSampler(
                 counts, request.response_range.rule, request.range_epsilon,
-                request.setting.problem.neighbours, randomness(seed),
-            )  # fmt: skip
+                request.setting.problem.neighbours,
+            ).draw(randomness(seed))  # fmt: skip
             images = drawn.images(32767)
         read = sealed.read(request.setting.problem, None, images)
         outcomes = request.mechanism.outcomes(Data(read), request.setting)

@@ -20,36 +20,30 @@ COUNTS = st.integers(1, 60)
 HUGE = Fraction(10**6)
 
 
-@given(COUNTS, BUDGETS, SENSITIVITIES, st.booleans())
+@given(COUNTS, BUDGETS, SENSITIVITIES)
 def test_scales_of_picks_keep_the_budget_and_waste_none(
-    k: int, budget: Fraction, sensitivity: int, monotonic: bool
+    k: int, budget: Fraction, sensitivity: int
 ) -> None:
     for measure, scale_of, cost_of in (
         ("pure", noise.top_scale, noise.top_cost),
         ("zcdp", noise.top_scale_zcdp, noise.top_cost_zcdp),
     ):
-        scale = scale_of(k, budget, sensitivity=sensitivity, monotonic=monotonic)
+        scale = scale_of(k, budget, sensitivity=sensitivity)
         assert Fraction(float(scale)) == scale
-        cost = cost_of(k, scale, sensitivity=sensitivity, monotonic=monotonic)
+        cost = cost_of(k, scale, sensitivity=sensitivity)
         # The map rounds up, so that it lies above the exact cost, and both within the budget.
-        opendp = Fraction(noise._top_k(measure, k, float(scale), monotonic).map(sensitivity))
+        opendp = Fraction(noise._top_k(measure, k, float(scale)).map(sensitivity))
         assert cost <= opendp <= budget
         assert cost > budget * (1 - Fraction(1, 10**12))
 
 
-@pytest.mark.parametrize("monotonic", [False, True])
 @pytest.mark.parametrize("k", [1, 3])
-def test_costs_are_what_opendp_says(k: int, monotonic: bool) -> None:
+def test_costs_are_what_opendp_says(k: int) -> None:
     # Powers of two: its map rounds nothing.
-    moved = 4 if monotonic else 8
-    assert noise._top_k("pure", k, 16.0, monotonic).map(4) == k * moved / 16
-    assert noise.top_cost(k, Fraction(16), sensitivity=4, monotonic=monotonic) == Fraction(
-        k * moved, 16
-    )
-    assert noise._top_k("zcdp", k, 16.0, monotonic).map(4) == k * (moved / 16) ** 2 / 8
-    assert noise.top_cost_zcdp(k, Fraction(16), sensitivity=4, monotonic=monotonic) == Fraction(
-        k * moved**2, 16**2 * 8
-    )
+    assert noise._top_k("pure", k, 16.0).map(4) == k * 8 / 16
+    assert noise.top_cost(k, Fraction(16), sensitivity=4) == Fraction(k * 8, 16)
+    assert noise._top_k("zcdp", k, 16.0).map(4) == k * (8 / 16) ** 2 / 8
+    assert noise.top_cost_zcdp(k, Fraction(16), sensitivity=4) == Fraction(k * 8**2, 16**2 * 8)
     assert noise._additive("laplace", 16.0).map(4) == 4 / 16
     assert noise._additive("gaussian", 16.0).map(4.0) == (4 / 16) ** 2 / 2
 
@@ -112,7 +106,7 @@ def test_scales_that_are_none_are_refused(scale: Fraction) -> None:
 
 
 def test_what_opendp_says_about_values_does_not_get_out() -> None:
-    measurement = noise._top_k("pure", 1, 1.0, False)
+    measurement = noise._top_k("pure", 1, 1.0)
     # Unclipped, its own error quotes the value.
     with pytest.raises(ValueError, match=str(2**70)):
         measurement([2**70])

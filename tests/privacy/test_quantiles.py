@@ -20,12 +20,11 @@ from dpsubset.base.errors import ArgumentError
 from dpsubset.privacy.quantiles import (
     LARGEST_DENOMINATOR,
     QuantileRule,
+    QuantileSampler,
     RangeInSteps,
     _ShellSampler,
-    draw_range,
     histogram,
     log_probabilities,
-    quantile,
     rank_error_range,
     rank_errors,
 )
@@ -33,6 +32,7 @@ from dpsubset.privacy.random import Randomness, SeededSource, SystemSource
 from dpsubset.privacy.random.draws import exp_interval
 from dpsubset.privacy.relations import RELATIONS, Neighbours
 from privacy.test_random import distribution
+from support.quantiles import quantile
 
 Counts = np.ndarray
 Pair = tuple[Counts, Counts]
@@ -483,12 +483,11 @@ def test_costs_are_exact_under_both_relations() -> None:
 def test_a_release_has_a_scale_and_its_price(neighbours: Neighbours) -> None:
     counts = histogram(np.arange(-500, 501), WHOLE)
     rule = QuantileRule.quartiles(Fraction(1, 2), 10)
-    scale, price = draw_range(counts, rule, Fraction(2), neighbours, Randomness(SystemSource()))
-    assert price == rule.guarantee(Fraction(2), neighbours)
+    sampler = QuantileSampler(counts, rule, Fraction(2), neighbours)
+    scale = sampler.draw(Randomness(SystemSource()))
     assert abs(scale.centre) < 200
     assert 10 <= scale.half_width < 400
-    seeded = Randomness(SeededSource(3))
-    _, price = draw_range(counts, rule, Fraction(2), neighbours, seeded)
+    price = rule.guarantee(Fraction(2), neighbours, seeded=True)
     assert price.seeded
     assert not price.private
 

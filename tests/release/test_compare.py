@@ -47,7 +47,7 @@ def together(first: dps.Release, second: dps.Release, folder: Path) -> Together:
 
 
 def test_costs_add_for_each_relation(tmp_path: Path) -> None:
-    first, second = select(epsilon=1), select(epsilon="0.5", neighbours="add-remove")
+    first, second = select(epsilon=1), select(epsilon=0.5, neighbours="add-remove")
     found = together(first, second, tmp_path)
     assert found.kind == "separate"
     assert found.guarantee is not None
@@ -71,7 +71,7 @@ def test_deltas_are_added_by_the_accounting_of_guarantees(tmp_path: Path) -> Non
 
 
 def test_an_earlier_release_is_counted_once(tmp_path: Path) -> None:
-    first, stranger = select(), select()
+    first, stranger = select(), select(mechanism="exponential")
     fit, other = (dps.fit_released(first, frame(), epsilon=e) for e in (2, 3))
     found = together(first, fit, tmp_path)
     assert found.kind == "second contains first"
@@ -88,6 +88,7 @@ def test_an_earlier_release_is_counted_once(tmp_path: Path) -> None:
     assert apart.guarantee.epsilon == 4
     same = together(first, first, tmp_path)
     assert (same.kind, same.guarantee) == ("same release", first.guarantee)
+    assert "two draws" in same.notes[0]
 
 
 def test_what_cannot_be_added_is_not(tmp_path: Path) -> None:
@@ -134,7 +135,7 @@ def test_notes_name_what_a_sum_rests_on(tmp_path: Path) -> None:
     rows = together(select(response_range=None), select(response_range=None, table=frame(70)),
                     tmp_path)  # fmt: skip
     assert any("60 and 70 rows" in note for note in rows.notes)
-    bounds = dps.suggest_bounds(frame(), (0, 10), columns=["age"], epsilon="0.5")
+    bounds = dps.suggest_bounds(frame(), (0, 10), columns=["age"], epsilon=0.5)
     paid = dps.Schema.from_dict(
         {**schema().to_dict(), "bounds_released": bounds.facts["bounds_released"]}
     )
@@ -147,9 +148,10 @@ def test_differences_are_named(tmp_path: Path) -> None:
     found = compare(facts(first, tmp_path), facts(second, tmp_path), (first.schema, second.schema))
     assert found.different["k"] == (1, 2)
     assert found.different["mechanism"] == ("permute-and-flip", "exponential")
-    assert found.different["schema: age"] == ({"lo": 0.0, "hi": 1.0}, {"lo": 0.0, "hi": 2.0})
-    assert {"selected", "budget", "schema (content digest)"} <= set(found.different)
-    assert {"unit", "p", "neighbours", "schema: response", "version of numpy"} <= set(found.same)
+    assert found.different["schema: age"] == ({"hi": 1.0}, {"hi": 2.0})
+    assert found.different["budget"][1][0] == "epsilon = 2 under replace-one"
+    assert {"budget", "schema (content digest)"} <= set(found.different)
+    assert {"unit", "p", "neighbours", "schema: response", "versions"} <= set(found.same)
     for wrong in ((first.schema, first.schema), (second.schema, first.schema)):
         with pytest.raises(dps.ArgumentError, match="another schema"):
             compare(facts(first, tmp_path), facts(second, tmp_path), wrong)
@@ -165,7 +167,7 @@ def run(*arguments: str) -> Any:
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     first = select()
-    fit = dps.fit_released(first, frame(), epsilon="0.7")
+    fit = dps.fit_released(first, frame(), epsilon=0.7)
     Path("a.json").write_text(first.to_json())
     Path("b.json").write_text(fit.to_json())
     schema().write("s.yaml")

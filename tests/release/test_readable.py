@@ -261,7 +261,7 @@ def test_counts_of_small_tables_cost_epsilon_and_no_more() -> None:
         cells = np.array(table, dtype=np.float64).reshape(-1, 2)
         bad, n = SensitiveTable(cells[:, :1], schema, cells[:, 1]).count_bad()
         check = ReadableCheck.of(schema, epsilon, neighbours)
-        return SupNorm(check.noise, tuple(check.values(bad, n)))
+        return SupNorm(tuple(check.values(bad, n)), check.noise)
 
     for neighbours in ("replace-one", "add-remove"):
         promised = NoisyCounts(epsilon, neighbours).guarantee().costs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import partial
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -176,9 +176,7 @@ def test_other_numbers_of_a_record_are_rounded_up(releases: dict[str, dps.Releas
 
 
 @pytest.mark.parametrize("kind", ["select", "fit", "declared", "hinge", "add-remove"])
-def test_which_statements_show_both_relations(
-    releases: dict[str, dps.Release], kind: str
-) -> None:
+def test_which_statements_show_both_relations(releases: dict[str, dps.Release], kind: str) -> None:
     """As README.md says."""
     both = kind not in ("select", "fit")
     text = releases[kind].statement()

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from dataclasses import dataclass, fields
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from dpsubset.mechanisms import MECHANISMS, PLAIN
+from support.tools import load_script
 
 ROOT = Path(__file__).parents[2]
 
 
-def _tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("comparison", ROOT / "tools" / "comparison.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-comparison = _tool()
+comparison = load_script("tools/comparison.py")
 PAGE = (ROOT / "docs" / "mechanisms.md").read_text(encoding="utf-8")
 
 

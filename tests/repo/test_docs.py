@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import FrameType
 
 import pytest
 
 import dpsubset as dps
+from support.tools import load_script
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "dpsubset"
@@ -20,15 +20,6 @@ PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in ROOT.glob("
 _PATH = re.compile(r"`([\w./]+(?:\.py|\.md|/))`")
 _OBJECT = re.compile(r"`([a-z0-9_.]+):([A-Za-z_][\w.]*)`")
 _LINK = re.compile(r"\]\(([^)#]*)(#[^)]*)?\)")
-
-
-def _load(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def text(page: str) -> str:
@@ -63,7 +54,7 @@ def test_links_lead_somewhere(page: str) -> None:
 
 
 def test_objects_of_modules_are_there() -> None:
-    sign = _load(ROOT / "tools" / "sign_proofs.py")
+    sign = load_script("tools/sign_proofs.py")
     cited = set(_OBJECT.findall(text("docs/architecture.md"))) - {("module", "object")}
     assert len(cited) > 40
     for module, name in sorted(cited):
@@ -76,7 +67,7 @@ def test_the_layers_are_those_of_the_test() -> None:
     table = page[page.index("| layer | what it holds |") : page.index("`proofs/` holds no code")]
     rows = [line.split("|")[1] for line in table.splitlines()[2:] if line.startswith("|")]
     named = [name for row in rows for name in re.findall(r"`([\w.]+)`", row)]
-    assert sorted(named) == sorted(_load(ROOT / "tests/repo/test_layers.py").MAY_IMPORT)
+    assert sorted(named) == sorted(load_script("tests/repo/test_layers.py").MAY_IMPORT)
 
 
 def test_one_call_goes_the_way_that_the_page_says(tmp_path: Path) -> None:

@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
-from types import ModuleType
+
+from support.tools import load_script
 
 ROOT = Path(__file__).parents[2]
 
 
-def _tool() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "engine_example", ROOT / "tools" / "engine_example.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["engine_example"] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-example = _tool()
+example = load_script("tools/engine_example.py")
 STORY = example.tell()
 PAGE = (ROOT / "docs" / "engine.md").read_text(encoding="utf-8")
 

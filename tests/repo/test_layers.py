@@ -1,8 +1,9 @@
-"""Folders import from folders below them only; the table is in docs/architecture.md."""
+"""Folders import from folders below them only, and touch what docs/architecture.md says."""
 
 from __future__ import annotations
 
 import ast
+import itertools
 import sys
 from pathlib import Path
 
@@ -45,6 +46,37 @@ BY_NAME = {"mechanisms/__init__.py": "import_module(f'{package.__name__}.{entry.
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE)
 
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
+
+
+def touches() -> dict[str, tuple[str, str]]:
+    """What the page says that a folder may touch: randomness and the ledger."""
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    cells = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in lines]
+    start = next(i for i, row in enumerate(cells) if row[:1] == ["layer"])
+    table = itertools.takewhile(bool, cells[start + 2 :])
+    return {folder: (randomness, ledger) for folder, _, _, randomness, ledger, _ in table}
+
+
+def imported_modules(module: Path, tree: ast.AST) -> set[str]:
+    """Return what a module imports from the package: `privacy.random.Randomness`, in full."""
+    parents = module.relative_to(PACKAGE).parent.parts
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            above = parents[: len(parents) - node.level + 1]
+            start = [*above, *([node.module] if node.module else [])]
+            found.update(".".join([*start, alias.name]) for alias in node.names)
+    return found
+
+
+def touched(module: Path, tree: ast.AST) -> tuple[bool, bool]:
+    """Return whether a module imports what draws, and whether it imports the ledger."""
+    found = [f"{name}." for name in imported_modules(module, tree)]
+    draws = any(name.startswith(("privacy.random.", "privacy.noise.")) for name in found)
+    return draws, any(name.startswith("ledger.") for name in found)
+
+
 def imports_by_name(tree: ast.AST) -> list[str]:
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
     return [
@@ -66,6 +98,39 @@ def test_imports_point_downward(module: Path) -> None:
     assert not upward, f"{module.relative_to(PACKAGE)} imports {sorted(upward)}"
     allowed = BY_NAME.get(str(module.relative_to(PACKAGE)))
     assert set(imports_by_name(tree)) <= {allowed}
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda m: str(m.relative_to(PACKAGE)))
+def test_a_module_touches_what_the_page_says(module: Path) -> None:
+    # Of the rows of a folder and of a folder in it, the last one counts.
+    place, rows = str(module.relative_to(PACKAGE).as_posix()), touches()
+    row = rows[max((folder for folder in rows if place.startswith(f"{folder}/")), key=len)]
+    draws, spends = touched(module, ast.parse(module.read_text(encoding="utf-8")))
+    here = folder_of(module)
+    assert not (draws and row[0] == "no"), f"{place} imports randomness"
+    assert not (spends and row[1] == "no" and here != "ledger"), f"{place} imports the ledger"
+
+
+def test_the_page_has_a_row_for_every_folder() -> None:
+    assert set(MAY_IMPORT) <= set(touches())
+    assert {folder for folder, row in touches().items() if row == ("no", "no")} == {
+        "base", "constraints", "schema", "data", "objective", "search/bounds", "search/solvers"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("from ..privacy.random import Randomness", (True, False)),
+        ("from ..privacy import noise", (True, False)),
+        ("def f():\n    from ..privacy.random.draws import LazyUniform", (True, False)),
+        ("from ..privacy.random_stopping import Stopping", (False, False)),
+        ("from ..ledger import store", (False, True)),
+        ("from ..ledger.ledger import Ledger", (False, True)),
+    ],
+)
+def test_planted_randomness_and_ledgers_are_found(source: str, found: tuple[bool, bool]) -> None:
+    assert touched(PACKAGE / "search" / "engine.py", ast.parse(source)) == found
 
 
 def test_the_table_has_no_cycle() -> None:

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from support.tools import load_script
 
 ROOT = Path(__file__).parents[2]
 
 
-def _load() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("pages", ROOT / "tools" / "pages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-PAGES = _load()
+PAGES = load_script("tools/pages.py")
 
 
 @pytest.mark.parametrize("page", PAGES.PAGES)

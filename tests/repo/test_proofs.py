@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 from importlib.resources import files
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from dpsubset.mechanisms import MECHANISMS
+from support.tools import load_script
 
-
-def _tool() -> ModuleType:
-    path = Path(__file__).parents[2] / "tools" / "sign_proofs.py"
-    spec = importlib.util.spec_from_file_location("sign_proofs", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-sign = _tool()
+sign = load_script("tools/sign_proofs.py")
 PROOFS = sorted(path.name for path in files("dpsubset").joinpath("proofs").iterdir()
                 if path.name.endswith(".md"))  # fmt: skip
 
@@ -123,3 +111,22 @@ def test_a_signed_proof_reads_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sign.signatures(signed) == {"box:LIMIT": "009", "sub.box:Box.open": "0016"}
     assert sign.signed(signed) == signed
     assert sign.signatures(plain) == {}
+
+
+def test_only_the_named_proofs_are_signed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(sign, "PROOFS", tmp_path)
+    plain = "By `mechanisms.exponential:Exponential`.\n"
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text(plain)
+
+    def unsigned() -> list[str]:
+        return sorted(path.name for path in tmp_path.iterdir() if path.read_text() == plain)
+
+    for slip in (["--chek"], ["c.md"], ["a.md", "--check"]):
+        assert sign.main(slip) == 2
+    assert sign.main(["--check"]) == 1
+    assert unsigned() == ["a.md", "b.md"]
+    assert sign.main(["b.md"]) == 0
+    assert unsigned() == ["a.md"]
+    assert sign.main([]) == 0
+    assert unsigned() == []

@@ -15,9 +15,9 @@ import flint
 import numpy as np
 import pytest
 
+from dpsubset.base.rounding import ball
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SeededSource
-from dpsubset.privacy.random.draws import ball
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.envelope import ExactEnvelope, MassScale, ModularEnvelope
 from dpsubset.search.region import Region

@@ -14,7 +14,7 @@ import flint
 import numpy as np
 import pytest
 
-from dpsubset.privacy.random.draws import ball
+from dpsubset.base.rounding import ball
 from dpsubset.schema.layout import STEPS
 from dpsubset.search.best import best_in_bucket, best_supports
 from dpsubset.search.engine import Engine

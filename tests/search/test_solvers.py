@@ -285,7 +285,7 @@ def test_the_worst_first_incumbent_is_put_right_by_the_solver(
         digest, problem = GramData.from_moments(recipe.moments), recipe.problem
         search = certify.Certified(digest, problem, recipe.sensitivity.score_step, 1, Limits())
         search._incumbent = recipe.ranking[-1][1]
-        found = search.find(solvers.SOLVERS[solver]()(digest, problem, Limits()))
+        found = search.find(solvers.SOLVERS[solver](digest, problem, Limits()))
         assert found == recipe.ranking[:1], recipe
 
 

@@ -14,10 +14,8 @@ from dpsubset.mechanisms.published.metropolis import Metropolis
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.schema.layout import STEPS, Layout
-from dpsubset.search.engine import Engine
-from dpsubset.search.enumerate import enumerate_supports
 from support.gtest import LEVEL, g_test, miss
-from support.races import SEARCHING
+from support.races import agree_with_closed_form
 
 pytestmark = pytest.mark.statistical
 
@@ -73,21 +71,7 @@ def test_the_race_agrees_with_the_closed_form(
     name: str, loss: str, constraint: str, epsilon: str
 ) -> None:
     problem = state(loss, constraint)
-    mechanism, setting = PLAIN[name](), Setting.of(problem, epsilon)
-    digest, unit = records(problem, len(loss)), setting.sensitivity.score_step
-    eta = mechanism.eta(setting)
-    scored = enumerate_supports(digest, problem, unit)
-    supports = [scored.support(i) for i in range(len(scored))]
-    engine = Engine(digest, problem, unit, float(eta), tuning=SEARCHING)
-    rng = Randomness(SystemSource())
-    sampler = mechanism.race(engine, eta)
-    counts = Counter(sampler.draw(rng) for _ in range(DRAWS))
-    assert engine.nodes > 0
-    assert g_test(counts, supports, mechanism.probabilities(scored, eta)) >= LEVEL
-    # With power: half as much again of eta is told apart.
-    wrong = mechanism.probabilities(scored, eta * Fraction(3, 2))
-    assert miss(mechanism.probabilities(scored, eta), wrong, DRAWS) < LEVEL
-    assert g_test(counts, supports, wrong) < LEVEL
+    agree_with_closed_form(name, problem, records(problem, len(loss)), epsilon, DRAWS)
 
 
 @pytest.mark.parametrize("lazy", [False, True])

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from fractions import Fraction
-
 import numpy as np
 import pytest
 
 from dpsubset.data.gram import GramData
 from dpsubset.data.quantize import STEPS
-from dpsubset.mechanisms import PLAIN, Setting
+from dpsubset.mechanisms import PLAIN
 from dpsubset.objective.problem import Problem
-from dpsubset.privacy.random import Randomness, SystemSource
-from dpsubset.search.engine import Engine
-from dpsubset.search.enumerate import enumerate_supports
-from support.gtest import LEVEL, g_test, miss
-from support.races import SEARCHING
+from support.races import agree_with_closed_form
 
 pytestmark = pytest.mark.statistical
 
@@ -56,18 +49,4 @@ def test_the_race_agrees_with_the_closed_form(
         ridge=ridge,
         always_include=[6] if constraint == "ball" else [],
     )
-    mechanism, setting = PLAIN[name](), Setting.of(problem, epsilon)
-    digest, unit = records(len(loss)), setting.sensitivity.score_step
-    eta = mechanism.eta(setting)
-    scored = enumerate_supports(digest, problem, unit)
-    supports = [scored.support(i) for i in range(len(scored))]
-    engine = Engine(digest, problem, unit, float(eta), tuning=SEARCHING)
-    rng = Randomness(SystemSource())
-    sampler = mechanism.race(engine, eta)
-    counts = Counter(sampler.draw(rng) for _ in range(DRAWS))
-    assert engine.nodes > 0
-    assert g_test(counts, supports, mechanism.probabilities(scored, eta)) >= LEVEL
-    # With power: half as much again of eta is told apart.
-    wrong = mechanism.probabilities(scored, eta * Fraction(3, 2))
-    assert miss(mechanism.probabilities(scored, eta), wrong, DRAWS) < LEVEL
-    assert g_test(counts, supports, wrong) < LEVEL
+    agree_with_closed_form(name, problem, records(len(loss)), epsilon, DRAWS)

@@ -13,17 +13,17 @@ import pytest
 
 from dpsubset.privacy.quantiles import (
     QuantileRule,
+    QuantileSampler,
     _ShellSampler,
-    draw_range,
     histogram,
     log_probabilities,
-    quantile,
     rank_error_range,
     rank_errors,
 )
 from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.privacy.relations import RELATIONS, Neighbours
 from support.gtest import LEVEL, g_test, miss
+from support.quantiles import quantile
 
 pytestmark = pytest.mark.statistical
 
@@ -96,6 +96,6 @@ def test_two_quartiles_are_drawn_independently(neighbours: Neighbours) -> None:
             probabilities[key] = probabilities.get(key, 0.0) + p * q
     rng = Randomness(SystemSource())
     for _ in range(DRAWS):
-        scale, _ = draw_range(counts, rule, Fraction(2), neighbours, rng)
+        scale = QuantileSampler(counts, rule, Fraction(2), neighbours).draw(rng)
         drawn[int(2 * scale.centre), int(2 * scale.half_width)] += 1
     assert g_test(drawn, list(probabilities), np.array(list(probabilities.values()))) >= LEVEL

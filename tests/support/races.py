@@ -14,14 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpsubset.mechanisms import ScoreMechanism
-from dpsubset.privacy.random import Randomness
+from dpsubset.data.gram import GramData
+from dpsubset.mechanisms import PLAIN, ScoreMechanism, Setting
+from dpsubset.objective.problem import Problem
+from dpsubset.privacy.random import Randomness, SystemSource
 from dpsubset.search.bounds.base import BoundOracle, Node
 from dpsubset.search.bounds.kernels import FREE
 from dpsubset.search.engine import Engine
+from dpsubset.search.enumerate import enumerate_supports
 from dpsubset.search.race import Race
 from dpsubset.search.tuning import Tuning
 from support.cases import Case
+from support.gtest import LEVEL, g_test, miss
 
 #: Lists are short, and the last pick is searched for like the others.
 SEARCHING = Tuning(short=2, last_pick=0)
@@ -95,3 +99,23 @@ def race(
             sampler = mechanism.race(engine, eta)
         counts[sampler.draw(rng)] += 1
     return Tally(counts, engine.nodes)
+
+
+def agree_with_closed_form(
+    name: str, problem: Problem, digest: GramData, epsilon: str, draws: int
+) -> None:
+    """Draws of a plain mechanism's race have its distribution, and not that at 3/2 of eta."""
+    mechanism, setting = PLAIN[name](), Setting.of(problem, epsilon)
+    unit, eta = setting.sensitivity.score_step, mechanism.eta(setting)
+    scored = enumerate_supports(digest, problem, unit)
+    supports = [scored.support(i) for i in range(len(scored))]
+    engine = Engine(digest, problem, unit, float(eta), tuning=SEARCHING)
+    rng = Randomness(SystemSource())
+    sampler = mechanism.race(engine, eta)
+    counts = Counter(sampler.draw(rng) for _ in range(draws))
+    assert engine.nodes > 0
+    right = mechanism.probabilities(scored, eta)
+    assert g_test(counts, supports, right) >= LEVEL
+    wrong = mechanism.probabilities(scored, eta * Fraction(3, 2))
+    assert miss(right, wrong, draws) < LEVEL
+    assert g_test(counts, supports, wrong) < LEVEL

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from dpsubset.constraints import CONSTRAINTS as _REGISTERED
 from dpsubset.data.gram import GramData
 from dpsubset.data.moments import Moments
 from dpsubset.data.quantize import STEPS
@@ -22,7 +23,8 @@ from dpsubset.schema.schema import Schema
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
 
 DESIGNS = ("orthogonal", "AR 0.9", "duplicated", "constant", "n < p", "one-hot")
-CONSTRAINTS = ("box", "ball", "l1")
+#: Every constraint, so that tests find a new one.
+CONSTRAINTS = tuple(_REGISTERED)
 #: Reaches at which the constraint binds on nearly every support, and on nearly none.
 REACHES = {"tight": 0.2, "wide": 20.0}
 RIDGES = (0.0, 2.5)

@@ -36,6 +36,19 @@ def random_region(problem: Problem, rng: np.random.Generator) -> Region:
             return region
 
 
+def random_path(
+    bound_oracle: BoundOracle, region: Region, rng: np.random.Generator, rounds: int
+) -> Iterator[Node]:
+    """Bounds from a region down to one support, by random splits."""
+    bound = bound_oracle.root(region, rounds)
+    yield bound
+    while len(free := np.flatnonzero(bound.region.status >= FREE)):
+        halves = list(bound.region.split(int(rng.choice(free))))
+        half = halves[int(rng.integers(len(halves)))]
+        bound = bound_oracle.child(bound, half, int(rng.integers(0, 9)))
+        yield bound
+
+
 class Recipe(Protocol):
     """A problem and its data."""
 

@@ -63,7 +63,7 @@ def agree(solver: str, instance: Instance) -> None:
 def needs(solver: str) -> None:
     """Skip where a solver is not installed, or its licence has run out."""
     try:
-        SOLVERS[solver]().check()
+        SOLVERS[solver].check()
     except SolverError as error:
         pytest.skip(str(error))
 
@@ -96,7 +96,7 @@ def answers_of_its_own(
         search._score_new([support for _, support in ranking[-count:]])
         search._incumbent = ranking[-1][1]
         try:
-            found = search.find(SOLVERS[solver]()(digest, problem, limits))
+            found = search.find(SOLVERS[solver](digest, problem, limits))
         except SearchLimitError:
             late += 1
             continue

@@ -10,14 +10,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Unpack
 
 from ..base.errors import ArgumentError
 from ..base.validation import check_int, check_progress
 from ..data.readers import Progress
 from ..data.readers.passes import Passes
-from ..schema.schema import Schema
+from ..schema.schema import SchemaLike
 from ..search.best import Ranked, best_supports
 from ..search.best import best_in_bucket as search_bucket
 from ..search.engine import Engine
@@ -43,7 +42,7 @@ class _Search:
     def __init__(
         self,
         data: Any,
-        schema: Schema | str | Path | None,
+        schema: SchemaLike | None,
         k: int,
         y: Any,
         options: ProblemOptions,
@@ -80,7 +79,7 @@ class _Search:
 @with_keywords_of(build_problem_spec)
 def top_supports(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     count: int,
@@ -133,7 +132,7 @@ def top_supports(
 @with_keywords_of(build_problem_spec)
 def best_subset(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     progress: Progress | None = None,
@@ -172,7 +171,7 @@ def best_subset(
 @with_keywords_of(build_problem_spec)
 def best_in_bucket(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     anchor: Sequence[int],

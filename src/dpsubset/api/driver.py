@@ -27,6 +27,7 @@ from ..data.type_checks import warn_of_types
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike, debited, whole_cost
 from ..privacy.guarantee import Guarantee, shown_cost
+from ..privacy.large_epsilon import text_of_epsilon, warn_of_epsilon
 from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..schema.schema import Schema
 
@@ -178,7 +179,8 @@ def make_release(
     table = request.open(data, y)
     request = request.with_rows(table.rows)
     if not request.needs_rows:
-        _ = request.guarantee  # what pricing refuses is refused before a value is read
+        # What pricing refuses is refused before a value is read.
+        warn_of_epsilon(request.guarantee, _user_level())
     mismatches = request.type_mismatches(data, y)
     warn_of_types(mismatches, _user_level() + 1)
     passes = Passes(progress, request.n_is_public, request.pass_count)
@@ -235,8 +237,10 @@ class Price:
         *features, response = self.columns
         shown = ", ".join(features[:10]) + (f", ... ({len(features)} in all)" * bool(features[10:]))
         read = f"Would read: {shown}; to explain {response}"
-        mismatches = [f"Warning: {warning}" for warning in self.warnings]
-        return "\n".join([cost, f"Mechanism: {self.mechanism}", read, *mismatches])
+        large = text_of_epsilon(self.guarantee)
+        warned = [*([large] if large else []), *self.warnings]
+        lines = [f"Warning: {warning}" for warning in warned]
+        return "\n".join([cost, f"Mechanism: {self.mechanism}", read, *lines])
 
 
 def price_of(

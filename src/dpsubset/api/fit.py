@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, TypeAlias, Unpack, overload
 
 from ..base.errors import ArgumentError
 from ..data.moments import Moments
@@ -21,6 +20,7 @@ from ..data.readers import Progress
 from ..data.readers.passes import Passes
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike
+from ..mechanisms import Mechanism
 from ..mechanisms import mechanism as find_mechanism
 from ..models.entries import Entries, of_support
 from ..models.gaussian_ols import GaussianOls
@@ -39,12 +39,13 @@ from ..release.fitted import ReleasedFit, check_units, model_of, units_of
 from ..release.model import Model
 from ..release.release import Release
 from ..schema.encoding import Design
-from ..schema.schema import Column, Schema
+from ..schema.schema import Column, Schema, SchemaLike
 from .driver import Execution, Price, event_of, make_release, price_of
 from .problem_spec import build_problem_spec, with_keywords_of
 from .request import (
     ChosenRange,
     DefaultRange,
+    MechanismOptions,
     PriceCheck,
     SelectionBased,
     SelectionOptions,
@@ -64,6 +65,9 @@ __all__ = ["fit", "price_fit"]
 FIT = "the fit"
 
 Noise = NoisyMoments | ObjectivePerturbation | GaussianOls
+
+#: Mechanisms that release a support in every draw, so that there is a model.
+AlwaysReleases: TypeAlias = Literal["permute-and-flip", "exponential", "peeling"]
 
 #: Most columns of a model that is fitted: noise grows with the square of their number.
 LARGEST_FIT = 300
@@ -170,7 +174,7 @@ def draw_fit(
 
 def build_fit_request(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
@@ -271,10 +275,42 @@ def choose_noise(
     return noise
 
 
+@overload
+def fit(
+    data: Any,
+    schema: SchemaLike | None = None,
+    *,
+    k: int,
+    epsilon: float | Fraction | Decimal,
+    mechanism: AlwaysReleases = ...,
+    rule: FitRule | None = None,
+    progress: Progress | None = None,
+    ledger: LedgerLike = None,
+    y: Any = None,
+    **options: Unpack[MechanismOptions],
+) -> Release[Model]: ...
+
+
+@overload
+def fit(
+    data: Any,
+    schema: SchemaLike | None = None,
+    *,
+    k: int,
+    epsilon: float | Fraction | Decimal,
+    mechanism: str | Mechanism,
+    rule: FitRule | None = None,
+    progress: Progress | None = None,
+    ledger: LedgerLike = None,
+    y: Any = None,
+    **options: Unpack[MechanismOptions],
+) -> Release: ...
+
+
 @with_keywords_of(build_request, build_problem_spec)
 def fit(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
@@ -293,7 +329,7 @@ def fit(
     ----------
     data : path, data frame, array or Moments
         The sensitive table.
-    schema : Schema or path of a bounds file, optional
+    schema : Schema, path of a bounds file or dict of the same form, optional
         The table's public description.
     k : int
         How many variables to select.
@@ -311,7 +347,8 @@ def fit(
     Returns
     -------
     Release
-        Its ``model`` is the fitted model, or None if the mechanism released no support.
+        Its ``model`` is the fitted model, or None if the mechanism released no support. The default
+        mechanism always releases one.
 
     Raises
     ------
@@ -337,7 +374,7 @@ def fit(
 @with_keywords_of(build_request, build_problem_spec)
 def event_of_fit(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
@@ -408,7 +445,7 @@ def model_on(step: FitStep, fitted: ReleasedFit, guarantee: str) -> Model:
 @with_keywords_of(build_request, build_problem_spec)
 def price_fit(
     data: Any = None,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,

@@ -11,7 +11,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ..base.errors import ArgumentError
 from ..base.validation import check_seed
@@ -26,10 +26,11 @@ from ..privacy.guarantee import Guarantee
 from ..privacy.quantiles import RangeInSteps
 from ..privacy.relations import PUBLIC_N, Neighbours
 from ..release.fitted import check_units
+from ..release.model import Model
 from ..release.release import OTHER_SCHEMA, Release, package_versions
 from ..schema.dates import today
 from ..schema.encoding import Design
-from ..schema.schema import Bounds, Schema
+from ..schema.schema import Bounds, Schema, SchemaLike
 from .driver import Execution, Price, Request, event_of, make_release, price_of
 from .fit import FIT, LARGEST_FIT, FitStep, Noise, choose_noise, fit_support, model_on
 from .problem_spec import resolve_schema, with_keywords_of
@@ -40,7 +41,7 @@ __all__ = ["fit_released", "price_released"]
 
 
 @dataclass(frozen=True)
-class FitReleasedRequest(Request[SensitiveTable, Release]):
+class FitReleasedRequest(Request[SensitiveTable, Release[Model]]):
     """A fit on an earlier release, ready for a table. Public.
 
     Attributes
@@ -131,7 +132,7 @@ class FitReleasedRequest(Request[SensitiveTable, Release]):
             },
         )
 
-    def run(self, execution: Execution[SensitiveTable]) -> Release:
+    def run(self, execution: Execution[SensitiveTable]) -> Release[Model]:
         """Read the columns of the support and draw the fit."""
         table, passes, earlier, n = execution.table, execution.passes, self.earlier, self.n
         execution.check(self.debited_guarantee)
@@ -144,7 +145,7 @@ class FitReleasedRequest(Request[SensitiveTable, Release]):
         )  # fmt: skip
         fitted = fit_support(step, table, execution.rng, self.support, self.scale, passes)
         mismatches = (*earlier.column_warnings, *execution.column_warnings)
-        return replace(
+        made = replace(
             earlier,
             guarantee=self.guarantee,
             model=model_on(step, fitted, str(self.guarantee)),
@@ -157,12 +158,13 @@ class FitReleasedRequest(Request[SensitiveTable, Release]):
             receipt=None,
             diagnostics=None,
         )
+        return cast(Release[Model], made)
 
 
 def build_released_request(
     release: Release | str | Path,
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     epsilon: float | Fraction | Decimal,
     delta: float | Fraction | Decimal = 0,
@@ -230,13 +232,13 @@ def _support_of(release: Any, schema: Schema) -> tuple[int, ...]:
 def fit_released(
     release: Release | str | Path,
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     progress: Progress | None = None,
     ledger: LedgerLike = None,
     y: Any = None,
     **options: Any,
-) -> Release:
+) -> Release[Model]:
     """Fit a linear model on the variables of an earlier release. Costs epsilon more.
 
     Parameters
@@ -245,7 +247,7 @@ def fit_released(
         A release of :func:`dpsubset.select`, from a table of the same schema.
     data : path, data frame, array or Moments
         The sensitive table: usually the one that the release was made from.
-    schema : Schema or path of a bounds file, optional
+    schema : Schema, path of a bounds file or dict of the same form, optional
         The table's public description, unchanged; by default that of a `Release`.
     epsilon : number
         What the fit costs; the cost of the earlier release is added to it.
@@ -294,7 +296,7 @@ def fit_released(
 def event_of_released(
     release: Release | str | Path,
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     y: Any = None,
     **options: Any,
@@ -307,7 +309,7 @@ def event_of_released(
 def price_released(
     release: Release | str | Path,
     data: Any = None,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     y: Any = None,
     **options: Any,

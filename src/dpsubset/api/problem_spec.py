@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
 
 from ..base.errors import ArgumentError, TableError
 from ..base.renamed import SELECTION, current_names
+from ..base.unknown_arguments import check_keywords
 from ..constraints import Name as Constraint
 from ..data.moments import Moments
 from ..data.readers import read_schema
@@ -26,7 +27,7 @@ from ..objective.problem import Problem
 from ..objective.sensitivity import Sensitivity
 from ..privacy.relations import Neighbours
 from ..schema.encoding import Design
-from ..schema.schema import Bounds, Schema, declared_width
+from ..schema.schema import Bounds, Schema, SchemaLike, declared_width
 from ..search.engine import Limits
 from .sensitive_table import SensitiveTable
 
@@ -105,7 +106,7 @@ class ProblemSpec:
 
 def build_problem_spec(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     y: Any = None,
@@ -145,7 +146,7 @@ def build_problem_spec(
 
 def declared_columns(schema: Any, bounds: Any) -> int | None:
     """The number of columns of X, if schema or bounds tell it."""
-    if isinstance(schema, (str, Path)):
+    if isinstance(schema, (str, Path, Mapping)):
         return declared_width(schema)
     if isinstance(schema, Schema):
         return len(schema.features)
@@ -159,7 +160,8 @@ R = TypeVar("R")
 def with_keywords_of(*listed: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Show the keyword arguments of the functions ``listed`` in place of a function's ``**``.
 
-    Each call is checked against the whole list, so that errors name the function that was called.
+    Each call is checked against the whole list, so that errors name the function that was called,
+    and an argument that it does not have before one that is missing.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -177,6 +179,7 @@ def with_keywords_of(*listed: Callable[..., Any]) -> Callable[[Callable[P, R]], 
         @functools.wraps(function)
         def called(*args: P.args, **kwargs: P.kwargs) -> R:
             kwargs = current_names(kwargs, SELECTION, function.__name__)  # type: ignore[assignment]
+            check_keywords(kwargs, shown, function.__name__)
             try:
                 signature.bind(*args, **kwargs)
             except TypeError as error:
@@ -189,9 +192,7 @@ def with_keywords_of(*listed: Callable[..., Any]) -> Callable[[Callable[P, R]], 
     return decorate
 
 
-def resolve_schema(
-    data: Any, y: Any, schema: Schema | str | Path | None, bounds: Bounds | None
-) -> Schema:
+def resolve_schema(data: Any, y: Any, schema: SchemaLike | None, bounds: Bounds | None) -> Schema:
     """The schema of a table, from the schema or from bounds. No value is read."""
     from ..data.readers.arrays import check_held
 
@@ -202,16 +203,13 @@ def resolve_schema(
             "y must hold the values of the response. Where they are a column of the table, leave y "
             "out: the schema names it"
         )
-    if isinstance(schema, (str, Path)):
-        schema = read_schema(schema, data, y)
-    if schema is not None and not isinstance(schema, Schema):
-        raise ArgumentError("schema must be a dpsubset.Schema or the path of a bounds file")
+    declared = None if schema is None else read_schema(schema, data, y)
     if bounds is None:
-        if schema is None:
+        if declared is None:
             raise ArgumentError("pass a schema (or, for arrays, bounds): bounds are public "
                                 "knowledge and must not come from the data")  # fmt: skip
-        return schema
-    if schema is not None:
+        return declared
+    if declared is not None:
         raise ArgumentError("pass a schema or bounds, not both")
     if not isinstance(bounds, Bounds):
         raise ArgumentError("bounds must be dpsubset.Bounds(x=..., y=...)")

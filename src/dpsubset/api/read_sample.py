@@ -12,7 +12,6 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from ..data.quantize import ColumnQuantizer
 from ..data.readers import open_table, read_schema, sample_cells
 from ..release.response_range import value_of
 from ..schema.dates import iso_text
-from ..schema.schema import Column, Schema
+from ..schema.schema import Column, Schema, SchemaLike
 
 __all__ = ["Sample", "SampleCell", "read_sample"]
 
@@ -99,7 +98,7 @@ class Sample:
         return "\n".join(map(escape_for_terminal, lines))
 
 
-def read_sample(data: Any, schema: Schema | str | Path, rows: int = 20) -> Sample:
+def read_sample(data: Any, schema: SchemaLike, rows: int = 20) -> Sample:
     """Show how public sample rows are read, cell by cell. NOT PRIVATE, and costs nothing.
 
     Parameters
@@ -107,7 +106,7 @@ def read_sample(data: Any, schema: Schema | str | Path, rows: int = 20) -> Sampl
     data : path or data frame
         Public or simulated rows in the format of the sensitive table. Never that table itself: its
         cells would be shown.
-    schema : Schema or path of a bounds file
+    schema : Schema, path of a bounds file or dict of the same form
         The description of the table.
     rows : int
         How many rows to show at most.
@@ -132,8 +131,7 @@ def read_sample(data: Any, schema: Schema | str | Path, rows: int = 20) -> Sampl
     """
     if not isinstance(rows, int) or isinstance(rows, bool) or rows < 1:
         raise ArgumentError("rows must be a whole number, at least 1")
-    if not isinstance(schema, Schema):
-        schema = read_schema(schema, data)
+    schema = read_schema(schema, data)
     used = (*schema.features, schema.response)
     bare = replace(
         schema,

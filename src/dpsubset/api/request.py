@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, TypeVar, Unpack
 
 import numpy as np
@@ -42,7 +41,7 @@ from ..release.readable import ReleasedReadable
 from ..release.release import Release
 from ..release.response_range import ReleasedRange
 from ..schema.dates import today
-from ..schema.schema import Schema
+from ..schema.schema import SchemaLike
 from .driver import Execution, Request
 from .problem_spec import ProblemOptions, ProblemSpec, Rule, build_problem_spec
 from .sensitive_table import SensitiveTable
@@ -54,17 +53,22 @@ SCALE, SELECTION = "the scale of the response", "the selection"
 CHECK = "the count of unreadable cells"
 
 
-class SelectionOptions(ProblemOptions, total=False):
-    """The options of a selection beside k and epsilon; see :func:`dpsubset.select`."""
+class MechanismOptions(ProblemOptions, total=False):
+    """The options of a selection beside k, epsilon and the mechanism."""
 
     delta: float | Fraction | Decimal
-    mechanism: str | Mechanism
     options: Mapping[str, Any] | None
     allow_unproven: bool
     sensitivity: Rule
     response_range: Literal["private", "declared"] | ResponseRange | None
     check_readable: bool | float | Fraction | Decimal | None
     seed: int | None
+
+
+class SelectionOptions(MechanismOptions, total=False):
+    """The options of a selection beside k and epsilon; see :func:`dpsubset.select`."""
+
+    mechanism: str | Mechanism
 
 
 @dataclass(frozen=True)
@@ -468,7 +472,7 @@ def build_release(drawn: DrawnSelection, guarantee: Guarantee, **more: Any) -> R
 
 def build_request(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, Unpack
 
 from ..base.errors import ArgumentError
@@ -21,11 +19,12 @@ from ..mechanisms import Data, Outcome
 from ..privacy.quantiles import RangeInSteps
 from ..privacy.random import Randomness
 from ..release.release import Release
-from ..schema.schema import Schema
+from ..schema.schema import SchemaLike
 from .driver import Price, event_of, make_release, open_randomness, price_of
 from .problem_spec import build_problem_spec, with_keywords_of
 from .request import SelectionOptions, SelectionRequest, build_request
 from .sensitive_table import SensitiveTable
+from .support_counts import SupportCounts
 
 __all__ = ["Price", "price", "select", "simulate"]
 
@@ -33,7 +32,7 @@ __all__ = ["Price", "price", "select", "simulate"]
 @with_keywords_of(build_request, build_problem_spec)
 def select(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
@@ -48,8 +47,9 @@ def select(
     Parameters
     ----------
     data : path, data frame, array or Moments
-        The sensitive table: a CSV or Parquet file, a pandas or polars frame, an array X.
-    schema : Schema or path of a bounds file, optional
+        The sensitive table: a Parquet, Arrow, Feather, CSV or TSV file, a frame of pandas, polars
+        or PyArrow, an array X.
+    schema : Schema, path of a bounds file or dict of the same form, optional
         The table's public description. Arrays may give ``bounds`` instead.
     k : int
         How many variables to select, those always included among them.
@@ -153,7 +153,7 @@ def select(
 @with_keywords_of(build_request, build_problem_spec)
 def event_of_select(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
@@ -168,7 +168,7 @@ def event_of_select(
 @with_keywords_of(build_request, build_problem_spec)
 def simulate(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
@@ -176,7 +176,7 @@ def simulate(
     progress: Progress | None = None,
     y: Any = None,
     **options: Unpack[SelectionOptions],
-) -> Counter[Outcome]:
+) -> SupportCounts:
     """Count how often each support would be released. NOT PRIVATE: each draw costs epsilon.
 
     For synthetic data, planning and tests.
@@ -192,8 +192,9 @@ def simulate(
 
     Returns
     -------
-    Counter
-        The number of draws of each support; None stands for a draw that released nothing.
+    SupportCounts
+        A Counter of the draws of each support, by positions; None stands for a draw that released
+        nothing. Its ``features`` is the same Counter by names.
 
     Raises
     ------
@@ -204,8 +205,10 @@ def simulate(
     --------
     >>> import numpy as np, dpsubset as dps
     >>> X = np.tile([[-1.0, 1.0], [1.0, 1.0]], (500, 1))
-    >>> dps.simulate(X, y=X[:, 0], bounds=dps.Bounds(x=1, y=1), k=1, epsilon=5, draws=10)
-    Counter({(0,): 10})
+    >>> bounds = dps.Bounds(x=1, y=1)
+    >>> counts = dps.simulate(X, y=X[:, 0], bounds=bounds, k=1, epsilon=5, draws=10)
+    >>> counts.most_common(1), counts.features.most_common(1)
+    ([((0,), 10)], [(('x0',), 10)])
     """
     draws = check_int(draws, "draws")
     if draws < 1:
@@ -228,7 +231,7 @@ def simulate(
             scales_by_effect.setdefault(sha256(effect).digest(), []).append(scale)
         if len(scales_by_effect) > 1:
             table.keep(n)
-    counts: Counter[Outcome] = Counter()
+    counts = SupportCounts(names=[choice.name for choice in request.spec.design.choices])
     for scales in passes.over(scales_by_effect.values(), draws):
         counts.update(_drawn(request, table, private, scales, rng))
     return counts
@@ -251,7 +254,7 @@ def _drawn(
 @with_keywords_of(build_request, build_problem_spec)
 def price(
     data: Any = None,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,

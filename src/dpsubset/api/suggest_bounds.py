@@ -35,6 +35,7 @@ from ..schema.entries import entry_of_column
 from ..schema.provenance import KEY, PaidBounds
 from ..schema.schema import Column
 from .driver import Execution, Request, make_release
+from .problem_spec import with_keywords_of
 from .request import exact_epsilon
 
 __all__ = ["BoundsRequest", "build_bounds_request", "draw_bounds", "suggest_bounds"]
@@ -177,6 +178,7 @@ def build_bounds_request(
     return BoundsRequest(selection, row_epsilon, neighbours, seed, rule, by_rows)
 
 
+@with_keywords_of()
 def suggest_bounds(
     data: Any,
     within: Any,
@@ -196,7 +198,7 @@ def suggest_bounds(
     ----------
     data : path, data frame or array
         The sensitive table.
-    within : pair, mapping, Schema or path of a bounds file
+    within : pair, mapping, Schema, path of a bounds file or dict of the same form
         Where values can lie at all, from public knowledge: ``(lo, hi)`` for all columns, ``{"age":
         (0, 200), ...}``, or a schema with wide bounds. The grid has 65535 values between them, so
         bounds that are a thousand times too wide leave 65 values to choose from. A transform

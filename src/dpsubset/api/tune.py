@@ -15,7 +15,6 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from pathlib import Path
 from typing import Any, Unpack
 
 from ..base.errors import ArgumentError
@@ -37,7 +36,7 @@ from ..privacy.response_range import ResponseRange
 from ..release.release import Release
 from ..release.tuned import Tuned, Value, setting_as_text
 from ..schema.layout import STEPS
-from ..schema.schema import Schema
+from ..schema.schema import SchemaLike
 from .driver import Execution, Price, Request, event_of, make_release, price_of
 from .fit import FitRequest, build_fit_request, draw_fit, solution_of
 from .problem_spec import build_problem_spec, resolve_schema, with_keywords_of
@@ -285,7 +284,7 @@ def rule_of(rule: FitRule | None, setting: Mapping[str, Value]) -> FitRule:
 
 def build_tune_request(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     grid: Grid,
     epsilon: float | Fraction | Decimal,
@@ -348,7 +347,7 @@ def build_tune_request(
 @with_keywords_of(build_request, build_problem_spec)
 def tune(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     grid: Grid,
     epsilon: float | Fraction | Decimal,
@@ -376,7 +375,7 @@ def tune(
     ----------
     data : path, data frame, array or Moments
         The sensitive table.
-    schema : Schema or path of a bounds file, optional
+    schema : Schema, path of a bounds file or dict of the same form, optional
         The table's public description.
     grid : mapping from names to lists of values, or a list of such mappings
         The settings: all combinations of the values of each mapping. It may vary k, mechanism,
@@ -444,7 +443,7 @@ def _score(
 @with_keywords_of(build_request, build_problem_spec)
 def event_of_tune(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     grid: Grid,
     epsilon: float | Fraction | Decimal,
@@ -465,7 +464,7 @@ def event_of_tune(
 @with_keywords_of(build_request, build_problem_spec)
 def price_tune(
     data: Any = None,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     grid: Grid,
     epsilon: float | Fraction | Decimal,

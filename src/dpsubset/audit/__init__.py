@@ -1,4 +1,7 @@
-"""Audits: try to contradict a mechanism's guarantee."""
+"""Audits: try to contradict a mechanism's guarantee.
+
+All tables are simulated, and nothing is spent.
+"""
 
 from .empirical import EmpiricalAudit, Event, audit_empirical
 from .exact import ExactAudit, Pair, audit_exact, random_pairs, worst_case_pairs

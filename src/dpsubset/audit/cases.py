@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from typing import Any
 
@@ -48,21 +48,14 @@ SECONDS = 2.0
 
 @dataclass(frozen=True)
 class LayoutCase:
-    """A problem whose choices are not columns, for supports of one choice.
+    """A problem whose choices are not columns, for supports of one choice."""
 
-    Attributes
-    ----------
-    sizes, widths : tuple of int
-        Columns of each choice, and how wide it is.
-    intercept : "numbers", "labels", or None
-        With an intercept at the level that goes with such a response, or without.
-    reach : float
-        As a multiple of the loss's own: one at which contrary pairs come close to epsilon.
-    """
-
+    #: Columns of each choice, and how wide it is.
     sizes: tuple[int, ...]
     widths: tuple[int, ...]
+    #: "numbers" or "labels": with the intercept of such a response; None for no intercept.
     intercept: str | None
+    #: As a multiple of the loss's own: one at which contrary pairs come close to epsilon.
     prediction_bound: float
 
 
@@ -82,33 +75,22 @@ def few_worst_case_pairs(problem: Problem) -> Iterator[Pair]:
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a mechanism is audited, where that differs from the others.
+    """How a mechanism is audited, where that differs from the others."""
 
-    Attributes
-    ----------
-    options : mapping
-        Options of the mechanism: a variant of it.
-    shapes : tuple
-        (p, k, reach) of the problems, the reach as a multiple of the loss's own; draws are made on
-        the first.
-    layouts : tuple
-        Problems with an intercept or groups, for exact audits.
-    constraint : str
-        Which coefficients are allowed.
-    pairs : callable
-        Neighbours to draw from, for a problem: few, and with outcomes that are not too rare.
-    delta : Fraction, optional
-        By default 0, or `DELTA` where there must be one.
-    most : int, optional
-        Most records of a pair, where a closed form is a sum over assignments of records.
-    """
-
+    #: Options of the mechanism: a variant of it.
     options: Mapping[str, Any] = field(default_factory=dict)
+    #: (p, k, prediction bound) of the problems, the bound as a multiple of the loss's own; draws
+    #: are made on the first.
     shapes: tuple[tuple[int, int, float], ...] = ((4, 1, 0.5), (5, 2, 1.0))
+    #: Problems with an intercept or groups, for exact audits.
     layouts: tuple[LayoutCase, ...] = LAYOUTS
+    #: Which coefficients are allowed.
     constraint: str = "box"
+    #: Neighbours to draw from, for a problem: few, and with outcomes that are not too rare.
     pairs: Callable[[Problem], Iterable[Pair]] = few_worst_case_pairs
+    #: By default 0, or `DELTA` where there must be one.
     delta: Fraction | None = None
+    #: Most records of a pair, where a closed form is a sum over assignments of records.
     most: int | None = None
 
 
@@ -222,7 +204,7 @@ def audit(
 def _name(chosen: Mechanism) -> str:
     """The name of a mechanism, with the options that are not the default."""
     special = [
-        f"{option.name}={_plain(value)}"
+        f"{option.name}={_option_text(value)}"
         for option in fields(chosen)
         if (value := getattr(chosen, option.name)) != option.default
     ]
@@ -295,16 +277,11 @@ def _by_promise(
         records = chosen.needs_records or LOSSES[setting.problem.loss].needs_records
         if records and pair.records is None:
             continue
-        guarantee = chosen.guarantee(_at(setting, pair))
+        guarantee = chosen.guarantee(setting.with_rows(pair.first.n))
         claimed = relation in guarantee.costs
         cost = guarantee.costs[relation] if claimed else Cost(setting.epsilon, setting.delta)
         groups.setdefault(_Promise(cost, claimed, guarantee.assumes), []).append(pair)
     return list(groups.items())
-
-
-def _at(setting: Setting, pair: Pair) -> Setting:
-    public = setting.problem.n_is_public
-    return replace(setting, n=pair.first.n if public else None)
 
 
 def _listed(problem: Problem, recipe: Recipe) -> Iterator[Pair]:
@@ -322,7 +299,7 @@ def _listed(problem: Problem, recipe: Recipe) -> Iterator[Pair]:
             yield pair
 
 
-def _plain(value: Any) -> str:
+def _option_text(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

@@ -19,7 +19,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from operator import eq
@@ -65,38 +65,25 @@ class Event:
 
 @dataclass(frozen=True)
 class EmpiricalAudit:
-    """What many draws say about epsilon.
+    """What many draws say about epsilon."""
 
-    Attributes
-    ----------
-    estimate : float
-        log((f - delta) / f') of the event's frequencies in the testing half; not a bound.
-    lower : float
-        Epsilon is at least this much, with the stated confidence; 0 says nothing.
-    confidence : float
-        1 - `LEVEL`, by default.
-    runs : int
-        Draws made, the choosing half included.
-    hits : pair of (int, int)
-        How often the event held, of how many testing draws: where it is likely, where it is not.
-    event : Event
-        What was tested, chosen on other draws.
-    pair : Pair, optional
-        The neighbours tested; None if there were none.
-    swapped : bool
-        Whether the event is likelier on the second of them.
-    promised : Cost
-        Epsilon and delta.
-    """
-
+    #: log((f - delta) / f') of the event's frequencies in the testing half; not a bound.
     estimate: float
+    #: Epsilon is at least this much, with the stated confidence; 0 says nothing.
     lower: float
+    #: 1 - `LEVEL`, by default.
     confidence: float
+    #: Draws made, the choosing half included.
     runs: int
+    #: How often the event held, of how many testing draws: where it is likely, where it is not.
     hits: tuple[tuple[int, int], tuple[int, int]]
+    #: What was tested, chosen on other draws.
     event: Event | None
+    #: The neighbours tested; None if there were none.
     pair: LabelledPair | None
+    #: Whether the event is likelier on the second of them.
     swapped: bool
+    #: Epsilon and delta.
     promised: Cost
 
     @property
@@ -180,7 +167,7 @@ def audit_empirical(
     )  # fmt: skip
 
 
-def clopper_pearson(
+def one_sided_bounds(
     hits: NDArray[np.int64] | int, runs: int, level: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """One-sided bounds of a probability, lower and upper, each wrong with chance ``level``."""
@@ -200,8 +187,8 @@ def lower_bounds(
     level: float,
 ) -> NDArray[np.float64]:
     """log((low - delta) / high) for counts of an event; -inf where low <= delta."""
-    low, _ = clopper_pearson(likely, likely_runs, level / 2)
-    _, high = clopper_pearson(rare, rare_runs, level / 2)
+    low, _ = one_sided_bounds(likely, likely_runs, level / 2)
+    _, high = one_sided_bounds(rare, rare_runs, level / 2)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(np.maximum(low - delta, 0.0)) - np.log(high))
 
@@ -216,9 +203,8 @@ class _Rival:
 
     @classmethod
     def of(cls, mechanism: Mechanism, setting: Setting, pair: Pair) -> _Rival:
-        public = setting.problem.n_is_public
         one, two = (
-            mechanism.prepare(data, replace(setting, n=data.gram.n if public else None))
+            mechanism.prepare(data, setting.with_rows(data.gram.n))
             for data in pair.data(mechanism, setting.problem)
         )
         return cls(pair, (one, two), (Counter(), Counter()))
@@ -248,14 +234,14 @@ def _best_event(
     draws: tuple[Counter[Outcome], Counter[Outcome]], p: int, delta: float, level: float, each: int
 ) -> tuple[float, Event, bool]:
     """The event that promises the largest bound in ``each`` draws, and its direction."""
-    events = list(_events(draws, p))
+    events = list(_candidate_events(draws, p))
     counts = np.array([[event.count(side) for side in draws] for event in events])
     totals = draws[0].total(), draws[1].total()
     best = (-math.inf, events[0], False)
     for swapped in (False, True):
         i, j = (1, 0) if swapped else (0, 1)
-        low, _ = clopper_pearson(counts[:, i], totals[i], _SHRINK)
-        _, high = clopper_pearson(counts[:, j], totals[j], _SHRINK)
+        low, _ = one_sided_bounds(counts[:, i], totals[i], _SHRINK)
+        _, high = one_sided_bounds(counts[:, j], totals[j], _SHRINK)
         likely = np.floor(low * each).astype(np.int64)
         rare = np.ceil(high * each).astype(np.int64)
         scores = lower_bounds(likely, each, rare, each, delta, level)
@@ -265,7 +251,7 @@ def _best_event(
     return best
 
 
-def _events(draws: tuple[Counter[Outcome], Counter[Outcome]], p: int) -> Iterator[Event]:
+def _candidate_events(draws: tuple[Counter[Outcome], Counter[Outcome]], p: int) -> Iterator[Event]:
     """Those of public form, and the outcomes that are likelier on one side than on the other."""
     yield Event("nothing is released", lambda outcome: outcome is None)
     for j in range(p):
@@ -273,14 +259,14 @@ def _events(draws: tuple[Counter[Outcome], Counter[Outcome]], p: int) -> Iterato
         yield Event(f"column {j} is not selected", partial(_leaves_out, j))
     seen = sorted({*draws[0], *draws[1]}, key=lambda o: (o is None, o or ()))
     for outcome in seen:
-        yield Event(f"exactly {shown(outcome)}", partial(eq, outcome))
+        yield Event(f"exactly {shown_outcome(outcome)}", partial(eq, outcome))
     # Level sets of the likelihood ratio, estimated with half a draw added to every count.
     one, two = draws
     ranked = sorted(seen, key=lambda o: (one[o] + 0.5) / (two[o] + 0.5))
     for size in range(2, len(ranked) - 1):
         for part in (ranked[:size], ranked[size:]):
             chosen = frozenset(part)
-            names = ", ".join(shown(o) for o in part[:3])
+            names = ", ".join(shown_outcome(o) for o in part[:3])
             more = f" and {len(part) - 3} more" if len(part) > 3 else ""
             yield Event(f"one of {names}{more}", chosen.__contains__)
 
@@ -293,6 +279,6 @@ def _leaves_out(j: int, outcome: Outcome) -> bool:
     return not _selects(j, outcome)
 
 
-def shown(outcome: Outcome) -> str:
+def shown_outcome(outcome: Outcome) -> str:
     """An outcome for people."""
     return "nothing" if outcome is None else "{" + ", ".join(map(str, outcome)) + "}"

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -83,28 +83,19 @@ class Pair:
 
 @dataclass(frozen=True)
 class ExactAudit:
-    """The result of an exact audit.
+    """The result of an exact audit."""
 
-    Attributes
-    ----------
-    worst : float
-        The largest |log ratio| of the probability of an outcome.
-    excess : float
-        The largest sum over outcomes of P(o) - e^epsilon P'(o), where positive: what delta has to
-        cover.
-    promised : Cost
-        Epsilon and delta.
-    pair, outcome
-        Where ``worst`` is attained; None if no pair was audited.
-    pairs : int
-        How many pairs were audited.
-    """
-
+    #: The largest |log ratio| of the probability of an outcome.
     worst: float
+    #: The largest sum over outcomes of P(o) - e^epsilon P'(o), where positive: what delta has to
+    #: cover.
     excess: float
+    #: Epsilon and delta.
     promised: Cost
+    #: Where ``worst`` is attained; None if no pair was audited.
     pair: LabelledPair | None
     outcome: Outcome
+    #: How many pairs were audited.
     pairs: int
 
     @property
@@ -161,8 +152,7 @@ def audit_exact(
     for pair in pairs:
         logs = []
         for data in pair.data(mechanism, problem):
-            public = data.gram.n if problem.n_is_public else None
-            found = mechanism.outcomes(data, replace(setting, n=public))
+            found = mechanism.outcomes(data, setting.with_rows(data.gram.n))
             if found is None:
                 break
             logs.append(found)
@@ -174,7 +164,7 @@ def audit_exact(
         (outcomes, one), (others, two) = logs
         if outcomes != others:
             raise AssertionError("outcomes of neighbours are listed in the same order")
-        excess = max(excess, *(_excess(a, b, promised) for a, b in ((one, two), (two, one))))
+        excess = max(excess, *(_hockey_stick(a, b, promised) for a, b in ((one, two), (two, one))))
         ratios = np.abs(_difference(one, two))
         i = int(np.argmax(ratios))
         if where is None or ratios[i] > worst:
@@ -188,7 +178,7 @@ def _difference(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[n
     return np.asarray(np.where(both, 0.0, one) - np.where(both, 0.0, two))
 
 
-def _excess(one: NDArray[np.float64], two: NDArray[np.float64], promised: Cost) -> float:
+def _hockey_stick(one: NDArray[np.float64], two: NDArray[np.float64], promised: Cost) -> float:
     """The hockey-stick divergence at the promised epsilon."""
     gaps = np.exp(one) - np.exp(two + min(float(promised.epsilon), 700.0))
     return float(np.maximum(gaps, 0.0).sum())

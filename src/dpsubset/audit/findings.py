@@ -18,30 +18,21 @@ Audit = ExactAudit | EmpiricalAudit
 
 @dataclass(frozen=True)
 class Finding:
-    """One audit, and the promise that it was compared with.
+    """One audit, and the promise that it was compared with."""
 
-    Attributes
-    ----------
-    audit : ExactAudit or EmpiricalAudit
-        The result.
-    declared, relation : Neighbours
-        The relation that the release was run for, and the one of the promise and the pairs.
-    problem : Problem, optional
-        What a mechanism was run on; None for a step that is not a selection.
-    claimed : bool
-        False if the mechanism promises nothing. Then the audit compares with the budget that the
-        mechanism was given, and exceeding it breaks no promise.
-    """
-
+    #: The result.
     audit: Audit
+    #: The relation that the release was run for, and the one of the promise and the pairs.
     declared: Neighbours
     relation: Neighbours
+    #: What a mechanism was run on; None for a step that is not a selection.
     problem: Problem | None = None
+    #: False if the mechanism promises nothing. Then the audit compares with the budget that the
+    #: mechanism was given, and exceeding it breaks no promise.
     claimed: bool = True
 
     @property
     def loss(self) -> str | None:
-        """The loss of the problem."""
         return None if self.problem is None else self.problem.loss
 
     @property
@@ -60,36 +51,24 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """The audit of one mechanism or step.
+    """The audit of one mechanism or step."""
 
-    Attributes
-    ----------
-    name : str
-        Of the mechanism, with the options that are not the default, or of the step.
-    findings : tuple of Finding
-        Exact audits first, then those by draws.
-    epsilon, delta : Fraction
-        The budget that was given.
-    mechanism : str, optional
-        The name of the mechanism without options; None for a step.
-    options : mapping
-        All options of the mechanism.
-    assumes : str, optional
-        What the guarantee assumes, and the audit with it.
-    refused : tuple of str
-        Relations under which the mechanism does not run, with the reason.
-    unable : tuple of str
-        Losses with which the mechanism does not run.
-    """
-
+    #: Of the mechanism, with the options that are not the default, or of the step.
     name: str
+    #: Exact audits first, then those by draws.
     findings: tuple[Finding, ...]
+    #: The budget that was given.
     epsilon: Fraction
     delta: Fraction = Fraction(0)
+    #: The name of the mechanism without options; None for a step.
     mechanism: str | None = None
+    #: All options of the mechanism.
     options: Mapping[str, Any] = field(default_factory=dict)
+    #: What the guarantee assumes, and the audit with it.
     assumes: str | None = None
+    #: Relations under which the mechanism does not run, with the reason.
     refused: tuple[str, ...] = ()
+    #: Losses with which the mechanism does not run.
     unable: tuple[str, ...] = ()
 
     @property

@@ -44,47 +44,43 @@ class Law(ABC):
 
 
 @dataclass(frozen=True)
-class SupNorm(Law):
-    """Integers with noise that falls with its largest entry."""
+class _WithNoise(Law):
+    """Integers with noise, whose log ratio is largest at the values of either table."""
 
-    noise: NoisyMoments | NoisyCounts
     values: tuple[int, ...]
 
-    def draw(self, rng: Randomness) -> Sequence[int]:
-        """All sums with one draw of noise."""
-        return self.noise.draw(self.values, rng)
-
-    def log(self, outcome: Sequence[int]) -> float:
-        """-eta max |w - v|."""
-        far = max(abs(w - v) for w, v in zip(outcome, self.values, strict=True))
-        return -float(self.noise.eta * far)
-
-    def farthest(self, other: SupNorm) -> float:
-        """At the values of either table."""
+    def farthest(self, other: _WithNoise) -> float:
         return -min(self.log(other.values), other.log(self.values))
 
 
 @dataclass(frozen=True)
-class Laplace(Law):
+class SupNorm(_WithNoise):
+    """Integers with noise that falls with its largest entry."""
+
+    noise: NoisyMoments | NoisyCounts
+
+    def draw(self, rng: Randomness) -> Sequence[int]:
+        return self.noise.draw(self.values, rng)
+
+    def log(self, outcome: Sequence[int]) -> float:
+        far = max(abs(w - v) for w, v in zip(outcome, self.values, strict=True))
+        return -float(self.noise.eta * far)
+
+
+@dataclass(frozen=True)
+class Laplace(_WithNoise):
     """Integers with noise of their own each."""
 
     budget: Budget
-    values: tuple[int, ...]
     change: int
 
     def draw(self, rng: Randomness) -> Sequence[int]:
-        """Each value with noise, which is OpenDP's."""
         return self.budget.values(self.values, self.change)
 
     def log(self, outcome: Sequence[int]) -> float:
-        """-sum of |w - v| / scale."""
         scale = self.budget.value_scale(len(self.values), self.change)
         far = sum(abs(w - v) for w, v in zip(outcome, self.values, strict=True))
         return -float(far / scale)
-
-    def farthest(self, other: Laplace) -> float:
-        """At the values of either table."""
-        return -min(self.log(other.values), other.log(self.values))
 
 
 @dataclass(frozen=True)
@@ -110,7 +106,6 @@ class Quantiles(Law):
         return [QuantileSampler(c, self.rule, self.epsilon, self.neighbours) for c in self.counts]
 
     def draw(self, rng: Randomness) -> Sequence[int]:
-        """Of all columns, in order."""
         return [q for sampler in self._samplers for q in sampler.draw(rng).quantiles]
 
     def log(self, outcome: Sequence[int]) -> float:
@@ -136,8 +131,6 @@ class BestRun(Law):
     counts: tuple[int, ...]
 
     def draw(self, rng: Randomness) -> Sequence[int]:
-        """By the program's own loop."""
-
         def run() -> tuple[int, int]:
             chosen = rng.below(len(self.counts))
             (noisy,) = sup_norm.add_noise([self.counts[chosen]], self.epsilon, rng)
@@ -146,7 +139,6 @@ class BestRun(Law):
         return self.stopping.best(rng, run, lambda found: found[1])
 
     def log(self, outcome: Sequence[int]) -> float:
-        """Of one count and its noisy value."""
         chosen, noisy = outcome
         first, last = self._ends
         return float(self._logs[chosen, min(max(noisy, first), last) - first])

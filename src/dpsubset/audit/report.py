@@ -10,7 +10,7 @@ from typing import Any
 from ..base.rounding import float_up
 from ..objective.problem import Problem
 from ..privacy.guarantee import shown_cost
-from .empirical import EmpiricalAudit, shown
+from .empirical import EmpiricalAudit, shown_outcome
 from .exact import ExactAudit
 from .findings import Finding, Report
 
@@ -85,7 +85,7 @@ def _exact_line(report: Report, loss: str | None) -> str:
     if audit.promised.delta:
         text += f"; at epsilon = {float(audit.promised.epsilon):.6g}, delta has to cover "
         text += f"{audit.excess:.4g}"
-    outcome = "" if finding.problem is None else f"outcome {shown(audit.outcome)}, "
+    outcome = "" if finding.problem is None else f"outcome {shown_outcome(audit.outcome)}, "
     return (
         f"{text}; {_used(finding)} ({_promise(finding)}); {outcome}neighbours "
         f"'{audit.pair.label if audit.pair else 'none'}', {_where(finding)}; the nearest of "
@@ -131,7 +131,7 @@ def _size(problem: Problem) -> str:
 def _mechanism_dict(report: Report) -> dict[str, Any]:
     return {
         "mechanism": report.mechanism,
-        "options": {name: _plain(value) for name, value in report.options.items()},
+        "options": {name: _json_value(value) for name, value in report.options.items()},
         "epsilon": float_up(report.epsilon),
         "delta": float_up(report.delta),
         "claims_guarantee": report.claimed,
@@ -164,7 +164,7 @@ def _finding_dict(finding: Finding) -> dict[str, Any]:
             "delta": float_up(audit.promised.delta),
         },
         "claimed": finding.claimed,
-        "used_of_stated": _plain(finding.utilisation),
+        "used_of_stated": _json_value(finding.utilisation),
         "contradicts": finding.contradicts,
         "pair": audit.pair and audit.pair.label,
     }
@@ -179,7 +179,7 @@ def _finding_dict(finding: Finding) -> dict[str, Any]:
     if isinstance(audit, ExactAudit):
         return common | {
             "kind": "exact",
-            "largest_log_ratio": _plain(audit.worst),
+            "largest_log_ratio": _json_value(audit.worst),
             "delta_has_to_cover": audit.excess,
             "outcome": None if audit.outcome is None else list(audit.outcome),
             "pairs": audit.pairs,
@@ -187,7 +187,7 @@ def _finding_dict(finding: Finding) -> dict[str, Any]:
     return common | {
         "kind": "draws",
         "epsilon_at_least": audit.lower,
-        "estimate": _plain(audit.estimate),
+        "estimate": _json_value(audit.estimate),
         "confidence": audit.confidence,
         "event": audit.event and audit.event.label,
         "hits": [list(side) for side in audit.hits],
@@ -195,10 +195,10 @@ def _finding_dict(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """A value that JSON can represent; text for any other."""
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     if isinstance(value, tuple):
-        return [_plain(part) for part in value]
+        return [_json_value(part) for part in value]
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)

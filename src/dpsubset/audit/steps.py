@@ -92,15 +92,12 @@ class FitSums(Step):
     columns = 3
 
     def noise(self, epsilon: Fraction, neighbours: Neighbours) -> NoisyMoments:
-        """Of models of two columns."""
         return NoisyMoments(epsilon, Fraction(0), neighbours, self.columns - 1)
 
     def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
-        """Of the sums alone."""
         return self.noise(epsilon, neighbours).guarantee()
 
     def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
-        """By the way of a fit."""
         schema = Bounds(x=1, y=1).schema(["a", "b"])
         design = Design.of(schema)
         part = of_support(schema, design, (0, 1))
@@ -108,7 +105,7 @@ class FitSums(Step):
         entries = Entries.of(Design.of(part), counted)
         moments = SensitiveTable(table[:, :-1], schema, table[:, -1]).read_support(part, STEPS)
         values = tuple(entries.values(moments.products))
-        return SupNorm(self.noise(epsilon, neighbours), values)
+        return SupNorm(values, self.noise(epsilon, neighbours))
 
 
 class Means(Step):
@@ -117,21 +114,18 @@ class Means(Step):
     name = "means"
 
     def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
-        """As `private_mean` has it."""
         covered = PUBLIC_N if neighbours in PUBLIC_N else RELATIONS
         costs = self.budget(epsilon, neighbours).costs(neighbours)
         return Guarantee(neighbours, costs).limited_to(covered)
 
     def budget(self, epsilon: Fraction, neighbours: Neighbours) -> Budget:
-        """Of all values together."""
         return Budget.of(epsilon, Fraction(0), self.columns + (neighbours not in PUBLIC_N))
 
     def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
-        """By the way of a mean."""
         sums = Sums.read(select_columns(table, (-1, 1)), table)
         rows = () if neighbours in PUBLIC_N else (sums.n * STEPS,)
         change = RECORDS[neighbours] * STEPS
-        return Laplace(self.budget(epsilon, neighbours), (*sums.totals, *rows), change)
+        return Laplace((*sums.totals, *rows), self.budget(epsilon, neighbours), change)
 
 
 class SuggestedBounds(Step):
@@ -140,13 +134,11 @@ class SuggestedBounds(Step):
     name = "bounds"
 
     def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
-        """As `suggest_bounds` has it."""
         made_up = np.zeros((1, self.columns))
         planned = build_bounds_request(made_up, (-1, 1), epsilon=epsilon, neighbours=neighbours)
         return planned.with_rows(n).guarantee
 
     def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
-        """By the way of bounds."""
         planned = build_bounds_request(table, (-1, 1), epsilon=epsilon, neighbours=neighbours)
         listing = planned.selection
         counts, n = count_columns(listing.open(table), listing.columns)
@@ -174,11 +166,9 @@ class ResponseRange(SuggestedBounds):
     rule = QuantileRule((Fraction(1, 10), Fraction(9, 10)), Fraction(1, 2))
 
     def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
-        """Of the deciles alone."""
         return self.rule.guarantee(epsilon, neighbours)
 
     def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
-        """By the way of a selection."""
         schema = Bounds(x=1, y=1).schema(["a"])
         counts, _ = SensitiveTable(table, schema, table[:, -1]).count_response()
         return Quantiles(self.rule, epsilon, neighbours, (counts,))
@@ -190,23 +180,19 @@ class Readable(Step):
     name = "readable"
 
     def check(self, epsilon: Fraction, neighbours: Neighbours) -> ReadableCheck:
-        """Of a feature and a response."""
         return ReadableCheck.of(self.schema, epsilon, neighbours)
 
     @property
     def schema(self) -> Schema:
-        """Of the tables."""
         return Bounds(x=1, y=1).schema([f"x{j}" for j in range(self.columns - 1)])
 
     def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
-        """As a plan has it."""
         return self.check(epsilon, neighbours).noise.guarantee()
 
     def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
-        """By the way of a selection."""
         bad, n = SensitiveTable(table[:, :-1], self.schema, table[:, -1]).count_bad()
         check = self.check(epsilon, neighbours)
-        return SupNorm(check.noise, tuple(check.values(bad, n)))
+        return SupNorm(tuple(check.values(bad, n)), check.noise)
 
     def pairs(self, relation: Neighbours) -> Iterator[tuple[str, Table, Table]]:
         """One row has values everywhere, or nowhere."""
@@ -234,12 +220,10 @@ class PrivateSearch(Step):
     stopping = Stopping(Fraction(-1, 2), Fraction(1, 100))
 
     def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
-        """Of the search, where a run costs its part."""
         one = RunScore(epsilon / self.stopping.factor, neighbours)
         return covered(self.stopping.guarantee([one.guarantee()] * self.columns))
 
     def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
-        """Of how many cells of each column are above 0."""
         counts = tuple(int((column > 0).sum()) for column in table.T)
         return BestRun(self.stopping, epsilon / self.stopping.factor, counts)
 

@@ -56,6 +56,13 @@ class ColumnTypeWarning(UserWarning):
     """
 
 
+class LargeEpsilonWarning(UserWarning):
+    """The epsilon of a release is so large that its guarantee promises little.
+
+    It comes before anything is spent. A filter that turns it into an error keeps the budget.
+    """
+
+
 class NotPrivateWarning(UserWarning):
     """The result is not private, although private estimators take part in its computation."""
 

@@ -8,8 +8,6 @@ how narrow the interval is. A guarantee is an end of such an interval, converted
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 
@@ -22,17 +20,6 @@ _WRITABLE = 12_000
 
 #: Ends of balls are multiples of 2**-_FINEST, finer than exp(-10**6) for the largest epsilon.
 _FINEST = 2**22
-
-
-@contextmanager
-def working_precision(bits: int) -> Iterator[None]:
-    """Set the working precision of balls to ``bits`` within a with block."""
-    saved = flint.ctx.prec
-    flint.ctx.prec = bits
-    try:
-        yield
-    finally:
-        flint.ctx.prec = saved
 
 
 def ball(x: Fraction) -> flint.arb:

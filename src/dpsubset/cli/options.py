@@ -28,7 +28,10 @@ OTHER_SPELLINGS = {
 }
 
 File = Annotated[
-    Path, typer.Argument(help="The sensitive table: Parquet, CSV or TSV.", metavar="FILE")
+    Path,
+    typer.Argument(
+        help="The sensitive table: Parquet, Arrow (Feather), CSV or TSV.", metavar="FILE"
+    ),
 ]
 SchemaFile = Annotated[
     Path, typer.Option(help="Bounds file, YAML or JSON; 'dpsubset schema init' writes a template.")

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 def predict_command(
     model: Annotated[Path, typer.Argument(help="Model file of 'dpsubset fit'.", metavar="MODEL")],
     file: Annotated[
-        Path, typer.Argument(help="Rows to predict for: Parquet, CSV or TSV.", metavar="FILE")
+        Path,
+        typer.Argument(
+            help="Rows to predict for: Parquet, Arrow (Feather), CSV or TSV.", metavar="FILE"
+        ),
     ],
     out: Annotated[
         Path | None,

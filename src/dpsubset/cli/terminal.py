@@ -18,6 +18,7 @@ from ..base.errors import (
     BudgetExceeded,
     ColumnTypeWarning,
     DpsubsetError,
+    LargeEpsilonWarning,
     LedgerError,
     SearchLimitError,
 )
@@ -26,6 +27,9 @@ from . import signals
 
 if TYPE_CHECKING:
     from ..ledger.composition import Totals
+
+#: Warnings that are printed as a line; others are Python's.
+_PRINTED = (ColumnTypeWarning, LargeEpsilonWarning)
 
 #: Seconds after which a search is reported as a hard one.
 _LONG_SEARCH = 10.0
@@ -94,7 +98,7 @@ def handle_errors() -> Iterator[None]:
     a signal, 1 for all others.
     """
     try:
-        with _print_column_warnings():
+        with _print_warnings():
             yield
     except (typer.Exit, typer.Abort):
         raise
@@ -123,14 +127,15 @@ def handle_errors() -> Iterator[None]:
 
 
 @contextmanager
-def _print_column_warnings() -> Iterator[None]:
-    """Print each warning about columns as a line, whatever warning filters are set."""
+def _print_warnings() -> Iterator[None]:
+    """Print each warning about columns or epsilon as a line, whatever filters are set."""
     with warnings.catch_warnings():
-        warnings.simplefilter("always", ColumnTypeWarning)
+        for category in _PRINTED:
+            warnings.simplefilter("always", category)
         show_others = warnings.showwarning
 
         def show(message: Any, category: Any, *where: Any, **more: Any) -> None:
-            if issubclass(category, ColumnTypeWarning):
+            if issubclass(category, _PRINTED):
                 warn(f"Warning: {escape_for_terminal(str(message))}")
             else:
                 show_others(message, category, *where, **more)

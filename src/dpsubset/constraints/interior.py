@@ -37,10 +37,10 @@ class Polyhedron:
         if not self._u:
             self._u = [one // (2 * k) if self._is_l1 else one] * k
         u, d, e = self._u, np.zeros(k), np.zeros(k)
-        plus = _floats([a - x for a, x in zip(u, z, strict=True)], one)
-        minus = _floats([a + x for a, x in zip(u, z, strict=True)], one)
+        plus = _quotients([a - x for a, x in zip(u, z, strict=True)], one)
+        minus = _quotients([a + x for a, x in zip(u, z, strict=True)], one)
         self._over = interior_point(
-            self._h, g, _floats(z, one), plus, minus, (one - sum(u)) / one, self._up, self._down,
+            self._h, g, _quotients(z, one), plus, minus, (one - sum(u)) / one, self._up, self._down,
             self._over, self._is_l1, target, d, e,
         )  # fmt: skip
         self._u = _moved(u, e, one)
@@ -60,11 +60,11 @@ class Sphere:
 
         d = np.zeros(len(z))
         slack = (one**2 - sum(x * x for x in z)) / one**2
-        self._mu = ball_step(self._h, g, _floats(z, one), slack, self._mu, d)
+        self._mu = ball_step(self._h, g, _quotients(z, one), slack, self._mu, d)
         return _moved(z, d, one)
 
 
-def _floats(numerators: list[int], one: int) -> Array:
+def _quotients(numerators: list[int], one: int) -> Array:
     return np.array([x / one for x in numerators])
 
 

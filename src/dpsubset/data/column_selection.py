@@ -22,26 +22,17 @@ from .type_checks import column_kinds
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """Columns of a table with their bounds. Public.
+    """Columns of a table with their bounds. Public."""
 
-    Attributes
-    ----------
-    columns : tuple of Column
-        The selected columns.
-    schema : Schema, optional
-        The source of the bounds, if it was a schema.
-    names : tuple of str
-        All columns of the table.
-    kinds : mapping
-        What the types of the columns hold, where these are known.
-    separator : str, optional
-        Declared column separator of a text file.
-    """
-
+    #: The selected columns.
     columns: tuple[Column, ...]
+    #: The source of the bounds, if it was a schema.
     schema: Schema | None
+    #: All columns of the table.
     names: tuple[str, ...]
+    #: What the types of the columns hold, where these are known.
     kinds: Mapping[str, str] = field(default_factory=dict)
+    #: Declared column separator of a text file.
     separator: str | None = None
 
     @property
@@ -74,7 +65,6 @@ class ColumnSelection:
         )
 
     def open(self, data: Any) -> Table:
-        """Open a table to read these columns alone."""
         if is_array(data):
             places = [self.names.index(column.name) for column in self.columns]
             data = held(data, "the table")[:, places]
@@ -86,25 +76,14 @@ def select_columns(
 ) -> ColumnSelection:
     """Select columns and find their bounds.
 
-    Parameters
-    ----------
-    data : path, data frame or array
-        Columns of an array are called x0, x1, ...
-    within : pair, mapping, Schema or path of a bounds file
-        Bounds: ``(lo, hi)`` for all, ``{"age": (0, 110)}`` by name, or a schema.
-    names : names, optional
-        Which columns; by default those of the mapping or the schema that have bounds, or all whose
-        type is a number.
-    separator : str, optional
-        Column separator of a text file; a schema declares its own.
+    ``within`` has the bounds: ``(lo, hi)`` for all, ``{"age": (0, 110)}`` by name, a schema, the
+    path of a bounds file or a dict of its form. ``names`` are by default those that have
+    bounds there, or all whose type is a number. Columns of an array are called x0, x1, ...
+    ``separator`` is that of a text file; a schema declares its own.
     """
     wanted = None if names is None else _checked_names(names)
     check_held(data, "the table")
-    schema = None
-    if isinstance(within, (str, Path)):
-        schema = read_schema(within, data)
-    elif isinstance(within, Schema):
-        schema = within
+    schema = read_schema(within, data) if _is_schema(within) else None
     if schema is not None and separator is not None:
         raise ArgumentError("separator goes with bounds; a schema declares it itself")
     separator = check_separator(separator) if schema is None else schema.separator
@@ -116,6 +95,17 @@ def select_columns(
     if not columns:
         raise ArgumentError("there is no column of numbers or dates")
     return ColumnSelection(columns, schema, present, kinds, separator)
+
+
+def _is_schema(within: Any) -> bool:
+    """Whether bounds are a schema; a mapping is one if it has the keys of a bounds file."""
+    if not isinstance(within, Mapping):
+        return isinstance(within, (Schema, str, Path))
+    return "columns" in within and "name" in (_mapping(within.get("response")))
+
+
+def _mapping(value: Any) -> Mapping[Any, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def _names_and_kinds(data: Any, separator: str | None) -> tuple[tuple[str, ...], Mapping[str, str]]:

@@ -108,6 +108,11 @@ class GramData:
         )
 
     @classmethod
+    def of(cls, data: Moments | GramData, constant: int) -> GramData:
+        """Moments with an intercept of this value; an object of this class unchanged."""
+        return cls.from_moments(data, constant) if isinstance(data, Moments) else data
+
+    @classmethod
     def from_records(
         cls,
         schema: Schema,
@@ -191,8 +196,7 @@ def with_constant(moments: Moments, constant: int) -> Ints:
     if not held or constant % held:
         raise ArgumentError(
             "these moments were made without the sums that an intercept needs: make them again "
-            "from "
-            "the table, or pass intercept=False"
+            "from the table, or pass intercept=False"
         )
     # Entries stay within n * STEPS^2, as those of any column.
     products = products.copy()

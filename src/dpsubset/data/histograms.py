@@ -33,10 +33,7 @@ def count_columns(
 ) -> tuple[list[NDArray[np.int64]], int]:
     """The histogram of each column, in order, and the number of records. All of it is private.
 
-    Parameters
-    ----------
-    table : Table
-        Opened with these columns as its features.
+    ``table`` was opened with these columns as its features.
     """
     return _counts(columns, over(passes, map(tuple, table.columns()), table.rows))
 

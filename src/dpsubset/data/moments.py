@@ -170,8 +170,7 @@ class Moments:
         if self.constant != other.constant:
             raise ArgumentError(
                 "these moments differ in the sums that an intercept needs: make them again, all "
-                "with "
-                "the same version of dpsubset"
+                "with the same version of dpsubset"
             )
         if not self.parts.isdisjoint(other.parts):
             raise ArgumentError(

@@ -63,7 +63,7 @@ class ColumnQuantizer:
 
     def quantize(self, values: NDArray[Any], out: NDArray[Any]) -> None:
         """Quantize ``values`` into ``out``, both of shape (rows,)."""
-        _quantise(_floats(values).reshape(-1, 1), *self._maps, out[:, None])
+        _quantise(_as_floats(values).reshape(-1, 1), *self._maps, out[:, None])
 
     def bad(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of the values are bad cells."""
@@ -73,19 +73,9 @@ class ColumnQuantizer:
 class Quantizer:
     """Quantizes records into the columns of a model, the intercept and the response, in this order.
 
-    Parameters
-    ----------
-    schema : Schema or FeatureSchema
-    constant : int
-        The intercept's value in steps; 0 for a model without an intercept, which has no such
-        column.
-    images : int16 array, optional
-        A map of the response: ``images[q + STEPS]`` replaces the integer q. Bad cells stay bad.
-
-    Attributes
-    ----------
-    width : int
-        Number of integers that a record becomes.
+    ``constant`` is the intercept's value in steps; 0 for a model without an intercept, which has no
+    such column. ``images`` is a map of the response: ``images[q + STEPS]`` replaces the integer q.
+    Bad cells stay bad. A record becomes ``width`` integers.
     """
 
     def __init__(
@@ -112,7 +102,7 @@ class Quantizer:
 
     def features(self, x: NDArray[Any], out: NDArray[Any]) -> None:
         """Quantize x (rows, features) into ``out``, of shape (rows, model columns)."""
-        _quantise(_floats(x), *self._features, out)
+        _quantise(_as_floats(x), *self._features, out)
 
     def records(self, x: NDArray[Any], y: NDArray[Any], out: NDArray[Any]) -> None:
         """Quantize x (rows, features) and y (rows,) into ``out`` (rows, width).
@@ -121,7 +111,7 @@ class Quantizer:
         products) or int16, in any memory order.
         """
         assert self._response is not None
-        y = _floats(y)
+        y = _as_floats(y)
         self.features(x, out[:, : self._columns])
         if self.constant:
             out[:, self._columns] = self.constant
@@ -158,9 +148,7 @@ def _map(column: ModelColumn, feature: Column, bad_cells: str) -> tuple[float, .
         return _EQUAL, column.level, 0, 0, 1, 0
     if column.kind == "missing":
         return _EQUAL, np.nan, 0, 0, 1, STEPS
-    lo, hi = feature.span
-    assert lo is not None
-    assert hi is not None
+    lo, hi = feature.ends
     kind, apply = _TRANSFORMS[feature.transform]
     rule = None if feature.missing is None else feature.missing.rule
     return kind, lo, hi, apply(lo), apply(hi), _FILLS.get(rule or bad_cells, 0)
@@ -177,7 +165,7 @@ def _replacement(feature: Column) -> float:
     return [canonical(level) for level in feature.levels].index(canonical(value))
 
 
-def _floats(values: NDArray[Any]) -> NDArray[np.float64]:
+def _as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
     # No warning for a long double beyond float64, which becomes inf and is clipped.
     with np.errstate(all="ignore"):
         return np.asarray(values, dtype=np.float64)

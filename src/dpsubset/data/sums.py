@@ -23,13 +23,7 @@ from .readers.passes import Passes, over
 
 @dataclass(frozen=True)
 class Sums:
-    """Totals of columns in steps, and the number of records. Private.
-
-    Attributes
-    ----------
-    totals : tuple of int
-    n : int
-    """
+    """Totals of columns in steps, and the number of records. Private."""
 
     totals: tuple[int, ...] = field(repr=False)
     n: int = field(repr=False)
@@ -60,17 +54,12 @@ def check_no_transform(columns: Sequence[Column]) -> None:
 
 def mean_of(column: Column, total: int, n: int) -> float:
     """The mean in the column's units, within its bounds, of a total and n that may be noisy."""
-    low, high = column.span
-    assert low is not None
-    assert high is not None
+    (low, high), (middle, half) = column.ends, column.middle_and_half_width
     # Without records a total is noise alone, which may lie anywhere.
     scaled = min(max(total / (max(n, 1) * STEPS), -1.0), 1.0)
-    return min(max(low / 2 + high / 2 + scaled * (high / 2 - low / 2), low), high)
+    return min(max(middle + scaled * half, low), high)
 
 
 def deviation_of(column: Column, deviation: float, n: int) -> float:
     """Standard deviation of the noise of a mean, in the column's units."""
-    low, high = column.span
-    assert low is not None
-    assert high is not None
-    return deviation / (max(n, 1) * STEPS) * (high / 2 - low / 2)
+    return deviation / (max(n, 1) * STEPS) * column.middle_and_half_width[1]

@@ -46,12 +46,12 @@ class ChooseSize(Penalised):
     Attributes
     ----------
     phi : number, optional
-        What a variable must improve the objective by, in scaled units, to be selected. By default
-        as for `penalised`, between bounds for the epsilon of the second step.
+        Penalty for each variable, in scaled units. The default is that of `penalised`, with limits
+        for the epsilon of the second step.
     form : {"exponential", "permute-and-flip"}
         The mechanism that draws from the scores, in both steps.
     share : number
-        The fraction of epsilon for the size.
+        Fraction of epsilon for the choice of the size.
     """
 
     form: str = "permute-and-flip"
@@ -76,9 +76,7 @@ class ChooseSize(Penalised):
             raise ArgumentError("share must lie between 0.001 and 0.999")
 
     def etas(self, setting: Setting) -> tuple[Fraction, Fraction]:
-        """Weights of the scores for the size, whose scores have an additional error, and for the
-        set.
-        """
+        """Weights of the scores for the size, which have an additional error, and for the set."""
         sensitivity, neighbours = setting.sensitivity, setting.problem.neighbours
         size_range = sensitivity.score_range(neighbours) + 2 * SLACK * sensitivity.score_step
         return self.share * setting.epsilon / size_range, (1 - self.share) * self.eta(setting)
@@ -104,7 +102,6 @@ class ChooseSize(Penalised):
         return _SizeThenSet(first, data.engine(setting, for_set), for_set, flips(self.form))
 
     def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
-        """All supports of all sizes and their log probabilities."""
         problem, score_step = setting.problem, setting.sensitivity.score_step
         for_size, for_set = self.etas(setting)
         sizes = range(len(problem.always_include), problem.k + 1)

@@ -32,9 +32,7 @@ class Exponential(ScoreMechanism):
     use_when = "results must be comparable with the literature"
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """The guarantee, stated as bounded range: the log ratios lie in an interval of length
-        epsilon.
-        """
+        """A guarantee with bounded range: the log ratios lie in an interval of length epsilon."""
         found = super().guarantee(setting, seeded=seeded)
         ranged = {
             relation: replace(cost, bounded_range=True) for relation, cost in found.costs.items()

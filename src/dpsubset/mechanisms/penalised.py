@@ -40,12 +40,12 @@ class Penalised(ScoreMechanism):
     Attributes
     ----------
     phi : number, optional
-        What a variable must improve the objective by, in scaled units, to be selected; rounded down
-        to the grid of the scores. The default is n / 100 where the number n of rows is public, but
-        at least log C(p, k) / (k eta), at which the empty set has the weight of all sets of k
-        together without evidence, and at most 2 log(p) / eta, at which noise hardly ever adds a
-        variable that explains nothing. Where n is private, the default is the lower of these
-        bounds.
+        Penalty for each variable: the improvement of the objective, in scaled units, that
+        justifies one more variable. Rounded down to the grid of the scores. The default is n / 100
+        if n is public, limited to the interval from log C(p, k) / (k eta) to 2 log(p) / eta. At the
+        lower limit a table without signal gives the empty set the same weight as all sets of k
+        together; at the upper limit noise hardly ever adds a variable that explains nothing. If n
+        is private, the default is the lower limit.
     form : {"exponential", "permute-and-flip"}
         The mechanism that draws from the penalised scores.
     """

@@ -63,20 +63,13 @@ def model_columns(design: Design) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Entries:
-    """The released entries of the moments of some columns. Public.
+    """The released entries of the moments of some columns. Public."""
 
-    Attributes
-    ----------
-    columns : tuple of ModelColumn
-        The columns of the model, without its constant.
-    places : tuple of int
-        Their positions among all quantised columns.
-    counted : bool
-        Whether the number of rows that count is private, and so released with the others.
-    """
-
+    #: The columns of the model, without its constant.
     columns: tuple[ModelColumn, ...]
+    #: Their positions among all quantised columns.
     places: tuple[int, ...]
+    #: Whether the number of rows that count is private, and so released with the others.
     counted: bool
 
     @classmethod
@@ -133,9 +126,7 @@ class Entries:
 
     @cached_property
     def _map(self) -> tuple[Ints, Ints, Ints, Floats, Floats]:
-        """X'X as a linear map of the entries (rows, columns, entries, weights) plus a multiple of
-        n.
-        """
+        """X'X as a linear map of entries (row, column, entry, weight), plus a multiple of n."""
         m, rows = self.m, []
         of_n = np.zeros((m + 1, m + 1))
         of_n[m, m] = 1
@@ -221,7 +212,5 @@ class Entries:
 
 
 def most_entries(columns: int) -> int:
-    """The largest number of entries of a model with this many columns, including the number of
-    rows.
-    """
+    """The largest number of entries of a model with so many columns, that of rows included."""
     return 3 * columns + columns * (columns - 1) // 2 + 3

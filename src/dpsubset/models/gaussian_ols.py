@@ -48,14 +48,9 @@ ASSUMED = (
 
 @dataclass(frozen=True)
 class GaussianOls:
-    """A fit by noise on the coefficients, and its cost if its assumption holds. Public.
+    """A fit by noise on the coefficients, and its cost if its assumption holds. Public."""
 
-    Attributes
-    ----------
-    epsilon, delta : Fraction
-        The budget of the fit under replace-one neighbours, for one row.
-    """
-
+    #: The budget of the fit under replace-one neighbours, for one row.
     epsilon: Fraction
     delta: Fraction
 

@@ -51,25 +51,18 @@ _STEPS = 14
 
 @dataclass(frozen=True)
 class Moments:
-    """Noisy moments and what was computed from them. Public.
-
-    Attributes
-    ----------
-    gram, c, yy : arrays and float
-        X'X and X'y with the constant last, and y'y.
-    deviation : float
-        Standard deviation of the noise of an entry.
-    """
+    """Noisy moments and what was computed from them. Public."""
 
     entries: Entries
+    #: X'X and X'y with the constant last, and y'y.
     gram: Floats
     c: Floats
     yy: float
+    #: Standard deviation of the noise of an entry.
     deviation: float
 
     @property
     def rows(self) -> float:
-        """The number of rows."""
         return float(self.gram[-1, -1])
 
 
@@ -216,7 +209,7 @@ class _Quadratic:
 
     def ends(self, point: float, sampling: float) -> tuple[float, float]:
         """Between which t lies; infinite where nothing bounds it."""
-        q2 = quantile(self.weights * self.deviation, sampling) ** 2
+        q2 = quantile_of_sum(self.weights * self.deviation, sampling) ** 2
         k = q2 * self.deviation**2
         lead = 1 - k * self.square
         if lead <= 0:
@@ -227,7 +220,7 @@ class _Quadratic:
         return (middle - root) / lead, (middle + root) / lead
 
 
-def quantile(weights: Floats, sampling: float) -> float:
+def quantile_of_sum(weights: Floats, sampling: float) -> float:
     """q such that 95 % of a sum of noise and sampling error lie within q deviations.
 
     ``weights`` are the deviations that the entries of the noise add, ``sampling`` is a variance.

@@ -7,6 +7,7 @@ is strongly convex: |b - b*| <= |J'(b)| / ridge for every b, so a bound on the g
 bounds its distance from the minimum. Newton's method proposes points in float64, and their
 gradients are bounded there, rounding included. Where float64 cannot certify a point, balls do, with
 as many bits as necessary. There is always a result, and it is always within the requested distance.
+It is private until `objective_perturbation` has added noise.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.rounding import ball, midpoint, upper, working_precision
+from ..base.rounding import ball, midpoint, upper
 from ..schema.layout import STEPS
 from .smooth import Smooth
 
@@ -44,20 +45,12 @@ _BITS = 128
 
 @dataclass(frozen=True)
 class Objective:
-    """J. Contains records: private.
-
-    Attributes
-    ----------
-    rows : int16 array of shape (n, d)
-        S a_i, S = 32767: integers within +-S.
-    response : int16 array of shape (n,)
-        S o_i.
-    ridge : Fraction
-    linear_term : tuple of Fraction
-    """
+    """J. Contains records: private."""
 
     loss: Smooth
+    #: S a_i, one a row, S = 32767: integers within +-S.
     rows: NDArray[np.int16]
+    #: S o_i.
     response: NDArray[np.int16]
     ridge: Fraction
     linear_term: Point
@@ -156,7 +149,7 @@ def _refined(of: Objective, floats: _Floats, point: Point, most: Fraction) -> Po
     """
     bits = _BITS
     while True:
-        with working_precision(bits):
+        with flint.ctx.workprec(bits):
             value, slope = _ball_value(of, point)
             if sum(upper(abs(v)) ** 2 for v in slope) <= most**2:
                 return point

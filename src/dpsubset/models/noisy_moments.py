@@ -34,20 +34,14 @@ def distance(neighbours: Neighbours) -> int:
 
 @dataclass(frozen=True)
 class NoisyMoments:
-    """The noise of a fit, and its cost. Public.
+    """The noise of a fit, and its cost. Public."""
 
-    Attributes
-    ----------
-    epsilon, delta : Fraction
-        The budget of the fit under ``neighbours``, for one row.
-    most_columns : int
-        Largest number of columns of a model. It determines the kind of noise, so that the price is
-        known before the support is.
-    """
-
+    #: The budget of the fit under ``neighbours``, for one row.
     epsilon: Fraction
     delta: Fraction
     neighbours: Neighbours
+    #: Largest number of columns of a model. It determines the kind of noise, so that the price is
+    #: known before the support is.
     most_columns: int
 
     name = "noisy-moments"

@@ -25,10 +25,11 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+import flint
 import numpy as np
 from numpy.typing import NDArray
 
-from ..base.rounding import ball, upper, working_precision
+from ..base.rounding import ball, upper
 from ..privacy import sup_norm
 from ..privacy.guarantee import Cost, Guarantee
 from ..privacy.random import Randomness
@@ -54,24 +55,16 @@ Cells = NDArray[np.int16]
 
 @dataclass(frozen=True)
 class ObjectivePerturbation:
-    """A fit by objective perturbation, and its cost. Public.
+    """A fit by objective perturbation, and its cost. Public."""
 
-    Attributes
-    ----------
-    epsilon : Fraction
-        The budget of the fit under ``neighbours``, for one row.
-    loss : Smooth
-    step : Fraction
-        The grid of the coefficients, and the accuracy of the minimum.
-    weight : Fraction, optional
-        The weight of the noise that hides a step; by default a public function of epsilon. Audits
-        by enumeration use other steps and weights.
-    """
-
+    #: The budget of the fit under ``neighbours``, for one row.
     epsilon: Fraction
     neighbours: Neighbours
     loss: Smooth
+    #: The grid of the coefficients, and the accuracy of the minimum.
     step: Fraction = STEP
+    #: The weight of the noise that hides a step; by default a public function of epsilon. Audits by
+    #: enumeration use other steps and weights.
     weight: Fraction | None = None
 
     name = "objective-perturbation"
@@ -97,7 +90,7 @@ class ObjectivePerturbation:
     @property
     def curvature_cost(self) -> Fraction:
         """log(1 + c d / ridge), rounded up."""
-        with working_precision(_BITS):
+        with flint.ctx.workprec(_BITS):
             return upper(ball(self.loss.curvature / self.ridge_each).log1p())
 
     @property

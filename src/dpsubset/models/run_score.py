@@ -65,24 +65,16 @@ class RunScore:
 
 @dataclass(frozen=True)
 class Window:
-    """The range of response values within which losses are distinguished. Public.
+    """The range of response values within which losses are distinguished. Public."""
 
-    Attributes
-    ----------
-    scale : RangeInSteps, optional
-        Centre and half-width, in steps of the declared grid; None for all of it.
-    cap : int
-        The largest residual that counts, where the window reaches from -S to S.
-    """
-
+    #: Centre and half-width, in steps of the declared grid; None for all of it.
     scale: RangeInSteps | None
+    #: The largest residual that counts, where the window reaches from -S to S.
     cap: int
 
     @classmethod
     def of(cls, released: RangeInSteps | None, least: Fraction) -> Window:
-        """A window around the released quantiles of the response, or the declared bounds without
-        any.
-        """
+        """A window around released quantiles of the response; without any, the declared bounds."""
         if released is None or len(released.quantiles) < 2:
             return cls(None, STEPS)
         low, high = min(released.quantiles), max(released.quantiles)
@@ -115,18 +107,9 @@ def total_loss(
 ) -> int:
     """The exact sum of the losses of all rows.
 
-    Parameters
-    ----------
-    entries : Entries
-        The columns of the model.
-    cells : array of int16
-        Quantised columns, one a row; the constant and the response last.
-    weights : array of int64
-        Weights of the columns and of the constant.
-    cap : int
-        The largest residual that counts.
-    odds : bool
-        Whether the model predicts log odds.
+    ``cells`` are quantised columns, one a row, the constant and the response last; ``weights`` are
+    those of the columns of the model and of the constant. With ``odds`` the model predicts log
+    odds.
     """
     total = 0
     for start in range(0, cells.shape[1], _ROWS):

@@ -36,19 +36,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Smooth:
-    """A loss of a fit. Public.
-
-    Attributes
-    ----------
-    name : str
-    labels : bool
-        Whether t is a margin; then o is 0.
-    slope, curvature : Fraction
-        L and c.
-    """
+    """A loss of a fit. Public."""
 
     name: str
+    #: Whether t is a margin; then o is 0.
     labels: bool
+    #: L and c.
     slope: Fraction
     curvature: Fraction
 
@@ -114,4 +107,5 @@ def smooth(loss: str, labels: bool) -> Smooth:
     After a selection by the Huber loss it is least squares, which is a Huber loss here.
     """
     squares = LABEL_SQUARES if labels else LEAST_SQUARES
-    return {"logistic": LOGISTIC, "hinge": HINGE}.get(loss, squares)
+    # By name, so that a new loss is not fitted by least squares without a decision.
+    return {"least-squares": squares, "huber": squares, "logistic": LOGISTIC, "hinge": HINGE}[loss]

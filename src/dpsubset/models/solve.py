@@ -34,31 +34,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Solution:
-    """A model in scaled units, the constant last. Public: computed from released numbers.
+    """A model in scaled units, the constant last. Public: computed from released numbers."""
 
-    Attributes
-    ----------
-    theta : array
-        The shrunk coefficients.
-    plain : array
-        The unshrunk coefficients, in the requested units.
-    of_table, of_both : arrays of two columns
-        Ends of 95 % intervals for these: by the noise alone, and by noise and sampling.
-    spread, response_spread : array and float
-        Estimated standard deviations of the columns and of the response.
-    r2 : float
-        NaN, like the deviations, where no released number determines it.
-    residual_variance : float
-        Variance of the response about the model, or NaN.
-    """
-
+    #: The shrunk coefficients.
     theta: Floats
+    #: The unshrunk coefficients, in the requested units.
     plain: Floats
+    #: Ends of 95 % intervals for these: by the noise alone, and by noise and sampling.
     of_table: Floats
     of_both: Floats
+    #: Estimated standard deviations of the columns and of the response.
     spread: Floats
     response_spread: float
+    #: NaN, like the deviations, where no released number determines it.
     r2: float
+    #: Variance of the response about the model, or NaN.
     residual_variance: float
 
 
@@ -71,18 +61,9 @@ def solve(
 ) -> Solution:
     """The model of released entries.
 
-    Parameters
-    ----------
-    entries : Entries
-        The entries that were released.
-    released : list of int
-    n : int, optional
-        The number of rows, where it is public. If some may not count, their number is among the
-        released entries, and this is an upper bound for it.
-    deviation : float
-        Standard deviation of the noise of each entry, in scaled units.
-    units : array, optional
-        A matrix: intervals are for ``units @ theta``.
+    ``n`` is the number of rows, where it is public. If some may not count, their number is among
+    the released entries, and n is an upper bound for it. ``deviation`` is that of the noise of each
+    entry, in scaled units. Intervals are for ``units @ theta``.
     """
     gram, c, yy = entries.moments(released, n)
     m = entries.m

@@ -1,1 +1,5 @@
-"""The objective minimised over a support: problem, losses, and the sensitivity of scores."""
+"""The objective minimised over a support: problem, losses, and the sensitivity of scores.
+
+`problem` and `sensitivity` are public. Scorers (`losses`) hold private values and are
+deterministic.
+"""

@@ -41,20 +41,13 @@ _SMALLEST_STEP = Fraction(1, 2**29)
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """Exact constants of a problem. Public.
+    """Exact constants of a problem. Public."""
 
-    Attributes
-    ----------
-    range : Fraction
-        How far one record, added or removed, moves scores relative to each other.
-    score_step : Fraction
-        The grid of the scores, which are integer multiples of it.
-    rule : str
-        The rule that the range follows.
-    """
-
+    #: How far one record, added or removed, moves scores relative to each other.
     range: Fraction
+    #: The grid of the scores, which are integer multiples of it.
     score_step: Fraction
+    #: The rule that the range follows.
     rule: str
 
     @classmethod

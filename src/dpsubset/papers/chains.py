@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
@@ -35,7 +34,7 @@ from ..mechanisms.published.metropolis import Metropolis
 from ..mechanisms.shared.chain import Chain
 from ..privacy.random import Randomness, SeededSource, SystemSource
 from ..schema.layout import Layout
-from ..schema.schema import Schema
+from ..schema.schema import SchemaLike
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,7 +67,7 @@ class Traces:
 @with_keywords_of(build_problem_spec)
 def traces_not_private(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: Any,

@@ -20,6 +20,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from ..api.driver import Execution, Request, make_release
+from ..api.problem_spec import with_keywords_of
 from ..api.request import exact_delta, exact_epsilon
 from ..api.suggest_bounds import draw_bounds
 from ..base.errors import ArgumentError
@@ -69,31 +70,20 @@ class OpenColumns:
 
 @dataclass(frozen=True)
 class MeanRequest(Request[OpenColumns, Estimate]):
-    """Means of columns, ready for a table. Public.
-
-    Attributes
-    ----------
-    columns : ColumnSelection
-    epsilon, delta : Fraction
-        The budget of one row.
-    neighbours : {"replace-one", "add-remove"}
-    truncation : {"declared", "private"}
-    seed : None
-        All noise comes from the operating system.
-    picks : Peel, optional
-        Which columns are picked, for a sparse mean.
-    truncation_rule : QuantileRule, optional
-        Which quantiles are the truncation levels: a public rule, of the number of rows where that
-        is public.
-    """
+    """Means of columns, ready for a table. Public."""
 
     columns: ColumnSelection
+    #: The budget of one row.
     epsilon: Fraction
     delta: Fraction
     neighbours: Neighbours
     truncation: Truncation
+    #: All noise comes from the operating system.
     seed: None = None
+    #: Which columns are picked, for a sparse mean.
     picks: Peel | None = None
+    #: Which quantiles are the truncation levels: a public rule, of the number of rows where that is
+    #: public.
     truncation_rule: QuantileRule | None = None
 
     @property
@@ -112,7 +102,6 @@ class MeanRequest(Request[OpenColumns, Estimate]):
 
     @property
     def mean_epsilon(self) -> Fraction:
-        """The budget of the means."""
         return self.epsilon - self.truncation_epsilon
 
     @property
@@ -262,6 +251,7 @@ def _build_mean_request(
     return replace(request, truncation_rule=default_bounds_rule(request.column_epsilon, None))
 
 
+@with_keywords_of()
 def private_mean(
     data: Any,
     within: Any,
@@ -280,7 +270,7 @@ def private_mean(
     ----------
     data : path, data frame or array
         The sensitive table.
-    within : pair, mapping, Schema or path of a bounds file
+    within : pair, mapping, Schema, path of a bounds file or dict of the same form
         Public bounds, to which values are clipped: ``(lo, hi)`` for all columns, or by name.
     epsilon, delta : number
         The budget of the whole release. With a delta noise is Gaussian, if that is less.
@@ -320,6 +310,7 @@ def private_mean(
     return make_release(request, data, progress=progress, ledger=ledger)
 
 
+@with_keywords_of()
 def sparse_mean(
     data: Any,
     within: Any,

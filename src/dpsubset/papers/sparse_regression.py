@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Literal
 
 from ..api.driver import Execution, make_release
+from ..api.problem_spec import with_keywords_of
 from ..api.request import SelectionBased, SelectionRequest, build_request
 from ..api.sensitive_table import SensitiveTable
 from ..base.errors import ArgumentError
@@ -31,7 +31,7 @@ from ..privacy.guarantee import Guarantee
 from ..privacy.noise import Measure
 from ..privacy.relations import PUBLIC_N
 from ..release.estimate import Estimate
-from ..schema.schema import Bounds, Column, Schema
+from ..schema.schema import Bounds, Schema, SchemaLike
 
 __all__ = ["sparse_regression"]
 
@@ -52,7 +52,6 @@ class ReleasedRounds(Rounds):
 
     @property
     def total(self) -> Fraction:
-        """The budget of all rounds."""
         return self.rounds * (self.picks + self.values)
 
 
@@ -109,7 +108,6 @@ class DescentRequest(SelectionBased[Estimate]):
 
     @property
     def mechanism(self) -> HardThresholding:
-        """The mechanism of the selection."""
         mechanism = self.selection.mechanism
         assert isinstance(mechanism, HardThresholding)
         return mechanism
@@ -151,9 +149,9 @@ def _estimate(request: DescentRequest, guarantee: Guarantee, data: Data) -> Esti
     support, b, noise = Descent(mechanism, setting).draw(data)
     scaled = float(setting.problem.radius) / mechanism.GRID
     names, values = _own_units(declared, {j: value * scaled for j, value in b.items()}, setting)
-    half = _ends(declared.response)[1]
+    half = declared.response.middle_and_half_width[1]
     deviations = [
-        noise * scaled * half / _ends(column)[1] if j in support else 0.0
+        noise * scaled * half / column.middle_and_half_width[1] if j in support else 0.0
         for j, column in enumerate(declared.features)
     ]
     return Estimate(
@@ -168,9 +166,10 @@ def _estimate(request: DescentRequest, guarantee: Guarantee, data: Data) -> Esti
     )
 
 
+@with_keywords_of()
 def sparse_regression(
     data: Any,
-    schema: Schema | str | Path | None = None,
+    schema: SchemaLike | None = None,
     *,
     k: int,
     epsilon: float | Fraction | Decimal,
@@ -248,10 +247,10 @@ def _own_units(
     schema: Schema, scaled: dict[int, float], setting: Setting
 ) -> tuple[tuple[str, ...], tuple[float, ...]]:
     """Coefficients of values in their own units, and the intercept last if there is one."""
-    middle, half = _ends(schema.response)
+    middle, half = schema.response.middle_and_half_width
     slopes, constant = [], middle
     for j, column in enumerate(schema.features):
-        centre, width = _ends(column)
+        centre, width = column.middle_and_half_width
         slope = scaled.get(j, 0.0) * half / width
         slopes.append(slope)
         constant -= slope * centre
@@ -262,10 +261,3 @@ def _own_units(
         names.append(INTERCEPT)
         slopes.append(constant)
     return tuple(names), tuple(slopes)
-
-
-def _ends(column: Column) -> tuple[float, float]:
-    low, high = column.span
-    assert low is not None
-    assert high is not None
-    return low / 2 + high / 2, high / 2 - low / 2

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..audit.empirical import clopper_pearson, lower_bounds
+from ..audit.empirical import LEVEL, lower_bounds, one_sided_bounds
 from ..base.errors import ArgumentError
 
 Floats = NDArray[np.float64]
@@ -69,18 +69,12 @@ Estimator = Callable[[Table], Released]
 
 @dataclass(frozen=True)
 class Adversary(ABC):
-    """A population, and a statistic that is larger for members than for outsiders.
+    """A population, and a statistic that is larger for members than for outsiders."""
 
-    Attributes
-    ----------
-    n, d : int
-        Records and coordinates.
-    sigma : float
-        Scale of the population.
-    """
-
+    #: Records and coordinates.
     n: int
     d: int
+    #: Scale of the population.
     sigma: float = 1.0
 
     @abstractmethod
@@ -115,17 +109,11 @@ class MeanAdversary(Adversary):
 
 @dataclass(frozen=True)
 class SparseMeanAdversary(Adversary):
-    """Section 3.1: s coordinates have means from the top of a Beta sample, the others are 0.
+    """Section 3.1: s coordinates have means from the top of a Beta sample, the others are 0."""
 
-    Attributes
-    ----------
-    s : int
-        How many.
-    concentration : float
-        The constant in the published Beta parameter, this times log(d / s).
-    """
-
+    #: How many.
     s: int = 1
+    #: The constant in the published Beta parameter, this times log(d / s).
     concentration: float = 1.0
 
     def draw(self, rng: np.random.Generator) -> Trial:
@@ -205,7 +193,6 @@ class Rates:
     members: int
     outsiders: int
     trials: int
-    level: float
 
     @property
     def true_positive(self) -> float:
@@ -219,13 +206,13 @@ class Rates:
 
     @property
     def true_positive_interval(self) -> tuple[float, float]:
-        """Clopper and Pearson's; each side is wrong with probability ``level``."""
-        return _interval(self.members, self.trials, self.level)
+        """Clopper and Pearson's; each side is wrong with probability `LEVEL`."""
+        return _interval(self.members, self.trials)
 
     @property
     def false_positive_interval(self) -> tuple[float, float]:
         """Likewise."""
-        return _interval(self.outsiders, self.trials, self.level)
+        return _interval(self.outsiders, self.trials)
 
     @property
     def separates(self) -> bool:
@@ -239,7 +226,7 @@ class Rates:
             (self.members, self.outsiders),
             (trials - self.outsiders, trials - self.members),
         )
-        bounds = [lower_bounds(a, trials, b, trials, delta, 2 * self.level) for a, b in both]
+        bounds = [lower_bounds(a, trials, b, trials, delta, 2 * LEVEL) for a, b in both]
         return bool(max(bounds) > epsilon)
 
     def __str__(self) -> str:
@@ -269,22 +256,12 @@ def trace(
     *,
     false_positive: float = 0.1,
     delta: float = 0.1,
-    level: float = 1e-9,
 ) -> Tracing:
     """Run an adversary against an estimator, with a fresh population and table every time.
 
-    Parameters
-    ----------
-    estimator : callable
-        From a `Table` to a vector of d numbers or, for the sparse ones, to a support.
-    trials : int
-        Half of them set the threshold, the other half are counted.
-    false_positive : float
-        What the chosen threshold aims at.
-    delta : float
-        For the published threshold.
-    level : float
-        Chance of error on each side of an interval.
+    The estimator maps a `Table` to a vector of d numbers or, if sparse, to a support. Half of the
+    trials set a threshold that aims at ``false_positive``, the other half are counted. ``delta`` is
+    for the published threshold.
     """
     if trials < 20:
         raise ArgumentError("trials must be at least 20")
@@ -299,11 +276,10 @@ def trace(
     threshold = float(np.quantile(first[:, 1], 1 - false_positive))
     return Tracing(
         *(
-            Rates(t, int((second[:, 0] > t).sum()), int((second[:, 1] > t).sum()),
-                  len(second), level)
+            Rates(t, int((second[:, 0] > t).sum()), int((second[:, 1] > t).sum()), len(second))
             for t in (threshold, adversary.threshold(delta))
         )
-    )  # fmt: skip
+    )
 
 
 def largest(released: Released, s: int) -> NDArray[np.int64]:
@@ -344,6 +320,6 @@ def _top_of_beta(
     return kept
 
 
-def _interval(hits: int, trials: int, level: float) -> tuple[float, float]:
-    low, high = clopper_pearson(hits, trials, level)
+def _interval(hits: int, trials: int) -> tuple[float, float]:
+    low, high = one_sided_bounds(hits, trials, LEVEL)
     return float(low), float(high)

@@ -7,12 +7,11 @@ fixed seed, and its size depends on p alone, so equal facts give equal lines.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from ..api.request import SelectionRequest, build_request
 from ..base.errors import ArgumentError
-from ..schema.schema import Schema
+from ..schema.schema import SchemaLike
 from .expectation import shown_with_interval
 from .inverse import find_smallest, rounded_up
 from .population import Population
@@ -37,7 +36,7 @@ _PASSED_ON = (
 _ABOUT = "on simulated tables (Gaussian, independent columns, equal signals), not on this one"
 
 
-def dry_run_hint(data: Any, schema: Schema | str | Path | None, *, k: int, epsilon: Any,
+def dry_run_hint(data: Any, schema: SchemaLike | None, *, k: int, epsilon: Any,
                  rows_private: bool = False, **options: Any) -> list[str]:  # fmt: skip
     """Return at most one line. Reads names and types of columns, and no value.
 

@@ -34,7 +34,7 @@ _SMALL = 1e-300
 @lru_cache(maxsize=256)
 def epsilon_of(rho: Fraction, delta: Fraction) -> Fraction:
     """An epsilon such that rho-zCDP implies (epsilon, delta): rounded up."""
-    _check(rho, delta)
+    _check_cost(rho, delta)
     if rho == 0:
         return Fraction(0)
     # Any alpha is valid, also that of a larger rho.
@@ -46,7 +46,7 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     """A rho, nearly the largest, such that rho-zCDP implies (epsilon, delta)."""
     if epsilon <= 0:
         raise ArgumentError("epsilon must be greater than 0")
-    _check(epsilon, delta)
+    _check_cost(epsilon, delta)
     # rho + 2 sqrt(rho log(1/delta)) <= epsilon is sufficient: the starting point. A larger rho is
     # found in floats by doubling and bisection, then decreased until exact arithmetic confirms it.
     target, loss = float(epsilon), -math.log(delta)
@@ -67,7 +67,7 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     return rho
 
 
-def _check(cost: Fraction, delta: Fraction) -> None:
+def _check_cost(cost: Fraction, delta: Fraction) -> None:
     if cost < 0 or not 0 < delta < 1:
         raise ArgumentError("rho or epsilon must not be negative, and delta lies between 0 and 1")
 

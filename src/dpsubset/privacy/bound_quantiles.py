@@ -52,9 +52,7 @@ def _rule(parts: int, width_factor: Fraction) -> QuantileRule:
 
 def round_outward(low: float, high: float, column: Column) -> tuple[float, float]:
     """Round bounds outward to a few digits, within the bounds of the column."""
-    lowest, highest = column.span
-    assert lowest is not None
-    assert highest is not None
+    lowest, highest = column.ends
     if column.kind == "date":
         units = [Decimal(1)] * 2
     elif column.transform == "log":

@@ -58,7 +58,6 @@ class Budget:
         return zcdp if 4 * values * zcdp.amount > epsilon**2 else pure
 
     def part(self, fraction: Fraction) -> Budget:
-        """A fraction of the budget."""
         return replace(self, amount=fraction * self.amount)
 
     def value_scale(self, count: int, change: int) -> Fraction:

@@ -45,15 +45,9 @@ def readable_fraction(given: Any) -> Fraction:
 
 @dataclass(frozen=True)
 class ReadableCheck:
-    """Which cells are counted, and their noise. Public.
+    """Which cells are counted, and their noise. Public."""
 
-    Attributes
-    ----------
-    names : tuple of str or None
-        The columns, the response last. None stands for the feature with the largest count.
-    noise : NoisyCounts
-    """
-
+    #: The columns, the response last. None stands for the feature with the largest count.
     names: tuple[str | None, ...]
     noise: NoisyCounts
 
@@ -76,5 +70,4 @@ class ReadableCheck:
         return [*counted, response, *([n] if self.counts_rows else [])]
 
     def draw(self, bad: Sequence[int], n: int, rng: Randomness) -> list[int]:
-        """The counts with noise."""
         return self.noise.draw(self.values(bad, n), rng)

@@ -9,10 +9,10 @@ draw                distribution                                         costs
 `discrete_gaussian` P(z) proportional to exp(-z^2 / (2 scale^2))         rho = (l2 / scale)^2 / 2
 =================== ==================================================== ========================
 
-Here r is how far the scores of neighbours move relative to each other: twice the sensitivity, or
-the sensitivity itself if all scores move in one direction (monotonic); l1 and l2 are distances
-between the values of neighbours. OpenDP takes a scale as a float and computes with its exact
-value, so scales are rounded up to a float here and costs are computed back from the float.
+Here r is how far the scores of neighbours move relative to each other, twice the sensitivity; l1
+and l2 are distances between the values of neighbours. OpenDP takes a scale as a float and computes
+with its exact value, so scales are rounded up to a float here and costs are computed back from the
+float.
 
 OpenDP has no seeds: mechanisms that use it have ``seedable = False``. Its errors may quote values,
 so none of them leaves this module.
@@ -30,8 +30,8 @@ from typing import Any, Literal
 from ..base.errors import ArgumentError
 from ..base.rounding import float_up, sqrt_up_relative
 
-#: Scores and values are clipped to +-LARGEST, well within int64. Clipping increases no distance and
-#: keeps the order, so sensitivity and monotonicity hold.
+#: Scores and values are clipped to +-LARGEST, well within int64. Clipping increases no distance, so
+#: the sensitivity holds.
 LARGEST = 2**62
 
 #: Largest sensitivity; twice that is well within int64.
@@ -43,69 +43,41 @@ _SMALL_STEPS = 64
 Measure = Literal["pure", "zcdp"]
 
 
-def noisy_top(
-    scores: Sequence[int],
-    k: int,
-    epsilon: Fraction,
-    *,
-    sensitivity: int,
-    monotonic: bool = False,
-) -> list[int]:
-    """Indices of the k noisy largest scores, in the order of selection, at pure epsilon in all.
+def noisy_top(scores: Sequence[int], k: int, epsilon: Fraction, *, sensitivity: int) -> list[int]:
+    """Indices of the k noisy largest scores, in the order of selection.
 
-    Parameters
-    ----------
-    scores : sequence of int
-        Clipped to +-2**62.
-    k : int
-        Number of indices, at most the number of scores.
-    epsilon : Fraction
-        Cost of all k indices together, their order included.
-    sensitivity : int
-        Largest change of one score between neighbours.
-    monotonic : bool
-        Whether all scores change in the same direction between neighbours.
+    ``epsilon`` is the cost of all k together, their order included; ``sensitivity`` is the largest
+    change of one score between neighbours. Scores are clipped to +-2**62.
     """
-    scale = top_scale(k, epsilon, sensitivity=sensitivity, monotonic=monotonic)
-    return _top("pure", scores, k, scale, monotonic)
+    return _top("pure", scores, k, top_scale(k, epsilon, sensitivity=sensitivity))
 
 
-def noisy_top_zcdp(
-    scores: Sequence[int],
-    k: int,
-    rho: Fraction,
-    *,
-    sensitivity: int,
-    monotonic: bool = False,
-) -> list[int]:
+def noisy_top_zcdp(scores: Sequence[int], k: int, rho: Fraction, *, sensitivity: int) -> list[int]:
     """As `noisy_top`, under zero-concentrated differential privacy, with Gumbel noise."""
-    scale = top_scale_zcdp(k, rho, sensitivity=sensitivity, monotonic=monotonic)
-    return _top("zcdp", scores, k, scale, monotonic)
+    return _top("zcdp", scores, k, top_scale_zcdp(k, rho, sensitivity=sensitivity))
 
 
-def top_scale(k: int, epsilon: Fraction, *, sensitivity: int, monotonic: bool = False) -> Fraction:
+def top_scale(k: int, epsilon: Fraction, *, sensitivity: int) -> Fraction:
     """Scale of `noisy_top`: the smallest float for which OpenDP's own map is within epsilon."""
-    moved = _checked_range(k, epsilon, sensitivity, monotonic)
-    return _affordable_scale("pure", k, k * moved / epsilon, epsilon, sensitivity, monotonic)
+    _check_top(k, epsilon, sensitivity)
+    return _affordable_scale("pure", k, k * 2 * sensitivity / epsilon, epsilon, sensitivity)
 
 
-def top_scale_zcdp(k: int, rho: Fraction, *, sensitivity: int, monotonic: bool = False) -> Fraction:
+def top_scale_zcdp(k: int, rho: Fraction, *, sensitivity: int) -> Fraction:
     """Scale of `noisy_top_zcdp`: the smallest float for which OpenDP's own map is within rho."""
-    moved = _checked_range(k, rho, sensitivity, monotonic)
-    least = sqrt_up_relative(k * moved**2 / (8 * rho))
-    return _affordable_scale("zcdp", k, least, rho, sensitivity, monotonic)
+    _check_top(k, rho, sensitivity)
+    least = sqrt_up_relative(k * sensitivity**2 / (2 * rho))
+    return _affordable_scale("zcdp", k, least, rho, sensitivity)
 
 
-def top_cost(k: int, scale: Fraction, *, sensitivity: int, monotonic: bool = False) -> Fraction:
+def top_cost(k: int, scale: Fraction, *, sensitivity: int) -> Fraction:
     """Epsilon of `noisy_top` at this scale, exactly."""
-    return k * _range(sensitivity, monotonic) / scale
+    return k * 2 * sensitivity / scale
 
 
-def top_cost_zcdp(
-    k: int, scale: Fraction, *, sensitivity: int, monotonic: bool = False
-) -> Fraction:
+def top_cost_zcdp(k: int, scale: Fraction, *, sensitivity: int) -> Fraction:
     """Rho of `noisy_top_zcdp` at this scale, exactly."""
-    return k * (_range(sensitivity, monotonic) / scale) ** 2 / 8
+    return k * (sensitivity / scale) ** 2 / 2
 
 
 def discrete_laplace(values: Sequence[int], scale: Fraction) -> list[int]:
@@ -132,15 +104,13 @@ def float_scale(scale: Fraction) -> Fraction:
     return Fraction(float_up(scale))
 
 
-def _top(
-    measure: Measure, scores: Sequence[int], k: int, scale: Fraction, monotonic: bool
-) -> list[int]:
+def _top(measure: Measure, scores: Sequence[int], k: int, scale: Fraction) -> list[int]:
     if k > len(scores):
         raise ArgumentError(f"there are {len(scores)} scores: k must be at most as many")
     if k == 0:
         return []
     clipped = [_clip(score) for score in scores]
-    return [int(i) for i in _invoke(_top_k(measure, k, float(scale), monotonic), clipped)]
+    return [int(i) for i in _invoke(_top_k(measure, k, float(scale)), clipped)]
 
 
 def _add(kind: Literal["laplace", "gaussian"], values: Sequence[int], scale: Fraction) -> list[int]:
@@ -151,7 +121,7 @@ def _add(kind: Literal["laplace", "gaussian"], values: Sequence[int], scale: Fra
 
 @lru_cache(maxsize=1024)
 def _affordable_scale(
-    measure: Measure, k: int, least: Fraction, budget: Fraction, sensitivity: int, monotonic: bool
+    measure: Measure, k: int, least: Fraction, budget: Fraction, sensitivity: int
 ) -> Fraction:
     """The scale ``least``, increased until its cost by OpenDP's map is within the budget."""
     if k == 0 or sensitivity == 0:
@@ -161,25 +131,20 @@ def _affordable_scale(
     # small budget.
     step = math.ulp(scale)
     for tried in itertools.count():
-        if Fraction(_top_k(measure, k, scale, monotonic).map(sensitivity)) <= budget:
+        if Fraction(_top_k(measure, k, scale).map(sensitivity)) <= budget:
             break
         step *= 1 if tried < _SMALL_STEPS else 2
         scale += step
     return Fraction(scale)
 
 
-def _checked_range(k: int, budget: Fraction, sensitivity: int, monotonic: bool) -> Fraction:
+def _check_top(k: int, budget: Fraction, sensitivity: int) -> None:
     if k < 0:
         raise ArgumentError("k must not be negative")
     if budget <= 0:
         raise ArgumentError("epsilon or rho must be greater than 0")
     if not 0 <= sensitivity <= LARGEST_SENSITIVITY:
         raise ArgumentError("the sensitivity must lie between 0 and 2**60")
-    return _range(sensitivity, monotonic)
-
-
-def _range(sensitivity: int, monotonic: bool) -> Fraction:
-    return Fraction(sensitivity if monotonic else 2 * sensitivity)
 
 
 def _clip(value: int) -> int:
@@ -205,11 +170,11 @@ def _opendp() -> Any:
 
 
 @lru_cache(maxsize=256)
-def _top_k(measure: Measure, k: int, scale: float, monotonic: bool) -> Any:
+def _top_k(measure: Measure, k: int, scale: float) -> Any:
     dp = _opendp()
     return dp.m.make_noisy_top_k(
         dp.vector_domain(dp.atom_domain(T="i64")),
-        dp.linf_distance(T="i64", monotonic=monotonic),
+        dp.linf_distance(T="i64"),
         dp.max_divergence() if measure == "pure" else dp.zero_concentrated_divergence(),
         k=k,
         scale=scale,

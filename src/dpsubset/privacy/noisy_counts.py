@@ -36,5 +36,4 @@ class NoisyCounts:
         return Guarantee(self.neighbours, costs, seeded)
 
     def draw(self, counts: Sequence[int], rng: Randomness) -> list[int]:
-        """All counts with one draw of noise."""
         return sup_norm.add_noise(counts, self.eta, rng)

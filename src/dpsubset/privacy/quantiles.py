@@ -43,7 +43,6 @@ from ..base.renamed import renamed_arguments
 from ..base.validation import as_decimal_fraction, check_choice, check_fraction
 from .guarantee import Cost, Guarantee
 from .random import Randomness
-from .random.draws import LazyUniform, exp_interval
 from .relations import RELATIONS, Neighbours
 
 #: Largest denominator of a probability. A table has fewer than 2**33 records, so that rank errors
@@ -123,20 +122,13 @@ class QuantileRule:
 
 @dataclass(frozen=True)
 class RangeInSteps:
-    """A range of a column, in steps of the grid. Public.
+    """A range of a column, in steps of the grid. Public."""
 
-    Attributes
-    ----------
-    centre : Fraction
-        The middle of the range; a multiple of 1/2 if it was made of quantiles.
-    half_width : Fraction
-        Distance of both ends from the centre; greater than 0.
-    quantiles : tuple of int
-        The released quantiles, in the order of the rule's probabilities. Not compared by ``==``.
-    """
-
+    #: The middle of the range; a multiple of 1/2 if it was made of quantiles.
     centre: Fraction
+    #: Distance of both ends from the centre; greater than 0.
     half_width: Fraction
+    #: The released quantiles, in the order of the rule's probabilities. Not compared by ``==``.
     quantiles: tuple[int, ...] = field(default=(), compare=False)
 
     def images(self, steps: int) -> NDArray[np.int16]:
@@ -162,36 +154,11 @@ class RangeInSteps:
         return found
 
 
-def draw_range(
-    counts: NDArray[np.int64],
-    rule: QuantileRule,
-    epsilon: Fraction,
-    neighbours: Neighbours,
-    rng: Randomness,
-) -> tuple[RangeInSteps, Guarantee]:
-    """Release the range of a column, and its guarantee.
-
-    Parameters
-    ----------
-    counts : array of int64
-        The histogram of the column: how many records have each value of the grid. Private.
-    rule : QuantileRule
-        Which quantiles are released.
-    epsilon : Fraction
-        Cost of the release under ``neighbours``.
-    neighbours : {"replace-one", "add-remove"}
-        Which tables count as neighbours.
-    rng : Randomness
-        Source of the noise.
-    """
-    guarantee = rule.guarantee(epsilon, neighbours, seeded=not rng.source.secure)
-    return QuantileSampler(counts, rule, epsilon, neighbours).draw(rng), guarantee
-
-
 class QuantileSampler:
-    """Draws ranges of one column. Contains private data.
+    """Draws ranges of one column, each at the cost of a release. Contains private data.
 
-    See `draw_range` for the arguments. Each draw has the cost of a release.
+    ``counts`` is the histogram of the column: how many records have each value of the grid. A draw
+    costs ``epsilon`` under ``neighbours``.
     """
 
     def __init__(
@@ -211,22 +178,6 @@ class QuantileSampler:
     def draw(self, rng: Randomness) -> RangeInSteps:
         """Draw one range: each quantile is drawn independently."""
         return self._rule.range_of([shells.draw(rng) - self._steps for shells in self._shells])
-
-
-def quantile(
-    counts: NDArray[np.int64],
-    prob: Fraction,
-    epsilon: Fraction,
-    neighbours: Neighbours,
-    rng: Randomness,
-) -> int:
-    """One private quantile: a value of the grid -m, ..., m, where ``counts`` has 2 m + 1 entries.
-
-    It costs epsilon under ``neighbours``; see `draw_range` for the arguments.
-    """
-    (prob,) = _check_probs((prob,))
-    weight = _check_epsilon(epsilon) / rank_error_range((prob,), neighbours)
-    return _sampler(_check_counts(counts), prob, weight).draw(rng) - len(counts) // 2
 
 
 def log_probabilities(
@@ -282,14 +233,8 @@ class _ShellSampler:
     which needs integers alone, and accepted with probability 2**j exp(-eta * errors[i]), about one
     half.
 
-    Parameters
-    ----------
-    errors : array of int64
-        Not negative; the smallest is 0.
-    eta : Fraction
-        Greater than 0.
-    deepest : int
-        The number of the last shell. The distribution does not depend on it; tests use few shells.
+    Errors are not negative, and the smallest is 0. ``deepest`` is the number of the last shell. The
+    distribution does not depend on it; tests use few shells.
     """
 
     def __init__(self, errors: NDArray[np.int64], eta: Fraction, deepest: int = _DEEPEST) -> None:
@@ -315,7 +260,7 @@ class _ShellSampler:
             j, place = self._located(rng.below(self._total))
             i = int(np.flatnonzero(self._shells == j)[place])
             error = int(self._errors[i])
-            if error == 0 or _below_exp(rng.uniform(), self._eta * error, j):
+            if error == 0 or rng.uniform().below_exp(self._eta * error, j):
                 return i
 
     def _located(self, mass: int) -> tuple[int, int]:
@@ -326,17 +271,6 @@ class _ShellSampler:
                 return j, mass >> self._deepest - j
             mass -= held
         raise AssertionError("a mass is below the total")
-
-
-def _below_exp(u: LazyUniform, x: Fraction, j: int) -> bool:
-    """Whether U < 2**j exp(-x), for x > 0. U is refined until this is decided."""
-    while True:
-        low, high = exp_interval(x, u.bits + 16 + j)
-        if (u.value + 1) << 16 <= low:
-            return True
-        if u.value << 16 >= high:
-            return False
-        u.refine()
 
 
 def _check_probs(probs: Sequence[Any]) -> tuple[Fraction, ...]:

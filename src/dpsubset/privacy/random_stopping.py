@@ -38,19 +38,13 @@ _LEAST_GAMMA = Fraction(1, 10**15)
 
 @dataclass(frozen=True)
 class Stopping:
-    """The distribution of the number of runs. Public.
+    """The distribution of the number of runs. Public."""
 
-    Attributes
-    ----------
-    eta : Fraction
-        Above -1 and at most 1. With a smaller eta the search costs less, and a single run is
-        more likely.
-    gamma : Fraction
-        Above 0 and below 1. With a smaller gamma there are more runs. The cost does not depend on
-        gamma.
-    """
-
+    #: Above -1 and at most 1. With a smaller eta the search costs less, and a single run is more
+    #: likely.
     eta: Fraction
+    #: Above 0 and below 1. With a smaller gamma there are more runs. The cost does not depend on
+    #: gamma.
     gamma: Fraction
 
     def __post_init__(self) -> None:
@@ -75,8 +69,7 @@ class Stopping:
         if made.mean < 0.999 * float(wanted):
             raise ArgumentError(
                 f"with eta = {power} the mean number of runs can be at most {made.mean:.4g}: "
-                "choose "
-                "fewer runs, or a larger eta, which costs more"
+                "choose fewer runs, or a larger eta, which costs more"
             )
         return made
 
@@ -116,8 +109,7 @@ class Stopping:
         if not all(run.proven and run.assumes is None and not run.delta for run in runs):
             raise ArgumentError(
                 "every setting of a private search needs a proven guarantee of pure epsilon: set "
-                "delta "
-                "to 0, and leave out mechanisms with an assumption"
+                "delta to 0, and leave out mechanisms with an assumption"
             )
         return Guarantee(runs[0].neighbours, costs, any(run.seeded for run in runs))
 

@@ -68,14 +68,7 @@ RangeOption = ResponseRange | Literal["private"] | None
 def default_response_range(epsilon: Fraction, n: int | None, k: int) -> ResponseRange:
     """The meaning of "private", chosen by public facts.
 
-    Parameters
-    ----------
-    epsilon : Fraction
-        Epsilon of the whole release, for one row.
-    n : int, optional
-        The number of rows, if it is public and known.
-    k : int
-        Number of selected variables.
+    ``epsilon`` is that of the whole release, for one row; ``n`` is None if private or unknown.
     """
     # docs/real-tables.md has the measurements. Two outer quantiles find the middle of skewed
     # responses, and clipping to a narrower range lowers the sensitivity. They need an epsilon n of
@@ -89,14 +82,7 @@ def default_response_range(epsilon: Fraction, n: int | None, k: int) -> Response
 def check_response_range(given: Any, *, labels: bool, moments: bool) -> RangeOption:
     """Check the argument ``response_range``; None stands for the declared range.
 
-    Parameters
-    ----------
-    given : object
-        The argument ``response_range``.
-    labels : bool
-        Whether the response has labels, which have no range.
-    moments : bool
-        Whether the table is given as moments, which hold the response in its declared range.
+    A response with ``labels`` has no range, and ``moments`` hold it in the declared one.
     """
     if given is None:
         given = "declared" if labels or moments else DEFAULT
@@ -107,8 +93,7 @@ def check_response_range(given: Any, *, labels: bool, moments: bool) -> RangeOpt
     if labels:
         raise ArgumentError(
             "response_range: a response of two labels has no range. Leave it out, or use a loss "
-            "for "
-            "numbers"
+            "for numbers"
         )
     if moments:
         raise ArgumentError(

@@ -20,12 +20,25 @@ from ..schema.provenance import KEY
 from ..schema.schema import Schema
 from .files import facts_from_json, read_bytes
 from .release import FORMAT
+from .statement.technical import step_name
 
 Kind = Literal[
     "same release", "second contains first", "first contains second", "common earlier release",
     "separate", "not added",
 ]  # fmt: skip
 
+#: What the glossary calls parameters that release files name otherwise.
+_PARAMETERS = {
+    "reach": "prediction bound",
+    "sensitivity": "sensitivity rule",
+    "range": "score range",
+    "tau": "numerical error of a score",
+}
+
+_EQUAL = (
+    "The files name no entry in a ledger, and two draws with the same answer on one day give equal "
+    "files. If these are two draws, they cost twice as much."
+)
 _FIRST, _SECOND = "the first release", "the second release"
 
 
@@ -89,12 +102,12 @@ class ReleaseFacts:
             "response range": [each["value"] for each in facts["scale"]["quantiles"]]
             if "scale" in facts
             else None,
-            "budget": {relation: shown_cost(cost) for relation, cost in g.costs.items()},
-            "steps": {
-                name: shown_cost(part.costs[g.neighbours])
+            "budget": [f"{shown_cost(cost)} under {each}" for each, cost in g.costs.items()],
+            "steps": [
+                f"{step_name(name)} ({shown_cost(part.costs[g.neighbours])})"
                 for name, part in g.parts
                 if g.neighbours in part.costs
-            },
+            ],
             "neighbours": g.neighbours,
             "seeded": g.seeded,
             "assumption": g.assumes,
@@ -104,7 +117,11 @@ class ReleaseFacts:
             "mechanism options": dict(facts["mechanism_options"]),
             "fit": facts["fit"]["mechanism"] if "fit" in facts else None,
             "chosen setting": facts["tuned"]["chosen"] if "tuned" in facts else None,
-            **{name: value for name, value in stated.items() if name != "rows"},
+            **{
+                _PARAMETERS.get(name, name.replace("_", " ")): value
+                for name, value in stated.items()
+                if name != "rows"
+            },
             "number of rows": stated.get("rows"),
             "schema (content digest)": facts["schema_sha256"],
             "bounds released before": [_paid(each) for each in facts.get(KEY, [])],
@@ -112,7 +129,7 @@ class ReleaseFacts:
             "data set": self.entry.get("data_set"),
             "ledger entry": self.entry.get("release_id"),
             "date": facts.get("date"),
-            **{f"version of {name}": text for name, text in facts["versions"].items()},
+            "versions": dict(facts["versions"]),
             "release (content digest)": self.digest,
         }
 
@@ -189,7 +206,9 @@ class Comparison:
     def lines(self) -> list[str]:
         """For people."""
         if not self.different:
-            return ["The two files hold the same release.", str(self.together)]
+            return [
+                "The two files hold the same release.", str(self.together), *self.together.notes
+            ]  # fmt: skip
         width = max(map(len, self.different))
         return [
             "Different (first | second):",
@@ -240,14 +259,14 @@ def compare(
             if values[0] == values[1]:
                 same.append(name)
             else:
-                different[name] = values
+                different[name] = _unequal(*values)
     return Comparison(tuple(same), different, cost_together(first, second))
 
 
 def cost_together(first: ReleaseFacts, second: ReleaseFacts) -> Together:
     """Return what two releases cost together, or why that is not known."""
     if first.digest == second.digest:
-        return Together("same release", first.guarantee, ())
+        return Together("same release", first.guarantee, () if first.entry else (_EQUAL,))
     if reasons := _why_not_added(first, second):
         return Together("not added", None, tuple(reasons))
     g, h = first.guarantee, second.guarantee
@@ -274,6 +293,17 @@ def cost_together(first: ReleaseFacts, second: ReleaseFacts) -> Together:
     paid = {_paid(each): None for each in (*first.facts.get(KEY, []), *second.facts.get(KEY, []))}
     notes += [f"Not in the sum: {each}." for each in paid]
     return Together(kind, whole, tuple(notes))
+
+
+def _unequal(first: Any, second: Any) -> tuple[Any, Any]:
+    """Return two values that differ; of two mappings only the entries that do."""
+    if not isinstance(first, Mapping) or not isinstance(second, Mapping):
+        return first, second
+    left, right = (
+        {name: value for name, value in one.items() if name not in other or other[name] != value}
+        for one, other in ((first, second), (second, first))
+    )
+    return left, right
 
 
 def _sum(g: Guarantee, h: Guarantee) -> Guarantee:

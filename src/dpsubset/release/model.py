@@ -32,6 +32,7 @@ from ..schema.encoding import Design, ModelColumn
 from ..schema.layout import STEPS
 from ..schema.schema import Column, FeatureSchema, Schema
 from .files import facts_from_json, facts_to_json, read_bytes
+from .notebook import model_html
 from .target import Of, kind_of, predicted, target_of
 
 FORMAT = "dpsubset model 1"
@@ -363,8 +364,38 @@ class Model:
         r2 = [] if self.r2 is None else [escape_for_terminal(f"R2 {self.r2:.2f}, of {self.target}")]
         return "\n".join([escape_for_terminal(heading), *lines, *r2])
 
+    def _repr_html_(self) -> str:
+        """The model as a table, for notebooks."""
+        return model_html(self)
+
     def plot(self, ax: Any = None) -> Any:
-        """Plot standardised coefficients with intervals by matplotlib (extra `plot`)."""
+        """Plot standardised coefficients with intervals by matplotlib (extra `plot`).
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to plot; by default on a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+            Its ``figure`` is what ``savefig`` writes to a file.
+
+        Raises
+        ------
+        ArgumentError
+            If matplotlib is missing, or the fit has released nothing to standardise by.
+
+        Examples
+        --------
+        >>> import matplotlib, numpy as np, dpsubset as dps
+        >>> matplotlib.use("Agg")
+        >>> X = np.tile([[-1.0, 1.0], [1.0, 1.0]], (500, 1))
+        >>> bounds = dps.Bounds(x=1, y=1)
+        >>> release = dps.fit(X, y=X[:, 0], bounds=bounds, k=1, epsilon=10, ledger=False)
+        >>> [label.get_text() for label in release.model.plot().get_yticklabels()]
+        ['x0']
+        """
         from .picture import coefficients
 
         return coefficients(self, ax)

@@ -13,10 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
-from html import escape
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from ..base.errors import ArgumentError, DpsubsetError
 from ..base.rounding import float_up
@@ -36,11 +35,24 @@ from .about import About
 from .files import facts_from_json, facts_to_json, read_bytes
 from .fitted import ReleasedFit
 from .model import Model
+from .notebook import release_html
 from .readable import ReleasedReadable
 from .response_range import ReleasedRange
 from .statement.content import MADE_IN_SEARCH, warnings_of_guarantee
 from .statement.write import Form, write_statement
 from .tuned import Tuned, setting_as_text
+
+if TYPE_CHECKING:
+    # With a default, which `typing` has from Python 3.13 on: a bare Release may have a model.
+    from typing_extensions import TypeVar
+
+    OptionalModel = TypeVar(
+        "OptionalModel", bound=Model | None, covariant=True, default=Model | None
+    )
+else:
+    from typing import TypeVar
+
+    OptionalModel = TypeVar("OptionalModel", covariant=True)
 
 FORMAT = "dpsubset release 1"
 
@@ -65,8 +77,10 @@ def _package_version(package: str) -> str:
 
 
 @dataclass(frozen=True)
-class Release:
+class Release(Generic[OptionalModel]):
     """A privately selected support with its guarantee and provenance.
+
+    To type checkers ``Release[Model]`` is a release that has a model.
 
     Attributes
     ----------
@@ -121,7 +135,7 @@ class Release:
     details: Sequence[str] = ()
     randomness: str = SYSTEM_NOISE
     scale: ReleasedRange | None = None
-    model: Model | None = None
+    model: OptionalModel = None  # type: ignore[assignment]
     fit: ReleasedFit | None = field(default=None, repr=False)
     tuned: Tuned | None = None
     made_in_search: bool = False
@@ -269,23 +283,22 @@ class Release:
 
     def __str__(self) -> str:
         """Summarise the release and its cost in a few lines."""
-        heading, names, facts = _heading_names_facts(self)
+        heading, names, facts, fitted = _heading_names_facts(self)
         lines = [
             *_not_private_flags(self.guarantee),
             heading,
             *(f"  {name}" for name in names),
             *facts,
+            *(str(self.model).splitlines() if self.model else []),
+            *fitted,
         ]
         return "\n".join(map(escape_for_terminal, lines))
 
     def _repr_html_(self) -> str:
         """Summarise the release for notebooks."""
-        heading, names, facts = _heading_names_facts(self)
-        flags = "".join(f"<p><strong>{escape(flag)}</strong></p>" for flag in
-                        _not_private_flags(self.guarantee))  # fmt: skip
-        items = "".join(f"<li>{escape(name)}</li>" for name in names)
-        lines = "<br>".join(map(escape, facts))
-        return f"{flags}<p>{escape(heading)}</p><ul>{items}</ul><p>{lines}</p>"
+        heading, names, facts, fitted = _heading_names_facts(self)
+        flags = _not_private_flags(self.guarantee)
+        return release_html(flags, heading, names, [*facts, *fitted], self.model)
 
 
 def _not_private_flags(g: Guarantee) -> list[str]:
@@ -295,7 +308,7 @@ def _not_private_flags(g: Guarantee) -> list[str]:
     ]
 
 
-def _heading_names_facts(release: Release) -> tuple[str, list[str], list[str]]:
+def _heading_names_facts(release: Release) -> tuple[str, list[str], list[str], list[str]]:
     g, schema = release.stated, release.schema
     selected = f"Selected {len(release.features)} of {release.problem.p} variables"
     if release.support is None:
@@ -315,9 +328,8 @@ def _heading_names_facts(release: Release) -> tuple[str, list[str], list[str]]:
             *(f"Warning: {text}" for text in release.warnings_of_counts),
             *(release.readable.lines() if release.readable else []),
             *([f"Ledger: {release.receipt}"] if release.receipt else []),
-            *(str(release.model).splitlines() if release.model else []),
-            *([f"Fitted on {rows}"] if rows else []),
         ],
+        [f"Fitted on {rows}"] if rows else [],
     )
 
 
@@ -387,6 +399,8 @@ def _release_from_facts(facts: Mapping[str, Any], schema: Schema) -> Release:
         fit = ReleasedFit.from_dict(
             facts["fit"], schema, support, scale, problem.neighbours, stated.get("rows")
         )
+        if len(model.terms) != fit.entries.m:
+            raise ValueError("the model has other columns than the fit")
     if not all(isinstance(text, str) for text in (*versions, *versions.values())):
         raise TypeError("versions are texts")
     return Release(

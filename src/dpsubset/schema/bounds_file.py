@@ -110,21 +110,32 @@ def load(path: str | Path) -> Any:
     return facts
 
 
+def facts_of(source: str | Path | Mapping[str, Any]) -> Any:
+    """The facts of a file, or of a dict as a reader of YAML or JSON makes it of a file."""
+    return _with_numbers(source) if isinstance(source, Mapping) else load(source)
+
+
 def dump(facts: dict[str, Any], path: Path) -> None:
     """Write facts to a file: JSON if its name ends in .json, otherwise YAML."""
-    import yaml
-
     if path.suffix == ".json":
         text = json.dumps(facts, indent=2, ensure_ascii=False) + "\n"
     else:
-        # With allow_unicode PyYAML folds unusual line breaks (U+0085) in names.
-        readable = all(text.isprintable() for text in _strings(facts))
-        lines = {name: _Line(entry) for name, entry in facts["columns"].items()}
-        facts = {**facts, "response": _Line(facts["response"]), "columns": lines}
-        text = _HEAD + yaml.dump(
-            facts, Dumper=_dumper(), sort_keys=False, allow_unicode=readable, width=100
-        )
+        text = _HEAD + yaml_text(facts)
     path.write_text(text, encoding="utf-8")
+
+
+def yaml_text(facts: dict[str, Any]) -> str:
+    """Return facts as YAML, one column a line."""
+    import yaml
+
+    # With allow_unicode PyYAML folds unusual line breaks (U+0085) in names.
+    readable = all(text.isprintable() for text in _strings(facts))
+    lines = {name: _Line(entry) for name, entry in facts["columns"].items()}
+    facts = {**facts, "response": _Line(facts["response"]), "columns": lines}
+    text: str = yaml.dump(
+        facts, Dumper=_dumper(), sort_keys=False, allow_unicode=readable, width=100
+    )
+    return text
 
 
 def _strings(facts: Any) -> Iterator[str]:
@@ -147,7 +158,6 @@ def check_separator(separator: Any) -> str | None:
 
 
 def separator_of(facts: Any) -> str | None:
-    """The separator that facts declare, or None."""
     return check_separator(facts.get("separator")) if isinstance(facts, Mapping) else None
 
 
@@ -168,7 +178,6 @@ def template(
 def template_facts(
     names: Sequence[str], kinds: Mapping[str, str] | None = None, separator: str | None = None
 ) -> dict[str, Any]:
-    """The facts of a template."""
     known = kinds or {}
     return {
         "version": 1,
@@ -197,7 +206,6 @@ def has_patterns(facts: Any) -> bool:
 
 
 def response_name(facts: Any) -> str | None:
-    """The name of the response, or None."""
     response = facts.get("response") if isinstance(facts, Mapping) else None
     name = response.get("name") if isinstance(response, Mapping) else None
     return name if isinstance(name, str) else None
@@ -206,21 +214,11 @@ def response_name(facts: Any) -> str | None:
 def expand(
     entries: Mapping[str, Any], response: str, names: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Replace patterns by the columns that they match.
+    """Replace patterns by the columns that they match, in the order of the table.
 
-    Parameters
-    ----------
-    entries : mapping
-        Entries of the file by name, pattern or ``default``, without the response.
-    response : str
-        The response, which no pattern matches.
-    names : sequence of str, optional
-        The table's columns, in order, the response included. Required if there are patterns.
-
-    Returns
-    -------
-    dict
-        Entries by name, in the order of the file; columns of one pattern in that of the table.
+    ``entries`` are those of the file by name, pattern or ``default``, without the response, which
+    no pattern matches. ``names`` are the table's columns, in order, the response included; they are
+    required if there are patterns.
     """
     present = set(names or ())
     patterns = [key for key in entries if _is_pattern(key) and key not in present]

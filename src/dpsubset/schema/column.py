@@ -246,11 +246,23 @@ class Column:
         return (self.lo, self.hi) if self.labels is None else IMAGES
 
     @property
-    def scaled_span(self) -> tuple[float, float]:
-        """The bounds after the transform, which become -1 and 1 up to the last bit of a log."""
+    def ends(self) -> tuple[float, float]:
+        """The span of a column that has one: not of levels, nor of an ignored column."""
         low, high = self.span
         assert low is not None
         assert high is not None
+        return low, high
+
+    @property
+    def middle_and_half_width(self) -> tuple[float, float]:
+        """Of the span, without overflow."""
+        low, high = self.ends
+        return low / 2 + high / 2, high / 2 - low / 2
+
+    @property
+    def scaled_span(self) -> tuple[float, float]:
+        """The bounds after the transform, which become -1 and 1 up to the last bit of a log."""
+        low, high = self.ends
         if self.transform is None:
             return low, high
         apply = math.log if self.transform == "log" else math.sqrt

@@ -21,20 +21,13 @@ from .schema import AnySchema, Column
 
 @dataclass(frozen=True)
 class ModelColumn:
-    """One column of the model, and the feature that it is computed from.
+    """One column of the model, and the feature that it is computed from."""
 
-    Attributes
-    ----------
-    feature : int
-        The position of its feature.
-    kind : {"value", "level", "missing"}
-        The number, scaled; or an indicator of the level, or of a missing cell.
-    level : int
-        Position of the feature's level; -1 for other kinds.
-    """
-
+    #: The position of its feature.
     feature: int
+    #: The number, scaled; or an indicator of the level, or of a missing cell.
     kind: Literal["value", "level", "missing"]
+    #: Position of the feature's level; -1 for other kinds.
     level: int = -1
 
 
@@ -53,20 +46,13 @@ class Choice:
 
 @dataclass(frozen=True)
 class Design:
-    """The model's columns and the choices among them. Public.
+    """The model's columns and the choices among them. Public."""
 
-    Attributes
-    ----------
-    features : tuple of Column
-        In the order of the schema.
-    columns : tuple of ModelColumn
-        Columns of the model, in the order of the choices.
-    choices : tuple of Choice
-        Supports list their positions. The columns of a choice follow each other.
-    """
-
+    #: In the order of the schema.
     features: tuple[Column, ...]
+    #: Columns of the model, in the order of the choices.
     columns: tuple[ModelColumn, ...]
+    #: Supports list their positions. The columns of a choice follow each other.
     choices: tuple[Choice, ...]
 
     @classmethod
@@ -93,7 +79,6 @@ class Design:
         return Layout.of([len(c.columns) for c in self.choices], [c.width for c in self.choices])
 
     def features_of_choice(self, choice: int) -> tuple[Column, ...]:
-        """The features of a choice."""
         found = dict.fromkeys(self.columns[j].feature for j in self.choices[choice].columns)
         return tuple(self.features[j] for j in found)
 

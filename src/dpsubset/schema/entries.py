@@ -114,8 +114,7 @@ def check_agreement(name: str, entry: Any, response: Mapping[Any, Any]) -> None:
         if not same:
             raise SchemaError(
                 f"{name!r} is the response, and its entry under 'columns' differs: declare it "
-                "under "
-                "'response' alone"
+                "under 'response' alone"
             )
 
 

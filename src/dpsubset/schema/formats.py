@@ -154,8 +154,7 @@ def date_parts(given: Any, what: str) -> list[str]:
     if "%Y" not in units or any(needs[unit] not in units for unit in units if unit != "%Y"):
         raise SchemaError(
             f"{what}: the format must have the year %Y, and a month, day, hour, minute or second "
-            "only "
-            "together with all larger units"
+            "only together with all larger units"
         )
     if '"' in given or given != given.strip():
         raise SchemaError(f"{what}: the format has quotes, or blanks around it")

@@ -28,23 +28,15 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of a model. Public.
+    """The columns of a model. Public."""
 
-    Attributes
-    ----------
-    choices : int
-        Number of choices.
-    sizes : tuple of int
-        Number of columns of each choice; empty if each has one.
-    widths : tuple of int
-        Width of each choice; empty if each is 1.
-    constant : int
-        The intercept's value in every row, in steps; 0 without an intercept.
-    """
-
+    #: Number of choices.
     choices: int
+    #: Number of columns of each choice; empty if each has one.
     sizes: tuple[int, ...] = ()
+    #: Width of each choice; empty if each is 1.
     widths: tuple[int, ...] = ()
+    #: The intercept's value in every row, in steps; 0 without an intercept.
     constant: int = 0
 
     def __post_init__(self) -> None:

@@ -26,23 +26,15 @@ _LONGEST = 2000
 
 @dataclass(frozen=True)
 class PaidBounds:
-    """Bounds that were released together.
+    """Bounds that were released together."""
 
-    Attributes
-    ----------
-    columns : tuple of str
-        Names of the columns.
-    epsilon : Fraction
-        Cost of their release, for a privacy unit of the schema.
-    neighbours : {"replace-one", "add-remove"}
-        The relation of neighbours of that cost.
-    seeded : bool
-        Whether the draw was seeded, and hence not private.
-    """
-
+    #: Names of the columns.
     columns: tuple[str, ...]
+    #: Cost of their release, for a privacy unit of the schema.
     epsilon: Fraction
+    #: The relation of neighbours of that cost.
     neighbours: str
+    #: Whether the draw was seeded, and hence not private.
     seeded: bool = False
 
     def entry(self) -> dict[str, Any]:

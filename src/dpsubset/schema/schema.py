@@ -15,14 +15,23 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from ..base.errors import ArgumentError, SchemaError, did_you_mean
 from ..base.renamed import current_names, renamed_arguments
 from ..base.validation import check_int
-from .bounds_file import check_separator, dump, expand, has_patterns, load, taken_literally
+from .bounds_file import (
+    check_separator,
+    dump,
+    expand,
+    facts_of,
+    has_patterns,
+    load,
+    taken_literally,
+    yaml_text,
+)
 from .column import Column, Missing, check_bound
 from .dates import days
 from .entries import (
@@ -44,6 +53,7 @@ __all__ = [
     "FeatureSchema",
     "Missing",
     "Schema",
+    "SchemaLike",
     "declared_width",
 ]
 
@@ -210,6 +220,13 @@ class Schema:
         """Build from the contents of a bounds file; ``names`` as in :meth:`read`."""
         if not isinstance(facts, Mapping):
             raise SchemaError("a schema file must hold a mapping with 'columns' and 'response'")
+        if facts and not {"columns", "response"} & set(facts):
+            raise SchemaError(
+                "a schema is a mapping with 'columns' and 'response', in the form of a bounds "
+                "file: {'columns': {'age': {'lo': 0, 'hi': 110}}, 'response': {'name': 'cost', "
+                "'lo': 0, 'hi': 1000}}. Schema.from_bounds({'age': (0, 110)}, ('cost', 0, 1000)) "
+                "is shorter"
+            )
         options = ("unit", "bad_cells", "rows_per_unit", "separator")
         known = {"columns", "response", *options, KEY, "patterns", "version"}
         extra = sorted(str(key) for key in facts if key not in known)
@@ -282,6 +299,24 @@ class Schema:
         """Write a bounds file: JSON if its name ends in .json, otherwise YAML."""
         dump(self.to_dict(), Path(path))
 
+    def __str__(self) -> str:
+        """The bounds file, without comments."""
+        return yaml_text(self.to_dict())
+
+    def __repr__(self) -> str:
+        """A line: counts and the first names."""
+        names = self.feature_names
+        ignored = len(self.columns) - len(names)
+        always = sum(column.role == "always" for column in self.columns)
+        first = ", ".join(map(_shown, names[:3])) + (", ..." if names[3:] else "")
+        parts = [
+            f"{len(names)} feature{'s' if names[1:] else ''}: {first}",
+            *([f"{always} always included"] if always else []),
+            *([f"{ignored} column{'s' if ignored > 1 else ''} ignored"] if ignored else []),
+            f"response: {_shown(self.response.name)}",
+        ]
+        return f"Schema({'; '.join(parts)})"
+
     @property
     def features(self) -> tuple[Column, ...]:
         """The p variables: columns with role ``feature`` or ``always``, in order."""
@@ -308,9 +343,7 @@ class Schema:
         return f"{self.privacy_unit}, {rows}"
 
     def fingerprint(self) -> str:
-        """SHA-256 of the public facts. Equal schemas from different files have equal
-        fingerprints.
-        """
+        """SHA-256 of the public facts; the same for equal schemas from different files."""
         facts = self.to_dict()
         for key in ("patterns", "separator"):  # facts about files
             facts.pop(key, None)
@@ -319,8 +352,16 @@ class Schema:
         return hashlib.sha256((text + columns).encode()).hexdigest()
 
 
+def _shown(name: str) -> str:
+    """A name in quotes, cut if it is long."""
+    return repr(name if len(name) <= 40 else f"{name[:37]}...")
+
+
 #: What readers and the quantizer take.
 AnySchema = Schema | FeatureSchema
+
+#: What stands for a schema: itself, the path of a bounds file, or a dict of the same form.
+SchemaLike: TypeAlias = Schema | str | Path | Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -455,8 +496,7 @@ def _check_groups(schema: Schema) -> None:
         if other.name in roles and other.group != other.name:
             raise SchemaError(
                 f"there is a group {other.name!r} and a column of that name outside of it: "
-                "selected "
-                "names must be unique, so rename the group"
+                "selected names must be unique, so rename the group"
             )
 
 
@@ -512,7 +552,7 @@ def _pair(bounds: Any, what: str) -> tuple[float, float]:
     return check_bound(ends[0], f"{what}: lo"), check_bound(ends[1], f"{what}: hi")
 
 
-def declared_width(path: str | Path) -> int | None:
+def declared_width(source: str | Path | Mapping[str, Any]) -> int | None:
     """Number of features that a bounds file declares; None if it depends on the table."""
-    facts = load(path)
+    facts = facts_of(source)
     return None if has_patterns(facts) else len(Schema.from_dict(facts).features)

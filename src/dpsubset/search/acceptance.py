@@ -7,8 +7,9 @@ from fractions import Fraction
 
 import flint
 
+from ..base.rounding import ball
 from ..privacy.random import Randomness
-from ..privacy.random.draws import LazyUniform, ball
+from ..privacy.random.draws import LazyUniform
 from .engine import IncompleteSearch
 from .envelope import MassScale
 
@@ -95,20 +96,15 @@ class Acceptance:
         return chance, chance * error * 2 + 2.0**-1000
 
     def _ball(self, precision: int) -> flint.arb:
-        """The probability as a ball."""
         scale = self._scale
-        saved = flint.ctx.prec
         # Added to the bits of the weights, so that nothing cancels beyond them.
-        flint.ctx.prec = precision + 64
-        try:
+        with flint.ctx.workprec(precision + 64):
             q = (-ball(scale.weight * self._difference)).exp()
             chance = q * ball(Fraction(1 << scale.bits, self._mass))
             if self._time is not None:
                 t = self._time
                 chance *= ball(Fraction(*t.thin)) / (1 - t.ball() * q)
             return chance
-        finally:
-            flint.ctx.prec = saved
 
 
 class IntervalAcceptance:

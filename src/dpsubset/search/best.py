@@ -85,7 +85,6 @@ class Best:
         return not self._heap
 
     def start(self, leaves: Sequence[Leaf]) -> None:
-        """Add leaves to the queue."""
         for leaf in leaves:
             assert not isinstance(leaf, Flat)
             if isinstance(leaf, Listed):
@@ -113,7 +112,6 @@ class Best:
         return None
 
     def replace(self, leaf: Node, parts: Sequence[Leaf]) -> None:
-        """Replace a node by its parts."""
         heapq.heappop(self._heap)
         self._nodes_left -= 1
         self.start(parts)

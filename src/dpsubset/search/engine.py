@@ -127,25 +127,11 @@ class Consumer(Protocol):
         """Replace a node, which was branched on, by its parts."""
 
 
-def _digest(data: Moments | GramData, problem: Problem) -> GramData:
-    return (
-        GramData.from_moments(data, problem.layout.constant) if isinstance(data, Moments) else data
-    )
-
-
 class Engine:
     """Regions, bounds and scores of one problem on one data set.
 
-    Parameters
-    ----------
-    eta : float
-        Weight of the scores at which bounds should be good; large for optimisation.
-    limits : Limits, optional
-        When to give up.
-    penalty : int
-        Added to the score for every variable of a support, in units.
-    tuning : Tuning
-        How the search and its consumers spend their time.
+    ``eta`` is the weight of the scores at which bounds should be good, large for optimisation;
+    ``penalty`` is added to the score for every variable of a support, in units.
     """
 
     def __init__(
@@ -161,7 +147,7 @@ class Engine:
         self.problem = problem
         self.unit = unit
         self.tuning = tuning
-        digest = _digest(data, problem)
+        digest = GramData.of(data, problem.layout.constant)
         self._scorer = scorer(digest, problem, unit, penalty)
         self.bound_oracle = bound_oracle(digest, problem, self._scorer, eta, tuning)
         self._scores: dict[Support, int] = {}
@@ -210,7 +196,6 @@ class Engine:
         return Listed([tuple(row) for row in supports.tolist()], self.score_all(supports))
 
     def cache_scores(self, leaf: Listed) -> None:
-        """Cache the scores of a list."""
         self._scores.update(zip(leaf.supports, leaf.scores, strict=True))
 
     def run(self, consumer: Consumer) -> None:

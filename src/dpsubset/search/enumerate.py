@@ -38,7 +38,6 @@ class ScoredSupports:
         return len(self.scores)
 
     def support(self, i: int) -> tuple[int, ...]:
-        """The i-th support."""
         return tuple(int(j) for j in self.supports[i])
 
     @property
@@ -72,7 +71,6 @@ def list_supports(problem: Problem) -> NDArray[np.int64]:
 def enumerate_supports(
     data: Moments | GramData, problem: Problem, score_step: Fraction
 ) -> ScoredSupports:
-    """Score every support."""
     supports = list_supports(problem)
     return ScoredSupports(supports, scorer(data, problem, score_step).scores(supports), score_step)
 

@@ -15,6 +15,9 @@ accepted point wins.
 Rejected proposals in a leaf make it worth splitting. Between proposals (between slabs, for
 permute-and-flip) the partition may change freely: future proposals do not depend on how rejected
 ones were grouped. Leaves are therefore kept from one draw to the next.
+
+The *time* of a race is the number x, not that of a clock. Masses, slabs and proposals are private;
+the winner is released.
 """
 
 from __future__ import annotations
@@ -59,15 +62,8 @@ _LEAST_SLAB = 256
 class Race:
     """Draws from one mechanism on one data set; keeps its leaves from draw to draw.
 
-    Parameters
-    ----------
-    engine : Engine
-    eta : Fraction
-        Weight of the scores.
-    permute_and_flip : bool
-        Whether the mechanism is permute-and-flip rather than the exponential mechanism.
-    leaves : sequence of Leaf, optional
-        The initial partition; all supports of the problem by default.
+    The mechanism is permute-and-flip or the exponential mechanism, with the weight ``eta`` of the
+    scores. ``leaves`` are the initial partition, by default all supports of the problem.
     """
 
     def __init__(
@@ -94,7 +90,6 @@ class Race:
         self.start(leaves or [engine.leaf(Region.whole(engine.problem))])
 
     def draw(self, rng: Randomness) -> Support:
-        """One support."""
         self._rng = rng
         self._clock, self._ticks, self._pending, self._size = 0, 0, [], 1
         self._engine.run(self)
@@ -161,7 +156,6 @@ class Race:
         return isinstance(self._envelopes[place], SupportEnvelope)
 
     def replace(self, leaf: Node, parts: Sequence[Leaf]) -> None:
-        """Replace a node by its parts."""
         self._size = 1
         place = self._at.pop(id(leaf))
         if self._loose and self._loose[-1] is leaf:

@@ -2,7 +2,8 @@
 
 Features are choices here, whatever columns they have. A region picks m features from a pool of free
 ones, in addition to those forced in; a mistake bucket picks from two pools (the anchor's features
-and the others). Its supports can be counted and drawn uniformly, exactly.
+and the others). Its supports can be counted and drawn uniformly, exactly. Which regions a search
+has depends on the table, so they are private.
 """
 
 from __future__ import annotations
@@ -22,23 +23,15 @@ from .bounds.kernels import FREE, IN, OUT, POOLS
 
 @dataclass(repr=False)  # which regions there are depends on the data
 class Region:
-    """A set of supports of equal size.
+    """A set of supports of equal size."""
 
-    Attributes
-    ----------
-    status : int8 array
-        OUT, IN, or FREE + pool for each feature.
-    members : int64 array
-        The features forced in, sorted.
-    picks : tuple
-        How many features are picked from each pool.
-    sizes : tuple
-        How many features each pool has.
-    """
-
+    #: OUT, IN, or FREE + pool for each feature.
     status: NDArray[np.int8]
+    #: The features forced in, sorted.
     members: NDArray[np.int64]
+    #: How many features are picked from each pool.
     picks: tuple[int, int]
+    #: How many features each pool has.
     sizes: tuple[int, int] = field(default=(0, 0))
 
     @classmethod

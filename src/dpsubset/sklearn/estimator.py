@@ -10,7 +10,6 @@ import inspect
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
-from pathlib import Path
 from typing import Any, TypeVar, Unpack
 
 import narwhals.stable.v2 as nw
@@ -23,6 +22,7 @@ from ..api.problem_spec import NO_WIDTH, build_problem_spec, declared_columns
 from ..api.request import SelectionOptions, build_request
 from ..base.errors import ArgumentError, TableError
 from ..base.renamed import SELECTION, current_names
+from ..base.unknown_arguments import check_keywords
 from ..data.readers import read_schema
 from ..data.readers.arrays import array_of, is_list
 from ..data.readers.frames import as_table, is_frame, names_of_frame
@@ -30,7 +30,7 @@ from ..ledger.spending import LedgerLike, in_force
 from ..models.rule import FitRule
 from ..release.release import Release
 from ..schema.encoding import Design
-from ..schema.schema import Schema
+from ..schema.schema import Schema, SchemaLike
 
 T = TypeVar("T", bound=type)
 
@@ -43,7 +43,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
         k: int | None = None,
         epsilon: float | Fraction | Decimal | None = None,
         *,
-        schema: Schema | str | Path | None = None,
+        schema: SchemaLike | None = None,
         rule: FitRule | None = None,
         ledger: LedgerLike = None,
         **options: Unpack[SelectionOptions],
@@ -88,8 +88,10 @@ def with_parameters(*, without: str) -> Callable[[T], T]:
     def decorate(cls: T) -> T:
         def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
             name = type(self).__name__
+            kwargs = current_names(kwargs, SELECTION, name)
+            check_keywords(kwargs, signature.parameters, name)
             try:
-                bound = signature.bind(self, *args, **current_names(kwargs, SELECTION, name))
+                bound = signature.bind(self, *args, **kwargs)
             except TypeError as error:
                 raise TypeError(f"{name}(): {error}") from None
             bound.apply_defaults()
@@ -125,7 +127,7 @@ def check_arguments(estimator: Any, X: Any, y: Any) -> tuple[Any, dict[str, Any]
     X = as_table(X)
     width = declared_columns(estimator.schema, estimator.bounds)
     if width is None and is_list(X):
-        if isinstance(estimator.schema, (str, Path)):
+        if estimator.schema is not None:
             read_schema(estimator.schema, X, y)  # raises: its patterns need names
         raise ArgumentError(NO_WIDTH)
     of_form = np.empty((0, width or 0)) if is_list(X) else frame_or_array(X)
@@ -138,7 +140,7 @@ def check_arguments(estimator: Any, X: Any, y: Any) -> tuple[Any, dict[str, Any]
     validate_data(estimator, of_form, skip_check_array=True)
     # Each parameter is an argument of the same name.
     arguments = estimator.get_params(deep=False)
-    if isinstance(estimator.schema, (str, Path)):
+    if estimator.schema is not None:
         arguments["schema"] = read_schema(estimator.schema, X, y)
     return with_declared_names(X, arguments["schema"]), arguments
 

@@ -136,7 +136,7 @@ class PrivateSubsetRegressor(RegressorMixin, Predictor):  # type: ignore[misc]
         Privacy budget of one fit. Required.
     bounds : Bounds, optional
         Public bounds of X and y. Either this or ``schema`` is required.
-    schema : Schema or path of a bounds file, optional
+    schema : Schema, path of a bounds file or dict of the same form, optional
         Public description of the columns, as for :class:`dpsubset.PrivateSubsetSelector`.
     rule : FitRule, optional
         How the coefficients are fitted, their fraction of epsilon, and where the response is

@@ -56,7 +56,7 @@ class PrivateSubsetSelector(SelectorMixin, PrivateEstimator):  # type: ignore[mi
     bounds : Bounds, optional
         Public bounds of X and y, or of X and the labels of y if that has two classes. Either this
         or ``schema`` is required.
-    schema : Schema or path of a bounds file, optional
+    schema : Schema, path of a bounds file or dict of the same form, optional
         Public description of the columns. A frame's columns are found by name, and those that the
         schema does not declare are never selected; an array has the schema's features in order.
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, prediction_bound, \

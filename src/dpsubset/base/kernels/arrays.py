@@ -27,9 +27,7 @@ def put(target: NDArray[Any], source: NDArray[Any]) -> None:
 
 @kernel
 def dot(u: Array, v: Array) -> float:
-    """The inner product with a fixed order of summation; np.dot calls BLAS, whose order may depend
-    on alignment.
-    """
+    """The inner product in a fixed order; that of np.dot (BLAS) may depend on alignment."""
     total = 0.0
     for i in range(u.shape[0]):
         total += u[i] * v[i]

@@ -9,7 +9,7 @@ quantizer applies the schema's rule. To add a kind of table, write its module an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError, TableError
-from ...schema.bounds_file import has_patterns, load, response_name, separator_of
-from ...schema.schema import AnySchema, Schema
+from ...schema.bounds_file import facts_of, has_patterns, response_name, separator_of
+from ...schema.schema import AnySchema, Schema, SchemaLike
 from ..moments import Block
 
 #: Receives the fraction of the work that is done; see `passes` for when it is called.
@@ -63,9 +63,19 @@ class Table(ABC):
             yield y
 
 
-def read_schema(path: str | Path, data: Any, y: Any = None) -> Schema:
-    """Read a bounds file; expand its patterns by the column names of a file or frame."""
-    facts = load(path)
+def read_schema(source: SchemaLike, data: Any, y: Any = None) -> Schema:
+    """Read a bounds file, or a dict of the same form; a Schema is returned unchanged.
+
+    Patterns are expanded by the column names of a file or frame.
+    """
+    if isinstance(source, Schema):
+        return source
+    if not isinstance(source, (str, Path, Mapping)):
+        raise ArgumentError(
+            "schema must be a dpsubset.Schema, the path of a bounds file, or a dict of the same "
+            "form"
+        )
+    facts = facts_of(source)
     names = _names(data, separator_of(facts)) if has_patterns(facts) else None
     response = response_name(facts)
     if names is not None and y is not None and response is not None and response not in names:

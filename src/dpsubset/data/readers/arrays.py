@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base.errors import TableError
-from .cells import NUMBERS, Takes, quietly
+from .cells import Takes, quietly
+from .other_kinds import message_of_kind
 
 #: Sequences of one type of cell, which NumPy converts.
 _TYPED = (str, bytes, bytearray, memoryview, array.array)
@@ -38,15 +39,15 @@ _REFUSED = (
     "must hold its values, and an object of type {kind} may have yet to compute them. That could "
     "fail because of one record, and an error of that kind is an answer that no guarantee covers. "
     "Collect it first and pass the result: a NumPy array (numpy.asarray), a SciPy sparse matrix, a "
-    "list of records, or a frame of pandas, polars or PyArrow (polars: collect(), Dask: compute(), "
-    "DuckDB: to_arrow_table()). The ledger does not cover that computation. Write a table that is "
-    "larger than memory to a Parquet file and pass its path"
+    "list of records, or a frame of pandas, polars or PyArrow. The ledger does not cover that "
+    "computation. Write a table that is larger than memory to a Parquet file and pass its path"
 )
 
 
 def refusal(data: Any, what: str) -> TableError:
-    """The error for a table or column that may have yet to be computed."""
-    return TableError(f"{what} {_REFUSED.format(kind=type(data).__name__)}")
+    """The error for a table or column that is not read: it may have yet to be computed."""
+    known = message_of_kind(data, what)
+    return TableError(known or f"{what} {_REFUSED.format(kind=type(data).__name__)}")
 
 
 # Types are tested with issubclass(type(x), ...): isinstance would read x.__class__, which computes
@@ -57,8 +58,11 @@ def check_held(data: Any, what: str, *others: type) -> None:
     """Refuse everything but a path, an instance of ``others``, and a table that holds its
     values.
     """
-    known = issubclass(type(data), (type(None), Path, *_TYPED, *others))
-    if not (known or is_list(data) or is_array(data) or is_sparse(data) or of_library(data)):
+    if issubclass(type(data), (type(None), Path, *_TYPED, *others)):
+        return
+    if is_list(data) or is_array(data) or is_sparse(data):
+        return
+    if not of_library(data) or message_of_kind(data, what):
         raise refusal(data, what)
 
 
@@ -68,7 +72,6 @@ def is_list(x: Any) -> bool:
 
 
 def is_array(x: Any) -> bool:
-    """Whether this is a NumPy array."""
     return issubclass(type(x), np.ndarray)
 
 
@@ -92,15 +95,13 @@ def of_library(data: Any) -> bool:
 def array_of(x: Any) -> Any:
     """X as an array of two dimensions or a sparse matrix. Only type and shape are looked at."""
     if is_sparse(x):
-        _check(x, "X", 2, frozenset({"boolean", "number"}))
+        _check_shape(x, "X", 2, frozenset({"boolean", "number"}))
         return x
     return _checked_array(x, "X", 2, frozenset(_KINDS))
 
 
 def by_rows(x: Any) -> Any:
-    """A sparse matrix compressed by rows, so that only its entries take memory. Others
-    unchanged.
-    """
+    """A sparse matrix compressed by rows: only its entries take memory. Others unchanged."""
     if not is_sparse(x):
         return x
     # SciPy has no arithmetic for half floats; single floats hold them exactly.
@@ -126,7 +127,7 @@ def cells_of_list(y: Any) -> NDArray[Any]:
         return _numbers_or_objects([cell if row is None else row[0] for row, cell in rows])
 
 
-def as_vector(y: Any, takes: Takes = NUMBERS.takes) -> NDArray[Any]:
+def as_vector(y: Any, takes: Takes) -> NDArray[Any]:
     """An array of one dimension, or of one column. Only type and shape are looked at."""
     values = held(y, "y")
     if values.ndim == 2 and values.shape[1] == 1:
@@ -198,9 +199,7 @@ def _is_sequence(kind: type) -> bool:
 
 
 def _numbers_or_objects(cells: list[Any]) -> NDArray[Any]:
-    """An array of cells: of float64 if all are plain numbers, which saves space, else of
-    objects.
-    """
+    """An array of cells: of float64, to save space, if all are plain numbers, else of objects."""
     # By identity: a type may have no hash, or claim to equal another.
     if {id(type(cell)) for cell in cells} <= {id(float), id(int), id(bool)}:
         with suppress(OverflowError):
@@ -216,23 +215,24 @@ def held(values: Any, what: str) -> NDArray[Any]:
     # A subclass of ndarray becomes a view; NumPy does not call its __array__.
     if issubclass(kind, (np.ndarray, *_TYPED)):
         return np.asarray(values)
-    if of_library(values):
+    if of_library(values) and not message_of_kind(values, what):
         raise _wrong_shape(what, 2 if what == "X" else 1)
     raise refusal(values, what)
 
 
 def _checked_array(values: Any, what: str, dimensions: int, takes: Takes) -> NDArray[Any]:
     found = held(values, what)
-    _check(found, what, dimensions, takes)
+    _check_shape(found, what, dimensions, takes)
     return found
 
 
 def _wrong_shape(what: str, dimensions: int) -> TableError:
     shape = "two-dimensional, one row a record" if dimensions == 2 else "one-dimensional"
-    return TableError(f"{what} must be {shape}. Reshape your data and try again")
+    hint = " (reshape(-1, 1) makes one column)" if dimensions == 2 else ""
+    return TableError(f"{what} must be {shape}. Reshape your data and try again{hint}")
 
 
-def _check(found: Any, what: str, dimensions: int, takes: Takes) -> None:
+def _check_shape(found: Any, what: str, dimensions: int, takes: Takes) -> None:
     if found.ndim != dimensions:
         raise _wrong_shape(what, dimensions)
     check_kind(found, what, takes)
@@ -249,8 +249,7 @@ def check_kind(found: Any, what: str, takes: Takes) -> None:
             declared = (
                 "such an array can hold none of the declared levels or labels, so that no cell of "
                 "it could be read: declare some that it can hold (such as 0 and 1), or pass text "
-                "or "
-                "objects"
+                "or objects"
             )
         raise TableError(f"{what} holds {found.dtype.name}, but {declared}")
     # scikit-learn's estimator checks look for the wording after the colon.

@@ -40,7 +40,6 @@ class ArrowTable(Table):
         return
 
     def columns(self, which: slice = ALL) -> Iterator[list[NDArray[np.float64]]]:
-        """Batches of some columns."""
         names, readers = self._names[which], self._readers[which]
         step = batch_rows(len(names))
         for batch in arrow_batches(self._path):
@@ -53,13 +52,11 @@ class ArrowTable(Table):
 
 
 def arrow_schema(path: Path) -> pa.Schema:
-    """Names and types of the columns."""
     with _opened(path) as reader:
         return reader.schema
 
 
 def arrow_batches(path: Path) -> Iterator[pa.RecordBatch]:
-    """The record batches of a file."""
     with _opened(path) as reader:
         if isinstance(reader, pa.ipc.RecordBatchFileReader):
             yield from map(reader.get_batch, range(reader.num_record_batches))
@@ -72,6 +69,12 @@ def _opened(path: Path) -> Iterator[Any]:
     try:
         # Not memory-mapped: a file that is cut short while it is read must be an error, no signal.
         with pa.OSFile(str(path)) as source:
+            if source.read(4) == b"FEA1":
+                raise TableError(
+                    f"{path.name} is a Feather file of version 1, which is outdated: write it anew "
+                    "by pyarrow.feather.write_feather, or as Parquet"
+                )
+            source.seek(0)
             try:
                 reader = pa.ipc.open_file(source)
             except pa.ArrowInvalid:

@@ -71,7 +71,6 @@ class NumberReader:
 
     @staticmethod
     def numbers(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return numbers as they are."""
         return values
 
     @staticmethod
@@ -84,7 +83,6 @@ class NumberReader:
 
     @staticmethod
     def days(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Read every date as missing."""
         return np.full(values.shape, np.nan)
 
 
@@ -106,12 +104,10 @@ def unreadable(takes: Takes) -> str:
 
 
 def readers(schema: AnySchema) -> list[Reader]:
-    """The readers of the columns that a schema reads."""
     return [reader(column) for column in schema.columns_read]
 
 
 def reader(column: Column) -> Reader:
-    """The reader of a column."""
     from .labelled import BooleanReader, CodedReader, LabelReader, LevelReader
 
     # Codes make no difference with labels or levels: other cells are missing anyway.
@@ -188,7 +184,7 @@ def from_objects(cells: Sequence[Any], read: Reader = NUMBERS) -> NDArray[np.flo
     values = np.empty(len(cells))
     for start in range(0, len(cells), _OBJECTS):
         part = slice(start, start + _OBJECTS)
-        numbers, texts, moments = _by_kind(cells[part])
+        numbers, texts, moments = _split_objects(cells[part])
         values[part] = read.numbers(numbers)
         if texts:
             column = pa.array(list(texts.values()), pa.large_binary())
@@ -199,7 +195,7 @@ def from_objects(cells: Sequence[Any], read: Reader = NUMBERS) -> NDArray[np.flo
     return values
 
 
-def _by_kind(
+def _split_objects(
     cells: Sequence[Any],
 ) -> tuple[NDArray[np.float64], dict[int, bytes], dict[int, _Days]]:
     """The numbers among Python objects, NaN for others; and texts and dates by their positions."""

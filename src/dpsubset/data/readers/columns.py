@@ -17,7 +17,7 @@ from ...base.errors import TableError
 from . import batch_rows
 from .arrays import as_vector, cells_of_list, is_list, of_library, refusal
 from .arrow import from_arrow, is_readable
-from .cells import NUMBERS, Reader, Takes, from_array, from_objects, unreadable
+from .cells import Reader, Takes, from_array, from_objects, unreadable
 
 
 class Cells(Protocol):
@@ -28,13 +28,12 @@ class Cells(Protocol):
 
 
 def in_parts(cells: Cells, rows: int, read: Reader) -> Iterator[NDArray[np.float64]]:
-    """Read one column in batches."""
     step = batch_rows(1)
     for start in range(0, rows, step):
         yield cells(start, min(start + step, rows), read)
 
 
-def series_cells(series: nw.Series[Any], name: str, takes: Takes = NUMBERS.takes) -> Cells:
+def series_cells(series: nw.Series[Any], name: str, takes: Takes) -> Cells:
     """Return the reader of a column of a frame; an error if no cell of its type can be read."""
     cells, kind = _typed(series, takes)
     if cells is None:
@@ -62,8 +61,6 @@ def _typed(series: nw.Series[Any], takes: Takes) -> Typed:
 
 
 def arrow_cells(column: pa.ChunkedArray, takes: Takes) -> Typed:
-    """A column of an Arrow table."""
-
     def cells(start: int, stop: int, read: Reader) -> NDArray[np.float64]:
         return from_arrow(column.slice(start, stop - start), read)
 
@@ -90,7 +87,7 @@ def to_narwhals(data: Any, **options: Any) -> Any:
     raise TableError("the data frame has several columns of one name: names must be unique")
 
 
-def response_cells(y: Any, name: str, takes: Takes = NUMBERS.takes) -> tuple[Cells, int]:
+def response_cells(y: Any, name: str, takes: Takes) -> tuple[Cells, int]:
     """Return the reader of a response that is passed as y, and its length."""
     if is_list(y):
 

@@ -55,7 +55,6 @@ class DateReader:
 
     @staticmethod
     def days(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return dates as they are."""
         return values
 
 

@@ -86,9 +86,7 @@ class DelimitedTable(Table):
         return None
 
     def columns(self, which: slice = ALL) -> Iterator[list[NDArray[np.float64]]]:
-        """Batches of some columns. Lines are split as a whole, but only these cells are
-        converted.
-        """
+        """Batches of some columns. Lines are split as a whole; only these cells are converted."""
         for fields in self._fields_read(which):
             yield [
                 from_arrow(field, read)
@@ -112,9 +110,7 @@ class DelimitedTable(Table):
                 yield from self._fields_of(text, which)
 
     def _whole_lines(self, stream: Any) -> Iterator[bytes]:
-        """Pieces of whole lines, without the header. A line that is too long becomes
-        `_BAD_LINE`.
-        """
+        """Pieces of whole lines, without the header. A line too long becomes `_BAD_LINE`."""
         rest, skip = b"", True  # skips to the end of a line, first of the header
         while piece := _read(stream, self._piece, self._path):
             if skip:

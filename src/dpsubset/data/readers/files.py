@@ -14,6 +14,7 @@ from . import Table
 from .arrow_files import ArrowTable, arrow_batches, arrow_schema
 from .delimited import DelimitedTable
 from .header import looks_like_a_value, other_separator
+from .other_kinds import message_of_path
 from .parquet import ParquetTable, open_parquet
 
 #: What a file holds, by its ending: a format, or the separator of a text table.
@@ -36,7 +37,7 @@ class FileFormat(NamedTuple):
 def file_format(path: Path, separator: str | None = None) -> FileFormat:
     """Format of a file by its ending; a declared ``separator`` overrides that of the ending."""
     if not path.is_file():
-        raise TableError(f"there is no file {path.name}")
+        raise TableError(message_of_path(path))
     *others, last = [suffix.lower() for suffix in path.suffixes] or [""]
     compression = _COMPRESSIONS.get(last)
     found = _ENDINGS.get(others[-1] if compression and others else last)

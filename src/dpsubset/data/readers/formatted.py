@@ -128,7 +128,6 @@ class FormattedDates:
 
     @staticmethod
     def days(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return dates as they are."""
         return values
 
 

@@ -54,7 +54,9 @@ class FrameTable(Table):
                 f"the data frame has a column {response.name!r}, which the schema names as "
                 "the response, and y was passed too: leave y out, or leave that column out"
             )
-        check_columns([*names, *([response.name] if response else [])], schema, "the data frame")
+        present = [*names, *([response.name] if response else [])]
+        _check_index(frame, present, schema)
+        check_columns(present, schema, "the data frame")
         self._rows = int(frame.shape[0])
         wanted = schema.columns_read if response is None else schema.features
         places = {name: i for i, name in enumerate(names)}
@@ -71,16 +73,25 @@ class FrameTable(Table):
 
     @property
     def rows(self) -> int:
-        """Number of records."""
         return self._rows
 
     def columns(self, which: slice = ALL) -> Iterator[list[NDArray[np.float64]]]:
-        """Slices of some columns."""
         pairs = list(zip(self._columns, self._readers, strict=True))[which]
         step = batch_rows(len(pairs))
         for start in range(0, self._rows, step):
             stop = min(start + step, self._rows)
             yield [cells(start, stop, read) for cells, read in pairs]
+
+
+def _check_index(frame: nw.DataFrame[Any], present: list[str], schema: AnySchema) -> None:
+    """Refuse a frame of pandas that has a declared column in its index."""
+    levels = frame.to_native().index.names if frame.implementation.is_pandas() else ()
+    for column in schema.columns_read:
+        if column.name in levels and column.name not in present:
+            raise TableError(
+                f"the data frame has {column.name!r} in its index, not among its columns: call "
+                "reset_index() first"
+            )
 
 
 def _eager(data: Any) -> nw.DataFrame[Any]:
@@ -91,4 +102,10 @@ def _eager(data: Any) -> nw.DataFrame[Any]:
     kind = frame.implementation
     if not (kind.is_pandas() or kind.is_polars() or kind.is_pyarrow()):
         raise refusal(frame.to_native(), "the table")
+    if kind.is_pandas() and getattr(frame.to_native().columns, "nlevels", 1) > 1:
+        raise TableError(
+            "the data frame's column names have several levels (a MultiIndex), and a schema names "
+            "columns by one text each. Join the levels first: frame.columns = "
+            "['_'.join(map(str, levels)) for levels in frame.columns]"
+        )
     return frame

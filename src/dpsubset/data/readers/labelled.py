@@ -64,7 +64,6 @@ class LevelReader:
 
     @staticmethod
     def days(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Read every date as missing."""
         return np.full(values.shape, np.nan)
 
 

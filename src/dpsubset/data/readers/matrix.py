@@ -28,7 +28,8 @@ class MatrixTable(Table):
         if schema.response is not None and y is None:
             raise TableError(
                 "an array or a list of records needs a response: pass it as y, also if the records "
-                "are mappings that hold it"
+                "are mappings that hold it. A list of paths is no table: write the files to one "
+                "Parquet file, and pass its path"
             )
         self._readers = readers(schema)
         self._response: Cells | None = None
@@ -47,11 +48,9 @@ class MatrixTable(Table):
 
     @property
     def rows(self) -> int:
-        """Number of records."""
         return len(self._x) if self._is_list else int(self._x.shape[0])
 
     def columns(self, which: slice = ALL) -> Iterator[list[NDArray[np.float64]]]:
-        """Slices of some columns."""
         for start, stop in self._slices():
             x = self._part(start, stop)
             cells = [np.ascontiguousarray(x[:, j]) for j in range(x.shape[1])]
@@ -64,12 +63,10 @@ class MatrixTable(Table):
             yield self._part(start, stop), y
 
     def features(self) -> Iterator[NDArray[np.float64]]:
-        """Slices of X."""
         for start, stop in self._slices():
             yield self._part(start, stop)
 
     def responses(self) -> Iterator[NDArray[np.float64]]:
-        """Slices of y."""
         assert self._response is not None
         return in_parts(self._response, self.rows, self._readers[-1])
 

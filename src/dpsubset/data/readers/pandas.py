@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from .cells import NUMBERS, Reader, Takes, from_array, from_objects, quietly
+from .cells import Reader, Takes, from_array, from_objects, quietly
 from .columns import Cells, Typed, arrow_cells, object_cells
 
 
-def pandas_cells(series: Any, takes: Takes = NUMBERS.takes) -> Typed:
+def pandas_cells(series: Any, takes: Takes) -> Typed:
     """Return the reader of a pandas column, and the name of its dtype."""
     kind, name = series.dtype, str(series.dtype).partition("[")[0]
     if isinstance(kind, pd.CategoricalDtype):

@@ -83,7 +83,6 @@ class ParquetTable(Table):
 
     @property
     def rows(self) -> int:
-        """Number of records."""
         return self._rows
 
     def columns(self, which: slice = ALL) -> Iterator[list[NDArray[np.float64]]]:
@@ -91,7 +90,7 @@ class ParquetTable(Table):
         names = self._names[which]
         try:
             with open_parquet(self._path) as file:
-                parts = _parts(file, names)
+                parts = _plan_parts(file, names)
             for part in parts:
                 yield from self._part_columns(names, part)
         except (pa.ArrowException, OSError):
@@ -140,7 +139,7 @@ class ParquetTable(Table):
         return np.concatenate([np.empty(0), *parts])
 
 
-def _parts(file: pq.ParquetFile, names: Sequence[str]) -> list[_Part]:
+def _plan_parts(file: pq.ParquetFile, names: Sequence[str]) -> list[_Part]:
     """Choose how to read each row group, so that memory stays bounded."""
     texts = [name for name in names if _holds_text(file.schema_arrow.field(name).type)]
     parts: list[_Part] = []

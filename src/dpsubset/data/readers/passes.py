@@ -30,14 +30,8 @@ Piece = TypeVar("Piece", bound=Sized)
 class Passes:
     """Consecutive passes over one table.
 
-    Parameters
-    ----------
-    progress : callable, optional
-        Called with the completed fraction of all passes.
-    n_is_public : bool
-        Whether neighbouring tables have the same number of rows.
-    count : int
-        How many passes there will be.
+    ``progress`` is called with the completed fraction of all ``count`` passes. ``n_is_public`` says
+    whether neighbouring tables have the same number of rows.
     """
 
     def __init__(self, progress: Progress | None, n_is_public: bool, count: int = 1) -> None:

@@ -11,11 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from .arrow import from_arrow, is_readable
-from .cells import NUMBERS, Reader, Takes
+from .cells import Reader, Takes
 from .columns import Typed, object_cells
 
 
-def polars_cells(series: Any, takes: Takes = NUMBERS.takes) -> Typed:
+def polars_cells(series: Any, takes: Takes) -> Typed:
     """Return the reader of a polars column, and the name of its dtype."""
     kind = type(series.dtype).__name__
     if kind not in ("Object", "Unknown"):

@@ -10,17 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ...base.errors import ArgumentError
 from ...base.validation import check_int
 from ...privacy.budget import RECORDS
 from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
-from ...search.enumerate import list_supports
 from ..shared.base import OPENDP_NOISE, Data, Distribution, Mechanism, Outcome, Sampler, Setting
 from ..shared.gradient import Gradient, choice_of_column, divided_change, divisor_for, record_change
-from ..shared.rounds import Rounds
+from ..shared.rounds import Rounds, add_log, over_supports
 
 #: Largest number of sequences of vertices that the closed form enumerates.
 _LARGEST_WALK = 100
@@ -84,7 +81,7 @@ class FrankWolfe(Mechanism):
     ) -> list[int]:
         """Scores of the vertices +e_0, +e_1, ..., then -e_0, -e_1, ...: two for each column."""
         divisor = divisor_for(_change(setting, weights, taken))
-        entries = gradient.at(weights, _parts(taken))
+        entries = gradient.at(weights, _weight_sum(taken))
         return [entry // divisor for entry in entries] + [-entry // divisor for entry in entries]
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
@@ -98,7 +95,7 @@ class FrankWolfe(Mechanism):
         problem, steps = setting.problem, self.steps(setting)
         if (2 * problem.columns) ** (steps - 1) > _LARGEST_WALK:
             return None
-        rounds, gradient = self.rounds(setting), _gradient(data, setting)
+        rounds, gradient = self.rounds(setting), _gradient_in_ball(data, setting)
         # Walks that end in the same weights have the same continuations.
         walks: dict[tuple[tuple[int, int], ...], float] = {(): 0.0}
         for taken in range(steps):
@@ -109,16 +106,12 @@ class FrankWolfe(Mechanism):
                 logs = rounds.log_pick(self.scores(gradient, setting, weights, taken), scale)
                 for vertex, log in enumerate(logs.tolist()):
                     further = after_step(weights, vertex, taken, problem.columns)
-                    after = tuple(sorted(further.items()))
-                    total = np.logaddexp(longer.get(after, -np.inf), so_far + log)
-                    longer[after] = float(total)
+                    add_log(longer, tuple(sorted(further.items())), so_far + log)
             walks = longer
         found: dict[tuple[int, ...], float] = {}
         for key, log in walks.items():
-            support = largest_choices(dict(key), setting)
-            found[support] = float(np.logaddexp(found.get(support, -np.inf), log))
-        supports: list[Outcome] = [tuple(row) for row in list_supports(problem).tolist()]
-        return supports, np.array([found.get(s, -np.inf) for s in supports if s is not None])
+            add_log(found, largest_choices(dict(key), setting), log)
+        return over_supports(problem, found)
 
     def details(self, setting: Setting) -> list[str]:
         prediction_bound, layout = setting.problem.prediction_bound, setting.problem.layout
@@ -131,14 +124,14 @@ class FrankWolfe(Mechanism):
             f"the gradient by at most {added}, a row that is replaced by at most {replaced}.",
             "If fewer than k variables were visited, the support is filled up with the first "
             "variables of the table, which carry no information.",
-            self.rounds(setting).details(setting),
+            self.rounds(setting).details(),
         ]
 
 
 class _Walk(Sampler):
     def __init__(self, mechanism: FrankWolfe, data: Data, setting: Setting) -> None:
         self._mechanism, self._setting = mechanism, setting
-        self._rounds, self._gradient = mechanism.rounds(setting), _gradient(data, setting)
+        self._rounds, self._gradient = mechanism.rounds(setting), _gradient_in_ball(data, setting)
 
     def draw(self, rng: Randomness) -> Outcome:
         mechanism, setting = self._mechanism, self._setting
@@ -176,13 +169,13 @@ def largest_choices(weights: Weights, setting: Setting) -> tuple[int, ...]:
 def _change(setting: Setting, weights: Weights, taken: int) -> int:
     """How far one record moves an entry of the gradient."""
     problem = setting.problem
-    return record_change(problem.layout, problem.prediction_bound, weights, _parts(taken))
+    return record_change(problem.layout, problem.prediction_bound, weights, _weight_sum(taken))
 
 
-def _parts(taken: int) -> int:
+def _weight_sum(taken: int) -> int:
     """1 + 2 + ... + taken; any positive number before the first step, where b = 0."""
     return max(1, taken * (taken + 1) // 2)
 
 
-def _gradient(data: Data, setting: Setting) -> Gradient:
+def _gradient_in_ball(data: Data, setting: Setting) -> Gradient:
     return Gradient(data.gram, setting.problem.prediction_bound, setting.problem.ridge)

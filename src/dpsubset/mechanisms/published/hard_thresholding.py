@@ -16,8 +16,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import numpy as np
-
 from ...base.errors import ArgumentError
 from ...base.validation import check_fraction, check_int
 from ...data.quantize import STEPS
@@ -26,10 +24,9 @@ from ...privacy.budget import RECORDS
 from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
 from ...privacy.relations import PUBLIC_N
-from ...search.enumerate import list_supports
 from ..shared.base import OPENDP_NOISE, Data, Distribution, Mechanism, Outcome, Sampler, Setting
 from ..shared.gradient import Gradient, divided_change, divisor_for, record_change
-from ..shared.rounds import Rounds
+from ..shared.rounds import Rounds, add_log, over_supports
 
 #: Coefficients by column, in multiples of radius / GRID; zeros left out.
 Coefficients = dict[int, int]
@@ -48,15 +45,15 @@ class HardThresholding(Mechanism):
     Attributes
     ----------
     iterations : int
-        N0, the number of rounds.
+        Number of rounds, the constant N0 of the paper.
     step : number
-        Size of the gradient steps. 2 suits columns that are spread evenly over their bounds and
-        hardly correlated. Beyond 2 / (largest eigenvalue of X'X / n) steps overshoot.
+        Size of the gradient steps. 2 suits nearly uncorrelated columns with a uniform distribution
+        over their bounds. Steps above 2 / (largest eigenvalue of X'X / n) overshoot.
     share : number
-        Fraction of the budget for picks; the rest is for values of coefficients.
+        Fraction of the budget for the choice of variables; the rest is for values of coefficients.
     rows : int, optional
         A public guess of the number of rows, which scales the steps. Required under add-remove,
-        where the number itself is private; by default the number itself under replace-one.
+        where the number of rows is private. Under replace-one the default is the number of rows.
     """
 
     iterations: int = 3
@@ -102,7 +99,6 @@ class HardThresholding(Mechanism):
         self._set_options(iterations=iterations, step=step, share=share, rows=rows)
 
     def check(self, setting: Setting) -> None:
-        """Under add-remove the number of rows must be guessed."""
         super().check(setting)
         if self.rows is None and not setting.problem.n_is_public:
             raise ArgumentError(
@@ -181,10 +177,8 @@ class HardThresholding(Mechanism):
             return None
         found: dict[tuple[int, ...], float] = {}
         for transcript, log in transcripts.items():
-            support = transcript[-1][0]
-            found[support] = _add(found.get(support), log)
-        supports: list[Outcome] = [tuple(row) for row in list_supports(setting.problem).tolist()]
-        return supports, np.array([found[s] for s in supports if s is not None])
+            add_log(found, transcript[-1][0], log)
+        return over_supports(setting.problem, found)
 
     def transcripts(self, data: Data, setting: Setting) -> dict[Transcript, float] | None:
         """All transcripts and the logarithms of their probabilities; the guarantee covers these."""
@@ -202,15 +196,16 @@ class HardThresholding(Mechanism):
                 b = dict(run[-1][1]) if run else {}
                 targets = self.targets(gradient, setting, b)
                 sensitivity = self.sensitivity(setting, b)
-                for support, log in _log_supports(rounds, problem, targets, sensitivity).items():
+                scores = _scores(problem, targets)
+                pick_scale = rounds.pick_scale(problem.picks, sensitivity)
+                for support, log in rounds.log_supports(problem, scores, pick_scale).items():
                     if not left:
                         longer[(*run, (support, ()))] = so_far + log
                         continue
                     columns = problem.layout.of_support(support).tolist()
                     scale = rounds.value_scale(len(columns), sensitivity)
                     for after, more in self._log_next(setting, b, columns, targets, scale):
-                        key = (*run, (support, after))
-                        longer[key] = _add(longer.get(key), so_far + log + more)
+                        add_log(longer, (*run, (support, after)), so_far + log + more)
             runs = longer
         return runs
 
@@ -253,7 +248,7 @@ class HardThresholding(Mechanism):
             "A row that is added or removed changes an entry of the gradient by at most "
             f"{shown_up(1 + prediction_bound)}, a row that is replaced by at most "
             f"{shown_up(2 * (1 + prediction_bound))}.",
-            self.rounds(setting).details(setting),
+            self.rounds(setting).details(),
         ]
 
 
@@ -279,14 +274,6 @@ class _Descent(Sampler):
                 noisy = rounds.release([targets[i] for i in columns], sensitivity)
                 b = mechanism.next_coefficients(setting, b, columns, noisy)
         return support
-
-
-def _log_supports(
-    rounds: Rounds, problem: Problem, targets: list[int], sensitivity: int
-) -> dict[tuple[int, ...], float]:
-    free = problem.free
-    sets = rounds.log_sets(_scores(problem, targets), problem.picks, sensitivity)
-    return {problem.support(free[i] for i in chosen): log for chosen, log in sets.items()}
 
 
 def _scores(problem: Problem, targets: list[int]) -> list[int]:
@@ -315,10 +302,6 @@ def _log_laplace(low: int | None, high: int | None, scale: Fraction) -> float:
 def _log_tail(start: int, scale: Fraction) -> float:
     """log P(z >= start), start > 0."""
     return -float(start / scale) - math.log1p(math.exp(-float(1 / scale)))
-
-
-def _add(log: float | None, other: float) -> float:
-    return other if log is None else float(np.logaddexp(log, other))
 
 
 def _rounded(numerator: int, denominator: int) -> int:

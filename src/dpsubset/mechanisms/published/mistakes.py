@@ -52,8 +52,9 @@ class Mistakes(Scored):
     Attributes
     ----------
     anchor : "private", "data", or k variables
-        Variables by name or position: a public anchor, which costs nothing. "private": released
-        first, by permute-and-flip. "data": the published version, without any guarantee.
+        The anchor. Variables by name or position are a public anchor, which costs nothing.
+        "private" releases an anchor first, by permute-and-flip. "data" is the published version,
+        which has no guarantee.
     share : Fraction
         Fraction of epsilon for a private anchor.
     form : {"exponential", "permute-and-flip"}
@@ -89,17 +90,14 @@ class Mistakes(Scored):
 
     @property
     def proven(self) -> bool:
-        """False with the data's own anchor."""
         return bool(self.anchor != "data")
 
     def named(self, position: Callable[[int | str], int]) -> Mechanism:
-        """The same mechanism with a public anchor as sorted positions."""
         if isinstance(self.anchor, str):
             return self
         return replace(self, anchor=tuple(sorted(position(name) for name in self.anchor)))
 
     def check(self, setting: Setting) -> None:
-        """A public anchor must be a support."""
         super().check(setting)
         if isinstance(self.anchor, str):
             return

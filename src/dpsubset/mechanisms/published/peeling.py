@@ -9,9 +9,8 @@ from ...objective.problem import Problem
 from ...privacy.budget import RECORDS
 from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.random import Randomness
-from ...search.enumerate import list_supports
 from ..shared.base import OPENDP_NOISE, Data, Distribution, Mechanism, Outcome, Sampler, Setting
-from ..shared.rounds import Rounds
+from ..shared.rounds import Rounds, over_supports
 
 
 class Peeling(Mechanism):
@@ -60,7 +59,9 @@ class Peeling(Mechanism):
 
     def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
         """Sums over the orders of picks."""
-        return log_supports(data, setting, self.rounds(setting), self.change(setting))
+        problem, rounds = setting.problem, self.rounds(setting)
+        scale = rounds.pick_scale(problem.picks, self.change(setting))
+        return over_supports(problem, rounds.log_supports(problem, _scores(data, problem), scale))
 
     def details(self, setting: Setting) -> list[str]:
         scale = self.rounds(setting).pick_scale(setting.problem.picks, self.change(setting))
@@ -77,7 +78,7 @@ class Peeling(Mechanism):
                 "Nor does the intercept: variables and response are measured from the middle of "
                 "their bounds, without subtracting their means."
             )
-        return [*sentences, self.rounds(setting).details(setting)]
+        return [*sentences, self.rounds(setting).details()]
 
 
 class _Peeler(Sampler):
@@ -91,16 +92,6 @@ class _Peeler(Sampler):
         picks = self._rounds.pick(self._scores, problem.picks, self._change)
         free = problem.free
         return problem.support(free[i] for i in picks)
-
-
-def log_supports(data: Data, setting: Setting, rounds: Rounds, change: int) -> Distribution:
-    """Every support and the logarithm of its probability."""
-    problem = setting.problem
-    sets = rounds.log_sets(_scores(data, problem), problem.picks, change)
-    free = problem.free
-    logs = {problem.support(free[i] for i in chosen): log for chosen, log in sets.items()}
-    supports: list[Outcome] = [tuple(row) for row in list_supports(problem).tolist()]
-    return supports, np.array([logs[support] for support in supports if support is not None])
 
 
 def _scores(data: Data, problem: Problem) -> list[int]:

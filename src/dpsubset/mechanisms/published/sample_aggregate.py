@@ -18,16 +18,22 @@ from ...objective.problem import Problem
 from ...privacy.guarantee import Cost, Guarantee, shown_up
 from ...privacy.noise import noisy_top, top_cost, top_scale
 from ...privacy.relations import PUBLIC_N, RELATIONS
-from ...search.enumerate import ScoredSupports, log_permute_and_flip
 from ..shared.base import Outcome, Setting
 from ..shared.lasso_votes import Floats, LassoVotes, Vote
+from ..shared.rounds import Rounds, over_supports
 
 #: How far one record moves the count of a variable, in either direction.
 SENSITIVITY = 1
 
 
 class SampleAggregate(LassoVotes):
-    """Kifer, Smith and Thakurta's vote of lassos on disjoint blocks, floor(sqrt(n)) by default."""
+    """Kifer, Smith and Thakurta's vote of lassos on disjoint blocks.
+
+    Attributes
+    ----------
+    blocks : int, optional
+        Number of blocks. By default the square root of n, rounded down. Required if n is private.
+    """
 
     name = "sample-aggregate"
     place = 7
@@ -45,7 +51,6 @@ class SampleAggregate(LassoVotes):
     )
 
     def check(self, setting: Setting) -> None:
-        """The default number of blocks needs a public n."""
         super().check(setting)
         if self.blocks is None and not setting.problem.n_is_public:
             raise ArgumentError(
@@ -75,7 +80,6 @@ class SampleAggregate(LassoVotes):
         return Guarantee(setting.problem.neighbours, dict.fromkeys(covered, cost), seeded)
 
     def choose(self, votes: Sequence[Vote], setting: Setting) -> Outcome:
-        """The noisy top of the counts."""
         problem = setting.problem
         free, counts = tally(votes, problem)
         top = noisy_top(counts, problem.picks, setting.epsilon, sensitivity=SENSITIVITY)
@@ -84,14 +88,10 @@ class SampleAggregate(LassoVotes):
     def log_probabilities(self, votes: Sequence[Vote], setting: Setting) -> Floats:
         """Sums over all orders in which the variables of a support can be picked."""
         problem = setting.problem
-        free, counts = tally(votes, problem)
-        found = log_top(counts, problem.picks, 1 / self.scale(setting))
-        place = {j: i for i, j in enumerate(free)}
-        sets = (
-            frozenset(place[j] for j in outcome or () if j in place)
-            for outcome in self.listed(setting)
-        )
-        return np.array([found[chosen] for chosen in sets])
+        _, counts = tally(votes, problem)
+        rounds = Rounds("pure", 1, setting.epsilon, Fraction(0))
+        found = rounds.log_supports(problem, counts, self.scale(setting))
+        return over_supports(problem, found)[1]
 
     def details(self, setting: Setting) -> list[str]:
         known = self.blocks is not None or setting.n is not None
@@ -115,19 +115,3 @@ def tally(votes: Sequence[Vote], problem: Problem) -> tuple[tuple[int, ...], lis
     for vote in votes:
         counts[list(vote)] += 1
     return free, counts[list(free)].tolist()
-
-
-def log_top(counts: Sequence[int], m: int, weight: Fraction) -> dict[frozenset[int], float]:
-    """Log probabilities of all m-sets under m rounds of permute-and-flip without replacement."""
-    reached = {frozenset[int](): 0.0}
-    for _ in range(m):
-        further: dict[frozenset[int], float] = {}
-        for chosen, log in reached.items():
-            left = [j for j in range(len(counts)) if j not in chosen]
-            behind = -np.array([counts[j] for j in left], dtype=np.int64)
-            scored = ScoredSupports(np.array(left).reshape(-1, 1), behind, Fraction(1))
-            for j, step in zip(left, log_permute_and_flip(scored, weight).tolist(), strict=True):
-                more = chosen | {j}
-                further[more] = float(np.logaddexp(further.get(more, -math.inf), log + step))
-        reached = further
-    return reached

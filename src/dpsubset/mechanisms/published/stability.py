@@ -43,7 +43,14 @@ _BITS = 512
 
 
 class Stability(LassoVotes):
-    """Thakurta and Smith's test of stability, on disjoint random blocks; may release nothing."""
+    """Thakurta and Smith's test of stability, on disjoint random blocks; may release nothing.
+
+    Attributes
+    ----------
+    blocks : int, optional
+        Number of blocks. By default 1.5 times the number at which a unanimous vote passes the test
+        with probability 0.99.
+    """
 
     name = "stability"
     place = 8
@@ -75,7 +82,6 @@ class Stability(LassoVotes):
         )
 
     def scale(self, setting: Setting) -> Fraction:
-        """The scale of the noise."""
         return float_scale(SENSITIVITY / setting.epsilon)
 
     def threshold(self, setting: Setting) -> int:
@@ -91,7 +97,6 @@ class Stability(LassoVotes):
         return Guarantee(setting.problem.neighbours, dict.fromkeys(RELATIONS, cost), seeded)
 
     def choose(self, votes: Sequence[Vote], setting: Setting) -> Outcome:
-        """The winner, if the noisy gap exceeds the threshold."""
         winner, gap = leader(votes, setting.problem.picks)
         (noisy,) = discrete_laplace([gap], self.scale(setting))
         if winner is None or noisy <= self.threshold(setting):
@@ -99,7 +104,6 @@ class Stability(LassoVotes):
         return setting.problem.support(winner)
 
     def listed(self, setting: Setting) -> list[Outcome]:
-        """All supports, and None."""
         return [*super().listed(setting), None]
 
     def log_probabilities(self, votes: Sequence[Vote], setting: Setting) -> Floats:

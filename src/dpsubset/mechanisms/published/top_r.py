@@ -42,12 +42,13 @@ class TopR(ScoreMechanism):
     Attributes
     ----------
     R : int, optional
-        Number of supports that keep their own score. By default one more than have at most one
-        mistake, k (p - k) + 2, or 20,000 if that is less.
+        Number of supports that keep their own score. The default is k (p - k) + 2, but at most
+        20,000: one more than the number of supports that differ from a given one in at most one
+        variable.
     T : int, optional
-        Largest number of uniform tries for a support beyond the R best; unlimited by default. A
-        finite T costs more than epsilon; the guarantee is that of Theorem 1 of Behdin, Prastakos
-        and Mazumder 2024. n must be public.
+        Largest number of uniform draws to find a support that is not among the R best; unlimited by
+        default. A finite T costs more than epsilon, by Theorem 1 of Behdin, Prastakos and Mazumder
+        2024, and needs a public n.
     form : {"exponential", "permute-and-flip"}
         The mechanism that draws from the flattened scores.
     """
@@ -83,7 +84,6 @@ class TopR(ScoreMechanism):
                 raise ArgumentError(f"{name} must be at least 1")
 
     def check(self, setting: Setting) -> None:
-        """A finite T needs a public n."""
         super().check(setting)
         if self.T is not None and not setting.problem.n_is_public:
             raise ArgumentError(

@@ -1,1 +1,4 @@
-"""Code that several mechanisms share."""
+"""Code that several mechanisms share.
+
+What is made of `base.Data` is private; the rest is public.
+"""

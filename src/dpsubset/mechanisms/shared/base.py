@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -43,20 +43,14 @@ OPENDP_NOISE = (
 
 @dataclass(frozen=True)
 class Setting:
-    """What is public about a selection: all that a mechanism may use before it sees data.
-
-    Attributes
-    ----------
-    epsilon, delta : Fraction
-        The budget of the release.
-    n : int, optional
-        Number of rows where it is public and known: under replace-one, once the table is read.
-    """
+    """What is public about a selection: all that a mechanism may use before it sees data."""
 
     problem: Problem
     sensitivity: Sensitivity
+    #: The budget of the release.
     epsilon: Fraction
     delta: Fraction = Fraction(0)
+    #: Number of rows where it is public and known: under replace-one, once the table is read.
     n: int | None = None
 
     @classmethod
@@ -64,6 +58,10 @@ class Setting:
         """A setting with the sharp sensitivity, for tests and audits."""
         sensitivity = Sensitivity.of(problem)
         return cls(problem, sensitivity, Fraction(epsilon), Fraction(delta), n)
+
+    def with_rows(self, n: int) -> Setting:
+        """The setting of a table with n rows, which it contains only where n is public."""
+        return replace(self, n=n if self.problem.n_is_public else None)
 
 
 @dataclass(frozen=True)
@@ -221,7 +219,6 @@ class ScoreMechanism(Scored):
         return setting.sensitivity.eta(setting.epsilon, setting.problem.neighbours)
 
     def guarantee(self, setting: Setting, *, seeded: bool = False) -> Guarantee:
-        """The guarantee of a release, computed from the weight that the draw uses."""
         eta = self.eta(setting)
         return Guarantee.of_weight(
             eta, setting.sensitivity.score_range, setting.problem.neighbours, seeded

@@ -45,14 +45,8 @@ _WORK_BYTES = 2**27
 class Chain:
     """The chain on one table. Contains private data.
 
-    Parameters
-    ----------
-    eta : Fraction
-        Weight of the scores.
-    lazy : bool
-        Stay with probability 1/2 at every step, whatever the proposal.
-    rows : int
-        Largest number of rows of the table of scores.
+    ``eta`` is the weight of the scores. A ``lazy`` chain stays with probability 1/2 at every step,
+    whatever the proposal. The table of scores has at most ``rows`` rows.
     """
 
     def __init__(

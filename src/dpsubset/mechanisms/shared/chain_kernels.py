@@ -1,10 +1,11 @@
 """The double-swap chain in float64, thousands of steps at a time, with every decision certified.
 
 A step draws a uniform pair (a member, an outsider), scores the support with the two exchanged and
-accepts it with probability min(1, exp(-weight * difference)). Random words are fetched beforehand.
-Scores are the integers of `objective.losses.quadratic_kernels.score_one`. Where it cannot certify a
-score, or where the error bounds cannot compare a uniform number with its threshold, the walk halts
-and Python decides in rationals.
+accepts it with probability min(1, exp(-weight * difference)). Random words
+are drawn before and passed as an argument. Scores are the integers of
+`objective.losses.quadratic_kernels.score_one`. Where it cannot certify a score, or where the error
+bounds cannot compare a uniform number with its threshold, the walk halts and Python decides in
+rationals.
 
 A table caches supports and their scores: most proposals are rejected and recur. It changes no
 score.

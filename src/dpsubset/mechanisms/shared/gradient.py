@@ -28,17 +28,7 @@ _BITS = 24
 
 
 class Gradient:
-    """The negative gradient on one table. Contains private data.
-
-    Parameters
-    ----------
-    gram : GramData
-        The moments.
-    radius : Fraction
-        The scale of coefficients: b = radius * m / parts.
-    ridge : float
-        The ridge of the problem.
-    """
+    """The negative gradient on one table. Contains private data."""
 
     def __init__(self, gram: GramData, radius: Fraction, ridge: float) -> None:
         self._gram, self._radius, self._ridge = gram, radius, Fraction(ridge)

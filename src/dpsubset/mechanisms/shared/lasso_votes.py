@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from ...base.errors import ArgumentError
 from ...base.validation import check_int
@@ -34,6 +33,7 @@ from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...objective.problem import Problem
 from ...privacy.random import Randomness
+from ...search.bounds.linear_algebra import single_threaded_blas
 from ...search.enumerate import list_supports
 from .base import OPENDP_NOISE, Data, Distribution, Mechanism, Outcome, Sampler, Setting
 
@@ -61,7 +61,7 @@ _QUIET = threading.Lock()
 
 @dataclass(frozen=True)
 class LassoVotes(Mechanism):
-    """A mechanism that sees the data through the votes of blocks alone."""
+    """A mechanism that depends on the data only through the votes of blocks."""
 
     blocks: int | None = None
 
@@ -115,7 +115,6 @@ class LassoVotes(Mechanism):
         return _Draws(self, data.gram, setting)
 
     def listed(self, setting: Setting) -> list[Outcome]:
-        """All outcomes."""
         return [tuple(row) for row in list_supports(setting.problem).tolist()]
 
     def outcomes(self, data: Data, setting: Setting) -> Distribution | None:
@@ -196,14 +195,13 @@ def vote(x: Floats, y: Floats, problem: Problem) -> Vote:
     free = np.delete(np.arange(layout.columns), fixed)
     owners = layout.owners[free]
     # Outside of the try block: an import error is public and must be raised.
-    lars_path, blas = _libraries()
+    lars_path = _lars_path()
     try:
         with (
             _QUIET,
             warnings.catch_warnings(),
             np.errstate(all="ignore"),
-            # Limit BLAS to one thread: for small blocks synchronisation costs more than the work.
-            blas.limit(limits=1, user_api="blas"),
+            single_threaded_blas(),
         ):
             warnings.simplefilter("ignore")
             x, y = _residuals(x[:, fixed], x[:, free], y)
@@ -250,8 +248,8 @@ def _step_limits(start: int, limit: int) -> Iterator[int]:
 
 
 @cache
-def _libraries() -> tuple[Any, ThreadpoolController]:
+def _lars_path() -> Any:
     """Imported when a vote is first cast, since scikit-learn takes long to load."""
     from sklearn.linear_model import lars_path
 
-    return lars_path, ThreadpoolController()
+    return lars_path

@@ -7,19 +7,28 @@ needs less noise. The choice between the two depends on the budget and the numbe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...objective.problem import Problem
 from ...privacy.accounting import rho_for
 from ...privacy.budget import Budget
 from ...privacy.guarantee import Guarantee, shown_up
 from ...privacy.noise import LARGEST, Measure
-from ...search.enumerate import ScoredSupports, log_exponential, log_permute_and_flip
-from .base import Setting
+from ...search.enumerate import (
+    ScoredSupports,
+    list_supports,
+    log_exponential,
+    log_permute_and_flip,
+)
+from .base import Distribution, Setting
+
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -93,9 +102,7 @@ class Rounds:
         return self._of_values.values(values, sensitivity)
 
     def value_scale(self, count: int, sensitivity: int) -> Fraction:
-        """The scale of the noise in `release`, where ``count`` values may all move by the
-        sensitivity.
-        """
+        """The scale of the noise in `release`, if ``count`` values move by the sensitivity."""
         return self._of_values.value_scale(count, sensitivity)
 
     def log_pick(self, scores: Sequence[int], scale: Fraction) -> NDArray[np.float64]:
@@ -107,10 +114,9 @@ class Rounds:
         return closed(scored, 1 / scale)
 
     def log_sets(
-        self, scores: Sequence[int], count: int, sensitivity: int
+        self, scores: Sequence[int], count: int, scale: Fraction
     ) -> dict[tuple[int, ...], float]:
         """The distribution of the set that `pick` returns: sums over all orders of its picks."""
-        scale = self.pick_scale(count, sensitivity)
         sets: dict[tuple[int, ...], float] = {(): 0.0}
         for _ in range(count):
             longer: dict[tuple[int, ...], float] = {}
@@ -118,12 +124,18 @@ class Rounds:
                 left = [i for i in range(len(scores)) if i not in chosen]
                 logs = self.log_pick([scores[i] for i in left], scale)
                 for i, log in zip(left, logs.tolist(), strict=True):
-                    key = tuple(sorted((*chosen, i)))
-                    longer[key] = float(np.logaddexp(longer.get(key, -np.inf), so_far + log))
+                    add_log(longer, tuple(sorted((*chosen, i))), so_far + log)
             sets = longer
         return sets
 
-    def details(self, setting: Setting) -> str:
+    def log_supports(
+        self, problem: Problem, scores: Sequence[int], scale: Fraction
+    ) -> dict[tuple[int, ...], float]:
+        """The distribution of the support whose free choices `pick` returns, by their scores."""
+        sets, free = self.log_sets(scores, problem.picks, scale), problem.free
+        return {problem.support(free[i] for i in chosen): log for chosen, log in sets.items()}
+
+    def details(self) -> str:
         """A sentence on the composition of the rounds."""
         if self.measure == "pure":
             return "Each round is purely private, and the epsilons of the rounds add up."
@@ -131,3 +143,14 @@ class Rounds:
             "The cost of the rounds is counted as zero-concentrated differential privacy, "
             f"rho = {shown_up(self.total, 4)} in all, and converted to epsilon at the given delta."
         )
+
+
+def add_log(logs: dict[Key, float], key: Key, log: float) -> None:
+    """Add a probability to that of an outcome, both as logarithms."""
+    logs[key] = float(np.logaddexp(logs.get(key, -np.inf), log))
+
+
+def over_supports(problem: Problem, logs: Mapping[tuple[int, ...], float]) -> Distribution:
+    """All supports, and the logarithms of their probabilities."""
+    supports = [tuple(row) for row in list_supports(problem).tolist()]
+    return [*supports], np.array([logs.get(support, -np.inf) for support in supports])

@@ -41,8 +41,7 @@ def scorer(
     data: Moments | GramData, problem: Problem, score_step: Fraction, penalty: int = 0
 ) -> Scorer:
     """The scorer of supports of a problem on a data set, for the loss of the problem."""
-    if isinstance(data, Moments):
-        data = GramData.from_moments(data, problem.layout.constant)
+    data = GramData.of(data, problem.layout.constant)
     if data.p != problem.columns:  # kernels do not check bounds
         raise ArgumentError("the columns of this table do not match those of the problem")
     rows = loss_of(problem).rows

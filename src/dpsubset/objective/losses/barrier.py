@@ -1,7 +1,8 @@
 """A log-barrier method in arbitrary precision, without assumptions on the problem.
 
 Problems are scaled by the radius, z = b / radius, with the slacks of the constraint behind z. The
-result is a proposal; `certified` and `certified_rows` prove a bracket from it.
+result is a proposal; `certified` and `certified_rows` prove a bracket from it. They catch its
+`ArithmeticError`, which says that the working precision is too low, and double the precision.
 """
 
 from __future__ import annotations

@@ -120,30 +120,20 @@ conjugate_sum = own("conjugate_sum")
 
 @dataclass(frozen=True)
 class Loss:
-    """A loss l(y, t) with y in [-1, 1] and |t| <= B.
+    """A loss l(y, t) with y in [-1, 1] and |t| <= B."""
 
-    Attributes
-    ----------
-    name : str
-        The value of ``select(loss=...)``.
-    ranges : mapping from rule to function of the prediction bound B
-        ``"sharp"`` is the largest range of the loss at fixed y; other rules are published bounds,
-        looser, kept to reproduce figures.
-    rows : function of B, optional
-        The row loss, for a loss that is summed over records; None if moments are enough.
-    of_threshold : function of the threshold, optional
-        For a loss with a threshold: the same loss with another one.
-    prediction_bound : float
-        The default B. docs/losses.md has the measurements that it was chosen by.
-    best : float
-        The prediction at which the loss of y = 1 is smallest; infinite if it decreases for ever.
-    """
-
+    #: The value of ``select(loss=...)``.
     name: str
+    #: ``"sharp"`` is the largest range of the loss at fixed y; other rules are published bounds,
+    #: looser, kept to reproduce figures.
     ranges: Mapping[str, Callable[[Fraction], Fraction]]
+    #: The row loss, for a loss that is summed over records; None if moments are enough.
     rows: Callable[[Fraction], RowLoss] | None = None
+    #: For a loss with a threshold: the same loss with another one.
     of_threshold: Callable[[Fraction], Loss] | None = None
+    #: The default B. docs/losses.md has the measurements that it was chosen by.
     prediction_bound: float = 1.0
+    #: The prediction at which the loss of y = 1 is smallest; infinite if it decreases for ever.
     best: float = 1.0
 
     @property

@@ -11,6 +11,7 @@ kernels call it where they cannot certify a score, and tests use it as their ora
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -38,17 +39,12 @@ def minimum(total: Sum, c: Constraint, tolerance: Fraction) -> tuple[Fraction, F
     """Rationals low <= min F <= high with high - low <= tolerance."""
     bits = 128
     while True:
-        saved = flint.ctx.prec
-        flint.ctx.prec = bits
-        try:
+        # A ball may be too wide for an operation; more bits make it narrower.
+        with flint.ctx.workprec(bits), suppress(ArithmeticError, ValueError):
             b, fine = _barrier(total, c, tolerance, bits)
             low, high = bracket(total, c, b, fine)
             if high - low <= tolerance:
                 return low, high
-        except (ArithmeticError, ValueError):
-            pass  # a ball was too wide for an operation; more bits make it narrower
-        finally:
-            flint.ctx.prec = saved
         bits *= 2
 
 

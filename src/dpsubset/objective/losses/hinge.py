@@ -38,9 +38,7 @@ class Hinge(NamedTuple):
     def exact(
         self, o: flint.arb, t: flint.arb, fine: flint.arb
     ) -> tuple[flint.arb, flint.arb, flint.arb]:
-        """A barrier smoothing: min over s > max(0, m) of s - (log s + log(s - m)) / fine, m = 1 -
-        t.
-        """
+        """A barrier smoothing: min over s > max(0, m) of s - log(s (s - m)) / fine, m = 1 - t."""
         m = 1 - t
         x = fine * m / 2
         root = (1 + x * x).sqrt()

@@ -92,9 +92,7 @@ def has_margin_above_one(z: Array, b: Array) -> bool:
 
 @kernel
 def smoothed_slopes(loss: Smoothed, z: Array, o: Array, smoothing: float, b: Array) -> int:
-    """Write minus the slopes of the smoothed hinge at b into o; return the number of rows at the
-    kink.
-    """
+    """Write minus the slopes of the smoothed hinge at b into o; count the rows at the kink."""
     near = 0
     for i in range(z.shape[0]):
         t = 0.0

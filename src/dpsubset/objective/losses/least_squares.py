@@ -9,7 +9,6 @@ is certified for every S and every data set, in the last resort by
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 
 import flint
@@ -53,9 +52,7 @@ class Scorer(CertifiedScorer):
         self, data: Moments | GramData, problem: Problem, score_step: Fraction, penalty: int = 0
     ) -> None:
         super().__init__(problem, score_step, penalty)
-        if isinstance(data, Moments):
-            data = GramData.from_moments(data, problem.layout.constant)
-        self._gram = data
+        self._gram = GramData.of(data, problem.layout.constant)
 
     def _score(
         self, columns: NDArray[np.int64], cutoff: int, scores: NDArray[np.int64]
@@ -70,15 +67,10 @@ class Scorer(CertifiedScorer):
         return certified
 
     def _minimum(self, columns: NDArray[np.int64]) -> tuple[Fraction, Fraction]:
-        return minimum(
-            self._on(columns), self._problem.coefficients, tolerance=self._score_step / 2
-        )
+        return minimum(self.objective(columns), self._problem.coefficients, self._score_step / 2)
 
-    def quadratic(self, support: Sequence[int] | NDArray[np.int64]) -> Quadratic:
-        """The exact rational objective b'Hb - 2c'b + yy on a support."""
-        return self._on(self._problem.layout.of_support(support))
-
-    def _on(self, columns: NDArray[np.int64]) -> Quadratic:
+    def objective(self, columns: NDArray[np.int64]) -> Quadratic:
+        """The exact rational objective b'Hb - 2c'b + yy on these columns."""
         gram = self._gram
         return Quadratic(
             flint.fmpz_mat(gram.block(columns).tolist()),

@@ -47,9 +47,7 @@ def scaled_rows(
     records: Cells, response: Cells, support: Ints, which: Ints, labels: bool, scale: float,
     z: Array, o: Array,
 ) -> None:  # fmt: skip
-    """Write the scaled rows ``which`` of a support, times the label if there is one, and their
-    responses.
-    """
+    """Write the scaled rows ``which`` of a support, times any label, and their responses."""
     for j in range(support.shape[0]):
         column = records[support[j]]
         for i in range(z.shape[0]):

@@ -10,7 +10,6 @@ score_step is certified for every S and every data set, in the last resort by
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 
@@ -90,15 +89,10 @@ class FromRecords(CertifiedScorer):
         return round(exact), float(exact - round(exact))
 
     def _minimum(self, columns: NDArray[np.int64]) -> tuple[Fraction, Fraction]:
-        return minimum(
-            self._on(columns), self._problem.coefficients, tolerance=self._score_step / 2
-        )
+        return minimum(self.objective(columns), self._problem.coefficients, self._score_step / 2)
 
-    def sum(self, support: Sequence[int] | NDArray[np.int64]) -> Sum:
-        """The exact objective on a support: distinct rows in order, with their counts."""
-        return self._on(self._problem.layout.of_support(support))
-
-    def _on(self, columns: NDArray[np.int64]) -> Sum:
+    def objective(self, columns: NDArray[np.int64]) -> Sum:
+        """The exact objective on these columns: distinct rows in order, with their counts."""
         cells = np.vstack([self.records[columns], self.response[None]]).astype(np.int64)
         if self.row_loss.labels:
             sign = np.where(cells[-1] < 0, -1, 1)

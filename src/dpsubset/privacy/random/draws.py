@@ -15,7 +15,7 @@ from fractions import Fraction
 
 import flint
 
-from ...base.rounding import ball as ball  # part of this module for those who draw
+from ...base.rounding import ball
 from .source import Source
 
 #: Bits drawn for a uniform before its first comparison.
@@ -28,13 +28,8 @@ _EXP_ERROR = 2.0**-45
 class Randomness:
     """Exact draws from a source of bits.
 
-    Parameters
-    ----------
-    source : Source
-        The source of the bits.
-    start_bits : int
-        Bits and working precision of a first comparison. The distribution does not depend on it;
-        tests use 8 to make every refinement happen.
+    ``start_bits`` are the bits and the working precision of a first comparison. The distribution
+    does not depend on it; tests use 8 to make every refinement happen.
     """
 
     def __init__(self, source: Source, start_bits: int = START_BITS) -> None:
@@ -80,14 +75,7 @@ class Randomness:
             verdict = u.below_float(chance, chance * (1.0 + exponent) * _EXP_ERROR + 2.0**-800)
             if verdict is not None:
                 return verdict
-        x = weight * times
-        while True:
-            low, high = exp_interval(x, u.bits + 16)
-            if (u.value + 1) << 16 <= low:
-                return True
-            if u.value << 16 >= high:
-                return False
-            u.refine()
+        return u.below_exp(weight * times)
 
     def poisson_one(self) -> int:
         """A Poisson count with mean 1, by inversion of its distribution function."""
@@ -130,9 +118,7 @@ class LazyUniform:
         return self.bits == START_BITS
 
     def below_float(self, x: float, error: float) -> bool | None:
-        """Whether U lies below a number known as x up to an error; None if float64 cannot
-        decide.
-        """
+        """Whether U lies below x, known up to an error; None if float64 cannot decide."""
         u = math.ldexp(self.value, -self.bits)
         slack = error + u * 2.0**-50 + 2.0**-START_BITS
         if u + slack < x:
@@ -143,18 +129,24 @@ class LazyUniform:
 
     def below_ball(self, x: flint.arb) -> bool | None:
         """Whether U lies below a number known as a ball; None if the intervals overlap."""
-        saved = flint.ctx.prec
         # The default precision would round off the deciding bits.
-        flint.ctx.prec = self.bits + 64
-        try:
+        with flint.ctx.workprec(self.bits + 64):
             scaled = x * flint.arb(2) ** self.bits
             if scaled >= self.value + 1:
                 return True
             if scaled <= self.value:
                 return False
             return None
-        finally:
-            flint.ctx.prec = saved
+
+    def below_exp(self, x: Fraction, j: int = 0) -> bool:
+        """Whether U < 2**j exp(-x), for x > 0. U is refined until this is decided."""
+        while True:
+            low, high = exp_interval(x, self.bits + 16 + j)
+            if (self.value + 1) << 16 <= low:
+                return True
+            if self.value << 16 >= high:
+                return False
+            self.refine()
 
     def ball(self) -> flint.arb:
         """U as a ball, at the working precision of the moment (at least ``bits``)."""
@@ -238,13 +230,9 @@ def exp_interval(x: Fraction, precision: int) -> tuple[int, int]:
 
 def _poisson_sum(count: int, precision: int) -> flint.arb:
     """P(N <= count) for a Poisson variable with mean 1."""
-    saved = flint.ctx.prec
-    flint.ctx.prec = precision
-    try:
+    with flint.ctx.workprec(precision):
         terms = sum(Fraction(1, math.factorial(i)) for i in range(count + 1))
         return ball(Fraction(terms)) * flint.arb(-1).exp()
-    finally:
-        flint.ctx.prec = saved
 
 
 _POISSON = [math.exp(-1) * sum(1 / math.factorial(i) for i in range(n + 1)) for n in range(12)]

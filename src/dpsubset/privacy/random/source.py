@@ -56,7 +56,6 @@ class SystemSource(_Buffered):
         self._process = os.getpid()
 
     def bits(self, count: int) -> int:
-        """The next ``count`` bits."""
         if os.getpid() != self._process:
             # A forked child must not reuse its parent's buffered bits.
             self._pool = self._left = 0

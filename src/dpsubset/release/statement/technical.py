@@ -130,8 +130,8 @@ def guarantee_lines(g: Guarantee, schema: Schema) -> list[str]:
         return lines
     # No line of a seeded release may be read as a promise.
     return [
-        "None: a person who knows the seed can repeat the noise. What follows would hold for a draw "
-        "without a seed, and does NOT hold for this release.",
+        "None: a person who knows the seed can repeat the noise. What follows would hold for a "
+        "draw without a seed, and does NOT hold for this release.",
         *(f"Without a seed: {line}" for line in lines),
     ]
 
@@ -211,7 +211,8 @@ def mechanism_lines(release: Release) -> list[str]:
     if fit is not None:
         noise = "" if seeded else f" {fit.randomness}"
         lines.append(
-            f"Fit: {code_span(fit.mechanism)}. It released {escape(fit.summary)}. {fit.noise}{noise}"
+            f"Fit: {code_span(fit.mechanism)}. It released {escape(fit.summary)}. {fit.noise}"
+            f"{noise}"
         )
     return lines
 

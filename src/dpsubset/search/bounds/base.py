@@ -113,14 +113,9 @@ class Node:
 class BoundOracle(ABC):
     """Computes bounds for the regions of one problem on one data set.
 
-    Parameters
-    ----------
-    c, yy : array, float
-        X'y and y'y, or what replaces them for the loss.
-    largest : float
-        No entry of H or c is larger in absolute value; used by the rounding margins.
-    eta : float
-        The weight of the scores at which the envelopes of the bounds should be small.
+    ``c`` and ``yy`` are X'y and y'y, or what replaces them for the loss. No entry of H or c exceeds
+    ``largest`` in absolute value. Envelopes of the bounds should be small at the weight ``eta`` of
+    the scores.
     """
 
     def __init__(

@@ -44,27 +44,18 @@ _SAFETY_MARGIN = 1e-3
 
 @dataclass(repr=False)  # which columns are correlated depends on the data
 class Blocks:
-    """H = M + Q.
+    """H = M + Q."""
 
-    Attributes
-    ----------
-    h : array
-        H as computed, with two roundings an entry and a third on its diagonal.
-    columns : list of arrays
-        The columns of each block; blocks are disjoint.
-    matrices : list of arrays
-        M on the columns of each block.
-    residuals, shifts : lists of arrays and of floats
-        N and d of each block, with N + d I no larger than M and N positive semidefinite.
-    rest_diagonal : float
-        The diagonal entry of M for columns outside all blocks.
-    """
-
+    #: H as computed, with two roundings an entry and a third on its diagonal.
     h: Array
+    #: The columns of each block; blocks are disjoint.
     columns: list[Ints]
+    #: M on the columns of each block.
     matrices: list[Array]
+    #: N and d of each block, with N + d I no larger than M and N positive semidefinite.
     residuals: list[Array]
     shifts: list[float]
+    #: The diagonal entry of M for columns outside all blocks.
     rest_diagonal: float
 
     @classmethod

@@ -15,7 +15,6 @@ from .rows import RowLossOracle
 def bound_oracle(
     digest: GramData, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning = USUAL
 ) -> BoundOracle:
-    """The oracle that bounds the scores of a problem on a data set."""
     if isinstance(scorer, FromRecords):
         return RowLossOracle(digest, problem, scorer, eta, tuning)
     return LeastSquaresOracle(digest, problem, scorer, eta, tuning)

@@ -64,13 +64,11 @@ class QuadraticOracle(BoundOracle):
         self.diagonal_rule: DiagonalRule = SharedDiagonal(self)
 
     def root(self, region: Region, rounds: int = 40) -> Node:
-        """A node whose bound is computed from scratch."""
         node = Node.at_zero(region, self.c, self.yy, self.shared_diagonal, self.problem.columns)
         self.diagonal_rule.start_root(node)
         return self.evaluate(node, rounds)
 
     def child(self, parent: Node, region: Region, rounds: int = 8) -> Node:
-        """A node whose bound starts from the parent's dual point, which is valid here too."""
         node = parent.inherited(region)
         if node.exact_gains is not None:
             return self.evaluate(node, rounds)
@@ -105,7 +103,6 @@ class QuadraticOracle(BoundOracle):
         return h, error
 
     def use_shared_diagonal(self, node: Node) -> None:
-        """Replace the diagonal of a node by the shared one, if it has another."""
         if node.d is not self.shared_diagonal:
             self.replace_diagonal(node, self.shared_diagonal)
 

@@ -13,7 +13,6 @@ release depends on their results.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 
 from ...base.errors import ArgumentError
@@ -21,40 +20,16 @@ from ...data.gram import GramData
 from ...objective.problem import Problem
 from ..best import Ranked
 from ..engine import Limits
+from . import gurobi, highs, scip
 from .certify import Certified, Relaxation, SolverError
 
 __all__ = ["SOLVERS", "SolverError", "check", "solve"]
 
-
-def _highs() -> type[Relaxation]:
-    from .highs import OuterApproximation
-
-    return OuterApproximation
-
-
-def _scip() -> type[Relaxation]:
-    from .scip import ConeProgram
-
-    return ConeProgram
-
-
-def _gurobi() -> type[Relaxation]:
-    from .gurobi import OuterApproximation
-
-    return OuterApproximation
-
-
-def _gurobi_cones() -> type[Relaxation]:
-    from .gurobi import ConeProgram
-
-    return ConeProgram
-
-
-SOLVERS: dict[str, Callable[[], type[Relaxation]]] = {
-    "highs": _highs,
-    "scip": _scip,
-    "gurobi": _gurobi,
-    "gurobi-cones": _gurobi_cones,
+SOLVERS: dict[str, type[Relaxation]] = {
+    "highs": highs.OuterApproximation,
+    "scip": scip.ConeProgram,
+    "gurobi": gurobi.OuterApproximation,
+    "gurobi-cones": gurobi.ConeProgram,
 }
 
 _CONES = ("scip", "gurobi-cones")
@@ -76,7 +51,7 @@ def check(solver: str, problem: Problem) -> None:
             "outer approximation over the ball divides by the ridge: set ridge > 0, or use "
             "solver='engine' or a cone program, 'scip' or 'gurobi-cones'"
         )
-    SOLVERS[solver]().check()
+    SOLVERS[solver].check()
 
 
 def solve(
@@ -84,5 +59,5 @@ def solve(
 ) -> list[Ranked]:
     """The R best supports in order, in the form of `search.best.best_supports`."""
     check(solver, problem)
-    relaxation = SOLVERS[solver]()(digest, problem, limits)
+    relaxation = SOLVERS[solver](digest, problem, limits)
     return Certified(digest, problem, unit, count, limits).find(relaxation)

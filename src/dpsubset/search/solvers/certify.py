@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,21 +42,52 @@ class SolverError(DpsubsetError, RuntimeError):
     """A solver is missing, or could not certify an answer. Nothing is returned."""
 
 
-class Relaxation(Protocol):
+class Relaxation(ABC):
     """A formulation on a solver, with f(S) in units of ``scale``."""
 
     scale: float
+    #: The Python package of the solver, the extra that installs it, and who needs it.
+    package: ClassVar[str]
+    extra: ClassVar[str] = "solvers"
+    needs: ClassVar[str]
 
-    def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None: ...
+    def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
+        self._solver = self._import()
+        self._problem, self._limits = problem, limits
+        self._deadline = time.monotonic() + limits.seconds
+        self._nodes = 0
 
     @staticmethod
-    def check() -> None:
+    @abstractmethod
+    def _module() -> Any:
+        """Import the package."""
+
+    @classmethod
+    def _import(cls) -> Any:
+        try:
+            return cls._module()
+        except ImportError:
+            raise SolverError(
+                f"{cls.needs} the package {cls.package}: pip install 'dpsubset[{cls.extra}]'"
+            ) from None
+
+    @classmethod
+    def check(cls) -> None:
         """Raise `SolverError` if the solver is not installed or has no licence."""
+        cls._import()
 
     @property
+    @abstractmethod
     def slack(self) -> float:
         """A bound on the effect of the solver's tolerances on a lower bound."""
 
+    def _seconds_left(self) -> float:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise limit_passed("time")
+        return left
+
+    @abstractmethod
     def beyond(self, limit: float, without: Sequence[Support]) -> list[Support]:
         """Supports that may lie below the limit, except those in ``without``; none is a proof."""
 

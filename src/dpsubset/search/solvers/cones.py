@@ -1,4 +1,4 @@
-"""The cone program for the best support, without what depends on the solver.
+"""The cone program for the best support, without what depends on the solver. NOT PRIVATE.
 
 Program (8) of Behdin, Prastakos and Mazumder 2024, with a ridge:
 

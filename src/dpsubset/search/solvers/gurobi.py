@@ -11,8 +11,7 @@ is computed from the table, is solved on that server.
 from __future__ import annotations
 
 import math
-import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 from ...data.gram import GramData
 from ...objective.problem import Problem
 from ..engine import Limits, Support
-from .certify import TOLERANCE_FACTOR, SolverError, chosen, limit_passed
+from .certify import TOLERANCE_FACTOR, Relaxation, SolverError, chosen, limit_passed
 from .cones import Cones
 from .cuts import planes
 
@@ -50,30 +49,31 @@ _MIN_IMPROVEMENT = 1e-4
 _TOO_LARGE = 10010
 
 
-class _Tree(ABC):
+class _Tree(Relaxation):
     """A model for Gurobi: what both formulations share."""
 
-    def __init__(self, problem: Problem, limits: Limits) -> None:
-        self._gurobi: Any = _import()
-        self._problem = problem
-        self._limits = limits
-        self._deadline = time.monotonic() + limits.seconds
-        self._nodes = 0
+    package, extra = "gurobipy", "gurobi"
+    needs = "solver='gurobi' and 'gurobi-cones' need"
 
     @staticmethod
-    def check() -> None:
-        """Raise `SolverError` if there is no Gurobi with a licence."""
-        _start(_import()).dispose()
+    def _module() -> Any:
+        import gurobipy
+
+        return gurobipy
+
+    @classmethod
+    def check(cls) -> None:
+        _start(cls._import()).dispose()
 
     def beyond(self, limit: float, without: Sequence[Support]) -> list[Support]:
         """Solve the formulation below the limit, with the supports ``without`` excluded."""
         try:
             with (
-                _start(self._gurobi) as environment,
-                self._gurobi.Model(env=environment) as model,
+                _start(self._solver) as environment,
+                self._solver.Model(env=environment) as model,
             ):
                 return self._solve(model, self._add_binaries(model, without), limit)
-        except self._gurobi.GurobiError as error:
+        except self._solver.GurobiError as error:
             code = error.errno
         # Gurobi's own message may be about the data.
         if code == _TOO_LARGE:
@@ -87,7 +87,7 @@ class _Tree(ABC):
 
     def _add_binaries(self, model: Any, without: Sequence[Support]) -> list[Any]:
         """Add binary z and the no-good cuts; returns z."""
-        problem, quicksum = self._problem, self._gurobi.quicksum
+        problem, quicksum = self._problem, self._solver.quicksum
         for name, value in _OPTIONS.items():
             model.setParam(name, value)
         low = [float(j in problem.always_include) for j in range(problem.p)]
@@ -99,9 +99,7 @@ class _Tree(ABC):
 
     def _run(self, model: Any, callback: _Callback | None = None) -> bool:
         """Optimise; returns whether a solution below the limit was found."""
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise limit_passed("time")
+        left = self._seconds_left()
         if math.isfinite(left):
             model.setParam("TimeLimit", left)
         if math.isfinite(self._limits.nodes):
@@ -110,7 +108,7 @@ class _Tree(ABC):
         if callback and callback.raised:
             raise callback.raised
         self._nodes += max(1, int(model.NodeCount))
-        codes, status = self._gurobi.GRB, model.Status
+        codes, status = self._solver.GRB, model.Status
         if status in (codes.INFEASIBLE, codes.CUTOFF):
             return False
         if status == codes.TIME_LIMIT:
@@ -127,7 +125,7 @@ class OuterApproximation(_Tree):
     """Cuts on f(S) / scale, with scale a power of two, so that everything lies in [0, 1]."""
 
     def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
-        super().__init__(problem, limits)
+        super().__init__(digest, problem, limits)
         self._planes = planes(digest, problem)
         self.scale = self._planes.scale
         self._rows: list[tuple[float, NDArray[np.float64]]] = []
@@ -154,14 +152,14 @@ class OuterApproximation(_Tree):
             if self._cut(model, at, z, eta) <= limit + self.slack:
                 # Its own tangent plane does not rule it out.
                 found.append(support)
-                picked = self._gurobi.quicksum(z[j] for j in support)
+                picked = self._solver.quicksum(z[j] for j in support)
                 model.cbLazy(picked <= self._problem.k - 1)
 
         def fractional(model: Any) -> None:
             *at, bound = model.cbGetNodeRel([*z, eta])
             self._cut(model, np.clip(at, 0.0, 1.0), z, eta, worth=bound + _MIN_IMPROVEMENT * limit)
 
-        if self._run(model, _Callback(self._gurobi, whole, fractional)):
+        if self._run(model, _Callback(self._solver, whole, fractional)):
             found.append(chosen([v.X for v in z], self._problem.k))
         return sorted(set(found))
 
@@ -178,24 +176,23 @@ class OuterApproximation(_Tree):
         return value
 
     def _row_expression(self, row: NDArray[np.float64], z: list[Any], eta: Any) -> Any:
-        return self._gurobi.LinExpr([*row.tolist(), 1.0], [*z, eta])
+        return self._solver.LinExpr([*row.tolist(), 1.0], [*z, eta])
 
 
 class ConeProgram(_Tree):
     """The cone program (8), solved anew for every limit."""
 
     def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
-        super().__init__(problem, limits)
+        super().__init__(digest, problem, limits)
         self._cones = Cones(digest, problem)
         self.scale = self._cones.scale
 
     @property
     def slack(self) -> float:
-        """A bound on the effect of the tolerance on a lower bound."""
         return self._cones.slack(TOLERANCE)
 
     def _solve(self, model: Any, z: list[Any], limit: float) -> list[Support]:
-        cones, problem, quicksum = self._cones, self._problem, self._gurobi.quicksum
+        cones, problem, quicksum = self._cones, self._problem, self._solver.quicksum
         on, r = cones.on(z), problem.radius
         # Linear relaxations, which keep the requested tolerances.
         model.setParam("MIQCPMethod", 1)
@@ -203,7 +200,7 @@ class ConeProgram(_Tree):
         matrix = model.addMVar(len(on), lb=-r, ub=r)
         b, square = matrix.tolist(), model.addVar()
         model.addConstr(matrix @ cones.g @ matrix <= square)
-        cost = square - 2.0 * self._gurobi.LinExpr(cones.c.tolist(), b) + cones.yy
+        cost = square - 2.0 * self._solver.LinExpr(cones.c.tolist(), b) + cones.yy
         for x, switch in zip(b, on, strict=True):
             model.addConstr(x <= r * switch)
             model.addConstr(x >= -r * switch)
@@ -257,12 +254,3 @@ def _start(gurobi: Any) -> Any:
         "Gurobi finds no valid licence: see gurobi.com, or install the newest gurobipy, which "
         "includes one for small problems: pip install -U 'dpsubset[gurobi]'"
     )
-
-
-def _import() -> Any:
-    try:
-        import gurobipy
-    except ImportError:
-        raise SolverError("solver='gurobi' and 'gurobi-cones' need the package gurobipy: pip "
-                          "install 'dpsubset[gurobi]'") from None  # fmt: skip
-    return gurobipy

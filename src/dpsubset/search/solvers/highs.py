@@ -11,7 +11,6 @@ about a hundred times slower for the 20 best of 60 variables.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from ...data.gram import GramData
 from ...objective.problem import Problem
 from ..engine import Limits, Support
-from .certify import TOLERANCE_FACTOR, SolverError, chosen, limit_passed
+from .certify import TOLERANCE_FACTOR, Relaxation, SolverError, chosen, limit_passed
 from .cuts import planes
 
 #: Feasibility tolerance of HiGHS.
@@ -35,24 +34,24 @@ _MIN_PROGRESS, _MOST_CUTS = 0.1, 60
 _INTEGRALITY = 1e-7
 
 
-class OuterApproximation:
+class OuterApproximation(Relaxation):
     """Cuts on f(S) / scale, with scale a power of two, so that everything lies in [0, 1]."""
 
-    def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
-        self._highspy: Any = _import()
-        self._problem = problem
-        self._planes = planes(digest, problem)
-        self.scale = self._planes.scale
-        self._limits = limits
-        self._deadline = time.monotonic() + limits.seconds
-        self._nodes = 0
-        self._forbidden: set[Support] = set()
-        self._highs = self._model()
+    package = "highspy"
+    needs = "solver='highs' needs"
 
     @staticmethod
-    def check() -> None:
-        """Raise `SolverError` if HiGHS is not installed."""
-        _import()
+    def _module() -> Any:
+        import highspy
+
+        return highspy
+
+    def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
+        super().__init__(digest, problem, limits)
+        self._planes = planes(digest, problem)
+        self.scale = self._planes.scale
+        self._forbidden: set[Support] = set()
+        self._highs = self._model()
 
     @property
     def slack(self) -> float:
@@ -75,7 +74,9 @@ class OuterApproximation:
         nodes = [(low, np.ones(p))]
         while nodes:
             low, high = nodes.pop()
-            self._check_limits()
+            if self._nodes >= self._limits.nodes:
+                raise limit_passed("node")
+            self._seconds_left()
             self._nodes += 1
             index = np.arange(p, dtype=np.int32)
             self._highs.changeColsBounds(p, index, low, high)
@@ -118,15 +119,9 @@ class OuterApproximation:
             self._forbidden.add(support)
             self._row(-math.inf, self._problem.k - 1.0, support, np.ones(len(support)))
 
-    def _check_limits(self) -> None:
-        if self._nodes >= self._limits.nodes:
-            raise limit_passed("node")
-        if time.monotonic() > self._deadline:
-            raise limit_passed("time")
-
     def _solve(self) -> NDArray[np.float64] | None:
         """The best z of the linear relaxation, or None if it is infeasible."""
-        highs, known = self._highs, self._highspy.HighsModelStatus
+        highs, known = self._highs, self._solver.HighsModelStatus
         highs.run()
         status = highs.getModelStatus()
         if status == known.kInfeasible:
@@ -137,7 +132,7 @@ class OuterApproximation:
         return np.clip(z, 0.0, 1.0)
 
     def _model(self) -> Any:
-        highs = self._highspy.Highs()
+        highs = self._solver.Highs()
         options = {
             "output_flag": False,
             "threads": 1,
@@ -149,7 +144,7 @@ class OuterApproximation:
         p = self._problem.p
         for j in range(p):
             highs.addCol(0.0, float(j in self._problem.always_include), 1.0, 0, [], [])
-        highs.addCol(1.0, 0.0, self._highspy.kHighsInf, 0, [], [])  # eta
+        highs.addCol(1.0, 0.0, self._solver.kHighsInf, 0, [], [])  # eta
         self._highs = highs
         self._row(self._problem.k, self._problem.k, range(p), np.ones(p))
         return highs
@@ -165,18 +160,9 @@ class OuterApproximation:
         self, low: float, high: float, columns: Sequence[int], values: NDArray[np.float64]
     ) -> None:
         index = np.array(columns, dtype=np.int32)
-        infinity = self._highspy.kHighsInf
+        infinity = self._solver.kHighsInf
         self._highs.addRow(max(low, -infinity), min(high, infinity), len(index), index, values)
 
 
 def _is_integral(z: NDArray[np.float64]) -> bool:
     return bool(np.all(np.minimum(z, 1.0 - z) <= _INTEGRALITY))
-
-
-def _import() -> Any:
-    try:
-        import highspy
-    except ImportError:
-        raise SolverError("solver='highs' needs the package highspy: pip install "
-                          "'dpsubset[solvers]'") from None  # fmt: skip
-    return highspy

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from typing import Any
 
 from ...data.gram import GramData
 from ...objective.problem import Problem
 from ..engine import Limits, Support
-from .certify import SolverError, chosen, limit_passed
+from .certify import Relaxation, SolverError, chosen, limit_passed
 from .cones import Cones
 from .quiet import silent_stderr
 
@@ -29,26 +28,25 @@ _OPTIONS = {
 }
 
 
-class ConeProgram:
+class ConeProgram(Relaxation):
     """The cone program (8), solved anew for every limit."""
 
+    package = "pyscipopt"
+    needs = "solver='scip' needs"
+
+    @staticmethod
+    def _module() -> Any:
+        import pyscipopt
+
+        return pyscipopt
+
     def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
-        self._scip: Any = _import()
-        self._problem = problem
-        self._limits = limits
-        self._deadline = time.monotonic() + limits.seconds
-        self._nodes = 0
+        super().__init__(digest, problem, limits)
         self._cones = Cones(digest, problem)
         self.scale = self._cones.scale
 
-    @staticmethod
-    def check() -> None:
-        """Raise `SolverError` if SCIP is not installed."""
-        _import()
-
     @property
     def slack(self) -> float:
-        """A bound on the effect of the tolerance on a lower bound."""
         return self._cones.slack(TOLERANCE)
 
     def beyond(self, limit: float, without: Sequence[Support]) -> list[Support]:
@@ -56,9 +54,7 @@ class ConeProgram:
         model, z = self._model(without)
         if math.isfinite(limit):
             model.setObjlimit(limit)
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise limit_passed("time")
+        left = self._seconds_left()
         if math.isfinite(left):
             model.setParam("limits/time", left)
         if math.isfinite(self._limits.nodes):
@@ -89,11 +85,11 @@ class ConeProgram:
             raise SolverError("SCIP failed on this problem: use solver='engine'")
 
     def _model(self, without: Sequence[Support]) -> tuple[Any, list[Any]]:
-        problem, cones, quicksum = self._problem, self._cones, self._scip.quicksum
+        problem, cones, quicksum = self._problem, self._cones, self._solver.quicksum
         p, k, r = problem.p, problem.k, problem.radius
-        model = self._scip.Model()
+        model = self._solver.Model()
         model.hideOutput()
-        model.setHeuristics(self._scip.SCIP_PARAMSETTING.OFF)  # good supports are known already
+        model.setHeuristics(self._solver.SCIP_PARAMSETTING.OFF)  # good supports are known already
         for name, value in _OPTIONS.items():
             model.setParam(name, value)
         z = [model.addVar(vtype="B", lb=float(j in problem.always_include)) for j in range(p)]
@@ -120,12 +116,3 @@ class ConeProgram:
             cost.append(square)
         model.setObjective(quicksum(cost) + cones.yy)
         return model, z
-
-
-def _import() -> Any:
-    try:
-        import pyscipopt
-    except ImportError:
-        raise SolverError("solver='scip' needs the package pyscipopt: pip install "
-                          "'dpsubset[solvers]'") from None  # fmt: skip
-    return pyscipopt

@@ -200,7 +200,7 @@ def grows_as_counted(lines: Lines) -> Verdict:
         p = LISTED[s][-1]
         foretold = math.comb(p, s) / rate(lines, s)
         ratios.append(_median(lines, "seconds", what="list", s=s, p=p) / foretold)
-    return Verdict(all(0.4 < ratio < 2.5 for ratio in ratios), "measured over foretold "
+    return Verdict(all(0.4 < ratio < 2.5 for ratio in ratios), "measured over predicted "
                    + ", ".join(f"{ratio:.2f} (s {s})" for ratio, s in
                                zip(ratios, EPSILONS, strict=True)))  # fmt: skip
 
@@ -238,12 +238,13 @@ EXPERIMENT = Experiment(
         "the exponential mechanism by enumeration would take 128 days and 22 terabytes."
     ),
     caption=(
-        "Listing means: scores of all supports from X'X, weights, one draw from them; on one core, "
-        "with the scores that the package uses everywhere, whose error is certified. Dashes go on "
-        "by the number of supports and the rate at p = 250, measured on 50,000 of them. The exact "
-        "draw is of the same distribution over all C(p, s) supports, from scratch, with X'X at "
-        "hand; medians over ten tables for each point. Their arithmetic is right, rounded down. "
-        "16 bits are enough for a score of low precision, not for the name of a support."
+        "Enumeration consists of the scores of all supports from X'X, their weights and one draw, "
+        "on one core, with the certified scores that the package uses everywhere. Dashed lines "
+        "extrapolate by the number of supports and the rate at p = 250, which is measured on "
+        "50,000 supports. The exact draw is from the same distribution over all C(p, s) supports, "
+        "given X'X and without any earlier result; the figures are medians over ten tables for "
+        "each point. The arithmetic of the paper is right, rounded down. 16 bits suffice for a "
+        "score of low precision, but not to identify a support."
     ),
     trials=trials,
     measure=measure,
@@ -252,8 +253,8 @@ EXPERIMENT = Experiment(
         Claim("At a microsecond and 16 bits each, 128 days and 22 terabytes.", arithmetic),
         Claim(
             "16 bits hold a support.", naming,
-            reason="It takes 44 bits to tell them apart. Scores alone, in a fixed order, could be "
-                   "kept in 16 bits each, at half precision.",
+            reason="It takes 44 bits to identify a support. Scores alone, in a fixed order, could "
+                   "be stored in 16 bits each, at half precision.",
         ),
         Claim("A microsecond a support is not too long.", microsecond),
         Claim("Ours: listing takes as long as the number of supports and the rate say.",

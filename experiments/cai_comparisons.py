@@ -155,16 +155,17 @@ EXPERIMENT = Experiment(
         "estimators without privacy shrinks but stays."
     ),
     caption=(
-        "Their tables: epsilon 0.5, delta 10 / n^1.1, s = 20 known, d = 50 or d = 2 n, 100 tables "
-        "for each point. All methods get the same truncation levels, which "
-        "hardly cut anything. *Published* is theirs with the constants that their lemmas ask for, "
-        "which for the mean is eight times the variance that is printed; the competitors' steps "
-        "are added up by zCDP, which was not known to their authors and is kinder to them. The "
-        "dots are the error of saying 0. *No method has anything to say about the sparse "
-        "regressions*: all are above that. *Published* least squares has the noise that is printed "
-        "for it, and is not private on every table: it hides a step of sqrt(d / 2) T / n, and one "
-        "row can move the coefficients of these tables by some ten times that. `gaussian-ols` has "
-        "the noise that its own assumption asks for. What is not private is least squares or hard "
+        "The tables are those of the paper: epsilon 0.5, delta 10 / n^1.1, s = 20 known, d = 50 or "
+        "d = 2 n, 100 tables for each point. All methods have the same limits for clipping, which "
+        "hardly clip any value. *Published* is the published algorithm with the constants that its "
+        "lemmas require; for the mean this is eight times the variance that the paper prints. The "
+        "steps of the competitors are composed by zCDP, which was not known to their authors and "
+        "reduces their noise. The dots are the error of setting everything to zero. *No method "
+        "gives useful sparse regressions*: all errors are above that. *Published* least squares "
+        "has the noise that the paper prints and is not private on every table: the noise is "
+        "calibrated to a change of sqrt(d / 2) T / n, and one row can change the coefficients of "
+        "these tables by some ten times as much. `gaussian-ols` has the noise that its own "
+        "assumption requires. The methods that are not private are least squares and hard "
         "thresholding without noise."
     ),
     trials=trials,
@@ -172,18 +173,18 @@ EXPERIMENT = Experiment(
     draw=draw,
     claims=(
         Claim("The error of the published algorithm falls with n, in all four problems.", falls),
-        Claim("The gap between the published algorithm and no privacy shrinks with n, and stays.",
+        Claim("The gap between the published algorithm and no privacy shrinks with n but remains.",
               gap),
         Claim(
             "The published algorithm has a smaller error than its competitor, everywhere.",
             published_below,
             reason=(
-                "The competitors' steps are added up by zCDP here. For the mean they are then the "
-                "same noisy sums as ours, and the published noise is larger by Lemma 3.2.2. "
-                "Frank-Wolfe stays within an l1 ball that is told to it, so that noise cannot "
-                "carry it far, while each of the log(n) rounds of Algorithm 4 adds noise of scale "
+                "The steps of the competitors are composed by zCDP here. For the mean they then "
+                "amount to the same noisy sums as ours, and the published noise is larger by Lemma "
+                "3.2.2. Frank-Wolfe stays within an l1 ball that is known to it, which limits the "
+                "effect of noise. Each of the log(n) rounds of Algorithm 4 adds noise of scale "
                 "16 T log(n) sqrt(3 s log(log(n) / delta)) / (n epsilon) times the step to s "
-                "coefficients: more than the coefficients themselves at these n."
+                "coefficients, which is more than the coefficients themselves at these n."
             ),
         ),
         Claim("Ours: smaller errors than the published algorithm for means, sparse means and "
@@ -194,10 +195,10 @@ EXPERIMENT = Experiment(
             "Ours: fits of 50 columns have smaller errors than noisy gradient steps.",
             fits_below_gradient,
             reason=(
-                "Gradient steps clip the slope of a row at the size that these rows have, on "
-                "columns of which 7 or 8 are 1. Our fits hide any row within the bounds, which as "
-                "-1 and 1 are all of length 7, and objective perturbation is pure. They are made "
-                "for the few columns that a selection leaves, not for 50."
+                "Gradient steps clip the gradient of a row to the typical norm of these rows, in "
+                "which 7 or 8 columns are 1. Our fits protect any row within the bounds, a row of "
+                "-1 and 1 has norm 7, and objective perturbation is pure. Our fits are designed "
+                "for the few columns of a selection, not for 50."
             ),
         ),
     ),

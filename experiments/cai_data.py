@@ -182,21 +182,22 @@ EXPERIMENT = Experiment(
         "descent."
     ),
     caption=(
-        "100 subsamples for each point, as they had. *The titles say whether a table is real*: "
-        "genes and houses are read from files that DPSUBSET_SNP and DPSUBSET_HOUSING name, houses "
-        "also from scikit-learn's store; nothing is downloaded. Without them a table is made up, "
-        "of the same size and of columns of about the same kind, so that its errors are not those "
-        "of the paper. Genes: epsilon 0.5, delta 10 / m^1.1, differences within -2 and 2; on 120 "
-        "pairs of subjects every private method is worse than saying that there is no difference "
-        "(dots), and errors against the mean of all subjects cannot fall below what the other "
-        "1,980 sites have. Houses: epsilon 0.2, delta m^-1.1. Columns are clipped to public bounds "
-        "and scaled to -1 and 1, and so is the value: the paper does not say how it scales them. A "
-        "constant is fitted and not compared. *Published* is not private on every table, "
-        "`gaussian-ols` has the noise that its assumption asks for, and `objective-perturbation` "
-        "and `noisy-moments` assume nothing. Gradient descent has 100 steps of a size that suits "
-        "it, where three columns say nearly the same; with 300 it is better at the largest size, "
-        "also than objective perturbation, and far worse at the smallest ones. 20,000 rows are "
-        "nearly all of them: the last point without noise is lower than sampling would have it."
+        "There are 100 subsamples for each point, as in the paper. *The titles say whether a table "
+        "is real*: genes and houses are read from the files that DPSUBSET_SNP and DPSUBSET_HOUSING "
+        "name, houses also from scikit-learn's store; nothing is downloaded. If there is no file, "
+        "a table of the same size with similar columns is simulated, so its errors are not those "
+        "of the paper. Genes: epsilon 0.5, delta 10 / m^1.1, differences within -2 and 2. On 120 "
+        "pairs of subjects every private method is worse than an estimate of no difference (dots), "
+        "and errors relative to the mean of all subjects cannot be smaller than the differences at "
+        "the other 1,980 sites. Houses: epsilon 0.2, delta m^-1.1. Columns and the value are "
+        "clipped to public bounds and scaled to -1 and 1; the paper does not say how it scales "
+        "them. A constant is fitted but not compared. *Published* is not private on every table, "
+        "`gaussian-ols` has the noise that its assumption requires, and `objective-perturbation` "
+        "and `noisy-moments` make no assumption. Gradient descent has 100 steps of a size suited "
+        "to these data, in which three columns are highly correlated. With 300 steps it is better "
+        "at the largest size, also than objective perturbation, and far worse at the smallest "
+        "sizes. 20,000 rows are nearly the whole table, so the last point without noise is smaller "
+        "than the sampling error."
     ),
     trials=trials,
     measure=measure,
@@ -209,8 +210,9 @@ EXPERIMENT = Experiment(
             published_genes,
             reason=(
                 "Its noise on each of 20 released differences, 16 / m times sqrt(60 log(1 / "
-                "delta)) over epsilon, has a scale of several where no difference passes 2. "
-                "Frank-Wolfe cannot leave an l1 ball that is told to it, and is charged by zCDP."
+                "delta)) over epsilon, has a scale above 2, while no difference exceeds 2. "
+                "Frank-Wolfe stays within an l1 ball that is known to it, and its cost is counted "
+                "by zCDP."
             ),
         ),
         Claim("Houses: the published estimator has smaller errors than noisy gradient descent, "

@@ -197,18 +197,20 @@ EXPERIMENT = Experiment(
         "smaller ones than the latter, whose noise follows the range of the data."
     ),
     caption=(
-        "Their tables: epsilon 0.5, delta 10 / n^1.1; d = 50 or d = n, s = 20 known; 100 tables "
-        "for each point. Some levels there must be, or no noise is enough: *none* takes the range "
-        "of the data itself, which is not private. Private quantiles are those of all entries "
-        "together, within -50 and 50, and are paid for with a fifth of epsilon; they do not say "
-        "what they paid. *Our quantiles* are those of `suggest_bounds`: 2.5 % where epsilon n is "
-        "4,000 or more, else 10 % or 25 %, from which the others are guessed by a factor. The "
-        "dotted ones of each column are `truncation=\"private\"` of `private_mean`, made for few "
-        "columns that differ: each has a fiftieth of what there is. The oracle of the regressions "
-        "has the deviation of the response; with that of the noise, 0.5, as the formula reads, it "
-        "cuts most responses off (dots). Least squares as published is not private on every table; "
-        "ours is `objective-perturbation`. At these n no method has anything to say about the "
-        "sparse regressions: all zeros have an error of 4.47."
+        "The tables are those of the paper: epsilon 0.5, delta 10 / n^1.1; d = 50 or d = n, s = 20 "
+        "known; 100 tables for each point. The noise needs limits for clipping. *None* uses the "
+        "range of the data itself, which is not private. *Private quantiles* are those of all "
+        "entries together, within -50 and 50, with a fifth of epsilon; the paper does not say how "
+        "much budget they cost. *Our quantiles* are those of `suggest_bounds`: 2.5 % if epsilon n "
+        "is 4,000 or more, else 10 % or 25 %, from which the others are extrapolated by a factor. "
+        'The dotted lines have separate quantiles for each column, by `truncation="private"` of '
+        "`private_mean`, which is designed for few columns with different ranges; each column has "
+        "a fiftieth of that part of epsilon. The limit of the oracle in the regressions is "
+        "computed from the standard deviation of the response. With the standard deviation of the "
+        "noise, 0.5, as in the published formula, it clips most responses (dots). Least squares as "
+        "published is not private on every table; ours is `objective-perturbation`. No method "
+        "gives useful sparse regressions at these n: setting all coefficients to zero has an error "
+        "of 4.47."
     ),
     trials=trials,
     measure=measure,
@@ -220,10 +222,11 @@ EXPERIMENT = Experiment(
             "Clipping there is comparable in all four problems, at the largest n of each.",
             driven,
             reason=(
-                "A fifth of epsilon finds a quantile to within some 130 records: 40, two times two "
-                "over 0.1, times the logarithm of how much wider than the data the public bounds "
-                "are. Beyond the 2.5 % quantile of 2,000 records there are 50, so that it is drawn "
-                "from anywhere between the bounds; of 20,000 records there are 500."
+                "With a fifth of epsilon, the rank of a released quantile has an error of some 130 "
+                "records: 40 (two times two over 0.1) times the logarithm of the ratio of the "
+                "width of the public bounds to that of the data. Of 2,000 records only 50 lie "
+                "beyond the 2.5 % quantile, so the released value can lie anywhere between the "
+                "bounds. Of 20,000 records 500 lie beyond it."
             ),
         ),
         Claim("At times it is better than the range of the data.", better),

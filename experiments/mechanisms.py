@@ -201,15 +201,16 @@ EXPERIMENT = Experiment(
         "(Roy, Wang and Tewari) neighbours. None compares them."
     ),
     caption=(
-        "The same measure as before: the smallest n with recovery 0.9, by halves on a grid with "
-        "ratio 1.1, in the geometric mean over six searches with three tables and 100 draws each. "
-        "Permute-and-flip unless the row says otherwise. *Reach* is the largest prediction that a "
-        "model may make, in units of the clipped response, and alone sets the noise: "
-        "(1 + B)^2 from reach 1 on, 4 B below, which is where the sharp range differs from the "
-        "published (1 + B)^2; Lemma 2 has 2 + 2 B^2. The box lies inside the ball of the same "
-        "reach and touches it at its corners; in the box a model that misses a variable cannot "
-        "make up for it by larger coefficients. Add-remove halves the noise at the same "
-        "epsilon, and promises less: a replaced record is one removed and one added."
+        "The measure is that of the previous experiment: the smallest n with recovery 0.9, by "
+        "bisection on a grid with ratio 1.1, as the geometric mean over six searches with three "
+        "tables and 100 draws each. The mechanism is permute-and-flip unless the row says "
+        "otherwise. *Reach* is the prediction bound B, the largest prediction of a model in units "
+        "of the clipped response. It alone determines the noise: the sharp range is (1 + B)^2 for "
+        "B of at least 1 and 4 B below, the published one is always (1 + B)^2, and that of Lemma 2 "
+        "is 2 + 2 B^2. The box lies inside the ball with the same prediction bound and touches it "
+        "at its corners. In the box, a model without one of the true variables cannot compensate "
+        "by larger coefficients. Add-remove halves the noise at the same epsilon, but its "
+        "guarantee is weaker: a replaced record is one removed and one added."
     ),
     trials=trials,
     measure=measure,
@@ -217,11 +218,11 @@ EXPERIMENT = Experiment(
     claims=(
         Claim("Permute-and-flip needs no more rows than exponential, over all supports and in "
               "Top-R.", flips),
-        Claim("A box needs fewer rows than a ball of the same reach, where the reach is 1.", box),
-        Claim("Reach 1 needs fewer rows than the papers' radius of 1.1, and a ridge of 480 makes "
-              "them more.", prediction_bound),
+        Claim("A box needs fewer rows than a ball with the same prediction bound, 1.", box),
+        Claim("Prediction bound 1 needs fewer rows than the papers' radius of 1.1, and a ridge of "
+              "480 increases their number.", prediction_bound),
         Claim("The sharp range needs no more rows than the published ones, and fewer than Lemma 2 "
-              "where the reach is small.", sharp),
+              "where the prediction bound is small.", sharp),
         Claim("Add-remove neighbours need about half the rows of replace-one in the mean.", half),
     ),
     full="about 10 minutes on 2 cores",

@@ -29,12 +29,12 @@ ORDER = (
 
 TITLE = "The papers' experiments, and ours"
 INTRODUCTION = (
-    "Every figure and table of the papers that this package is built on, run anew, with what was "
-    "published in words and what came out here. Claims are checked by code against the files of "
-    "results; those that do not hold are listed with the reason. Nothing here was released from "
-    "anybody's data: tables are made up, or public. `make experiments` runs quick versions of all "
-    "of it and renews this page; `python -m experiments.NAME` runs one in full. Captions tell of "
-    "the full runs; below each table is how much of it has been run."
+    "This page reproduces every figure and table of the papers on which this package is based. "
+    "Each section states what was published and what was found here. Code checks the claims "
+    "against the files of results; claims that do not hold are listed with the reason. All tables "
+    "are simulated or public. `make experiments` runs quick versions of all experiments and "
+    "renews this page; `python -m experiments.NAME` runs one of them in full. Captions describe "
+    "the full runs; the line below each table says how much of the full run was made."
 )
 
 

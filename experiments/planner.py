@@ -214,12 +214,14 @@ EXPERIMENT = Experiment(
     source="ours",
     published="Nothing like it.",
     caption=(
-        "`dps.power` estimates how likely a release names the true support, by simulation. Here "
+        "`dps.power` estimates by simulation how likely a release names the true support. There "
         "are 20 settings of n, p, k, epsilon, signal, correlation, mechanism, loss, constraint and "
-        "scale, drawn at random, each with epsilon where the answer is neither 0 nor 1. Across: "
-        "the share of releases that were the truth, 20 draws (5 with a private scale) from each of "
-        "100 tables made row by row (20 in a quick run), with two standard errors over tables. "
-        "Upwards: the estimate, with its 95 % confidence interval from 200 simulated tables."
+        "response range, drawn at random, each with an epsilon at which the probability is neither "
+        "0 nor 1. Horizontal axis: the fraction of releases with the true support, from 20 draws "
+        "(5 with a private response range) from each of 100 tables made row by row (20 in a quick "
+        "run), with two standard errors over tables. Vertical axis: the estimate, with its 95 % "
+        "confidence interval from 200 simulated tables. Points in the colour of the closed form "
+        "are results of an earlier version, which computed some probabilities without simulation."
     ),
     trials=trials,
     measure=measure,

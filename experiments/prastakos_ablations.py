@@ -204,16 +204,16 @@ EXPERIMENT = Experiment(
         "that a longer list explores more, at the price of time."
     ),
     caption=(
-        "p = 100, s = 5, a signal-to-noise ratio of 5, rho = 0.1, epsilon = 1, the published "
-        "sensitivity. One thing is changed at a time; dotted lines mark what the other experiments "
-        "have (R = k(p-k)+2 for Top-R). The slides that we work from print no figure of this, so "
-        "grids are ours. Variables have deviation 1 and the coefficients norm 1. The ridge is kept "
-        "in the units of the rows where the clipping changes. Mistakes is as published, without a "
-        "guarantee. Top-R needs all supports with one variable exchanged on its list, k(p-k) of "
-        "them, to tell the best one from the rest: that is the step in R. Sensitivity grows "
-        "with the radius and the clipping bound, and a ridge takes from the differences between "
-        "supports without lowering it. A radius too small to hold the true coefficients still "
-        "ranks supports well and pays less."
+        "p = 100, s = 5, a signal-to-noise ratio of 5, rho = 0.1, epsilon = 1 and the published "
+        "sensitivity. One parameter is varied at a time; dotted lines mark its value in the other "
+        "experiments (R = k(p-k)+2 for Top-R). The slides have no figure of this, so the grids are "
+        "ours. Variables have standard deviation 1 and the coefficients norm 1. The ridge is kept "
+        "in the units of the rows when the clipping bound changes. Mistakes is as published, "
+        "without a guarantee. Top-R can distinguish the best support only if its list has all "
+        "k(p-k) supports with one variable exchanged: this explains the step in R. The sensitivity "
+        "grows with the radius and the clipping bound. A ridge reduces the differences between "
+        "supports without reducing the sensitivity. A radius that is too small for the true "
+        "coefficients still ranks supports well and has a smaller sensitivity."
     ),
     trials=trials,
     measure=measure,

@@ -181,17 +181,18 @@ EXPERIMENT = Experiment(
         "objective near the best, as n grows."
     ),
     caption=(
-        "Epsilon 2 is for everything together: scale, selection and coefficients. Bounds are "
-        "public and wide, 2 for variables of deviation 1 and 10 for a response of deviation 1.1; "
-        "all methods have an intercept and a private scale. *Our defaults* are permute-and-flip "
-        "and noisy sums. All others, permute-and-flip among them, have the fit by objective "
-        "perturbation and the same shares of epsilon. Top-R has R = k(p-k)+2. Mistakes takes its "
-        "anchor from a private draw, so that it has a guarantee: the published one has none and "
-        "would do better. Metropolis has 20,000 steps and a delta, and assumes that its chain has "
-        "mixed. The test error is the mean square that is missed on 20,000 new rows over the "
-        "variance there; the gap is how far the mean square on the table itself is above that of "
-        "the best support. The slides do not say how they fit coefficients or split epsilon, so "
-        "levels are not to be compared with theirs."
+        "Epsilon 2 is for the whole release: response range, selection and coefficients. Bounds "
+        "are public and wide, 2 for variables with standard deviation 1 and 10 for a response with "
+        "standard deviation 1.1. All methods have an intercept and a private response range. *Our "
+        "defaults* are permute-and-flip and noisy sums. All other methods, including "
+        "permute-and-flip, have the fit by objective perturbation and the same budget fractions. "
+        "Top-R has R = k(p-k)+2. Mistakes has a private anchor, so that it has a guarantee; the "
+        "published version has none and would do better. Metropolis has 20,000 steps and a delta, "
+        "and assumes that its chain has mixed. The test error is the mean squared error on 20,000 "
+        "new rows, divided by the variance of their response. The gap is the difference in mean "
+        "squared error on the table itself between the model and the best support. The slides do "
+        "not say how they fit coefficients or divide epsilon, so the levels cannot be compared "
+        "with theirs."
     ),
     trials=trials,
     measure=measure,

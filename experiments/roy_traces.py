@@ -211,7 +211,7 @@ EXPERIMENT = Experiment(
     title="Chains step by step, and the level of their law",
     source="Roy, Wang and Tewari 2024, Figures 1 and 2 (Appendix A)",
     published=(
-        "R is the share of y that the columns of a support explain, shown along ten chains from "
+        "R is the fraction of y that the columns of a support explain, shown along ten chains from "
         "random starts for each epsilon and K. For the strong signal, epsilon of at least 3 and K "
         "of at least 2 all chains come to a reasonably good model within 50 p steps; with a "
         "larger K, with K = 0.5 and with a smaller epsilon they do worse. For the weak signal "
@@ -219,11 +219,12 @@ EXPERIMENT = Experiment(
         "epsilon 3 on."
     ),
     caption=(
-        "Their grid, ten chains on one table for each signal, looked at 31 times up to 50 p "
-        "steps; the axis is logarithmic, so that the way there can be seen. The band is what "
-        "nobody could draw before: R of exact draws from the law that the chain tends to, forty "
-        "of them, fewer in the hardest cells. Where chains end up at a low R they have not "
-        "failed to mix: the law is there. r is the largest response of the table."
+        "The grid of the paper, with ten chains on one table for each signal, evaluated 31 times "
+        "within 50 p steps. The axis is logarithmic, so that the early steps are visible. The band "
+        "shows R of exact draws from the target distribution of the chain, which the paper could "
+        "not compute: forty draws, fewer in the hardest cells. Chains that end at a low R have not "
+        "failed to mix; the target distribution has a low R too. r is the largest response of the "
+        "table."
     ),
     trials=trials,
     measure=measure,
@@ -234,9 +235,9 @@ EXPERIMENT = Experiment(
             "Strong signal, K above 2, epsilon of at least 3: all chains find a good model.",
             larger,
             reason=(
-                "Not at epsilon 3. The chains are where they should be: exact draws explain as "
-                "little. And r, which was not printed, is as small here as Assumption 1 allows; a "
-                "larger one would only add noise."
+                "The claim does not hold at epsilon 3. The chains have mixed, since exact draws "
+                "explain equally little. r, which is not printed in the paper, is as small here as "
+                "Assumption 1 allows; a larger r would only add noise."
             ),
         ),
         Claim("With epsilon of at most 1 and K of at least 2 models are bad.", small),

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +24,8 @@ from dpsubset.api.sensitive_table import SensitiveTable
 from dpsubset.cli import app
 from dpsubset.mechanisms import Data
 from dpsubset.power_analysis import inverse, tables
-from dpsubset.power_analysis.curve import around, curve
-from dpsubset.power_analysis.dry_run_hint import dry_run_hint
+from dpsubset.power_analysis.curve import around, curve, picture
+from dpsubset.power_analysis.dry_run_hint import dry_run_hint, dry_run_hint_of_fit
 from dpsubset.power_analysis.population import Population
 from dpsubset.power_analysis.scenario import Scenario
 from dpsubset.power_analysis.simulation import Effort, clopper_pearson, simulate_recovery
@@ -99,9 +105,26 @@ def test_rescaled_sums_follow_the_law_of_rows(
 
 
 def exact(scenario: Scenario, n: int, epsilon: float, count: int) -> np.ndarray:
-    """The probability of the true support on tables drawn row by row, by listing all supports."""
+    """The probability of the true support on tables drawn row by row."""
+    truth = scenario.population.truth
+    return np.array([
+        np.exp(weights[supports.index(truth)])
+        for supports, weights in enumerated(scenario, n, epsilon, count)
+    ])  # fmt: skip
+
+
+def expected_numbers(scenario: Scenario, n: int, epsilon: float, count: int) -> np.ndarray:
+    """The expected number of true variables that are released, on the same tables."""
+    truth = set(scenario.population.truth)
+    return np.array([
+        np.exp(weights) @ [len(truth.intersection(support)) for support in supports]
+        for supports, weights in enumerated(scenario, n, epsilon, count)
+    ])  # fmt: skip
+
+
+def enumerated(scenario: Scenario, n: int, epsilon: float, count: int) -> Iterator[Any]:
+    """All supports of each table, and the logarithms of their probabilities."""
     request, population = scenario.request(n, epsilon), scenario.population
-    found = []
     for seed in range(count):
         x, y = population.table(n, np.random.default_rng([7, seed]))
         sealed = SensitiveTable(x, scenario.schema, y, records_for=request.records_for)
@@ -116,8 +139,7 @@ def exact(scenario: Scenario, n: int, epsilon: float, count: int) -> np.ndarray:
         read = sealed.read(request.setting.problem, None, images)
         outcomes = request.mechanism.outcomes(Data(read), request.setting)
         assert outcomes is not None
-        found.append(np.exp(outcomes[1][outcomes[0].index(population.truth)]))
-    return np.array(found)
+        yield outcomes
 
 
 @pytest.mark.parametrize(
@@ -145,6 +167,20 @@ def test_simulated_recovery_agrees_with_enumeration(
     # The twin: a third of epsilon, whatever that does to the range of the response.
     wrong = simulate_recovery(scenario, n, epsilon / 3, Effort(tables=200, seed=1))
     assert abs(wrong.probability - mean) > allowed
+
+
+def test_the_expected_number_of_true_variables_agrees_with_enumeration() -> None:
+    """For unequal signals, of which the weaker is found less often."""
+    scenario = Scenario.create(Population(8, 2, 2.0, signals="linear", least=0.3), {})
+    numbers = expected_numbers(scenario, 800, 0.6, 60)
+    mean, error = numbers.mean(), numbers.std() / np.sqrt(60)
+    assert 1.1 < mean < 1.7
+    found = simulate_recovery(scenario, 800, 0.6, Effort(tables=200, seed=1))
+    assert found.probability < 0.7
+    allowed = 5.7 * np.hypot(error, 1 / np.sqrt(200))  # a number from 0 to 2 deviates by at most 1
+    assert abs(found.expected_found - mean) < allowed
+    # The twin: the number that is found is not the probability of the whole set.
+    assert abs(2 * found.probability - mean) > allowed
 
 
 # -- what is asked, and what is found --------------------------------------------------------------
@@ -194,7 +230,7 @@ def test_the_smallest_value_reaches_and_a_smaller_one_does_not(known: dict[str, 
     options: dict[str, Any] = {"p": 15, "k": 2, "snr": 2, "response_range": "declared"}
     found = dps.power(**options, **known, probability=0.8, tables=60, seed=1)
     assert found.solved == ("epsilon" if "n" in known else "n")
-    assert f"Smallest {found.solved} for 0.8" in str(found)
+    assert f"Smallest {found.solved} for 0.8 with equal signals" in str(found)
     # Other tables: 400 of them, at the value that was found and at 0.6 of it.
     at, below = (
         dps.power(**{**options, **known, found.solved: value}, tables=400, seed=2)
@@ -250,6 +286,7 @@ def test_the_search_finds_the_crossing_of_a_known_curve(crossing: float, steep: 
         ({"rho": 1}, "rho must lie between 0"),
         ({"rho": -0.5}, "rho must lie between 0"),
         ({"least": 0}, "least must be above 0"),
+        ({"signals": "falling"}, "signals must be one of equal, linear, geometric"),
         ({"x_bound": -1}, "x_bound must be greater than 0"),
         ({"labels": 1}, "labels must be True or False"),
         ({"tables": 1}, "tables must be at least 2"),
@@ -279,10 +316,49 @@ def test_all_variables_matter() -> None:
     assert dps.power(n=100, p=3, k=3, epsilon=1, tables=4).probability == 1
 
 
+@pytest.mark.parametrize("rho", [0.0, 0.6])
+@pytest.mark.parametrize("signals", ["linear", "geometric"])
+def test_profiles_explain_the_same_part_of_the_response(signals: Any, rho: float) -> None:
+    equal, unequal = Population(20, 4, 2.0, rho).profiles(signals)
+    assert (equal.signals, unequal.signals) == ("equal", signals)
+    for population in (equal, unequal):
+        x, y = population.table(200_000, np.random.default_rng(0))
+        explained = x[:, population.truth] @ population.weights
+        assert np.var(explained) / np.var(y) == pytest.approx(2 / 3, abs=0.01)
+        assert np.var(y) == pytest.approx(1, abs=0.02)
+    weights = unequal.weights / unequal.weights[0]
+    assert weights[-1] == pytest.approx(0.05)
+    between = np.diff(weights if signals == "linear" else np.log(weights))
+    assert between == pytest.approx(between[0])
+    assert len(Population(20, 1).profiles(signals)) == 1  # of one signal there is one profile
+    assert len(equal.profiles("equal")) == 1
+
+
+def test_unequal_signals_stand_beside_equal_ones() -> None:
+    """Equal signals promise the whole set, where unequal ones hardly reach it."""
+    options: dict[str, Any] = {"n": 8000, "p": 20, "k": 3, "epsilon": 1, "tables": 30, "seed": 1}
+    found = dps.power(**options)
+    (equal, of_equal), (unequal, of_unequal) = found.cases
+    assert (equal.signals, unequal.signals) == ("equal", "linear")
+    assert found.probability == of_equal.probability > 0.9
+    assert of_unequal.probability < 0.5
+    assert 1.9 < of_unequal.expected_found < 2.6 < of_equal.expected_found <= 3
+    text = str(found)
+    assert "equal signals: " in text
+    assert "signals falling linearly to 0.05 of the largest: " in text
+    assert f"{of_unequal.expected_found:.1f} of 3" in text
+    facts = json.loads(found.to_json())["signals"]
+    assert [each["signals"] for each in facts] == ["equal", "linear"]
+    assert facts[1]["probability_of_the_whole_set"] == of_unequal.probability
+    assert facts[1]["expected_number_of_true_variables"] == of_unequal.expected_found
+    (alone,) = dps.power(**options, signals="equal").cases
+    assert alone[1] == of_equal
+
+
 def test_an_answer_reads_well() -> None:
     found = dps.power(n=3000, p=20, k=3, epsilon=0.5, snr=0.3, tables=30, seed=1)
     text = str(found)
-    assert text.startswith("Probability that the true support is released: 0.")
+    assert text.startswith("Probability that the whole true support is released; expected number")
     assert "epsilon 0.5 (0.475 of it for the selection)" in text
     assert "simulated tables, not about yours: no data were read" in text
     facts = json.loads(found.to_json())
@@ -356,15 +432,111 @@ def test_the_command_refuses(words: list[Any], says: str) -> None:
     assert says in ended.stderr
 
 
+def test_the_command_for_a_fit() -> None:
+    ended = command(
+        "power", "--n", 3000, "--p", 6, "--k", 2, "--epsilon", 1, "--tables", 5, "--seed", 3,
+        "--release", "fit", "--levels", 4, "--budget-fraction", "0.5", "--signals", "geometric",
+    )  # fmt: skip
+    assert ended.exit_code == 0, ended.output
+    expected = dps.power(
+        n=3000, p=6, k=2, epsilon=1, tables=5, seed=3, release="fit", levels=[4],
+        rule=dps.FitRule(budget_fraction=0.5), signals="geometric",
+    )  # fmt: skip
+    assert ended.stdout.rstrip() == str(expected)
+
+
+def test_help_texts_have_no_marks_of_their_layout() -> None:
+    for name in ("power", "plan", "select", "fit"):
+        for columns in (40, 80, 200):
+            shown = CliRunner().invoke(app, [name, "--help"], terminal_width=columns)
+            assert shown.exit_code == 0
+            assert "\b" not in shown.stdout
+            assert "\\b" not in shown.stdout
+
+
+def test_a_signal_ends_a_long_analysis() -> None:
+    script = (
+        "from dpsubset.power_analysis import simulation\n"
+        "draw = simulation._drawn\n"
+        "def told(*given):\n"
+        "    drawn = draw(*given)\n"
+        "    print('working', flush=True)\n"
+        "    return drawn\n"
+        "simulation._drawn = told\n"
+        "from dpsubset.cli import main; main()"
+    )
+    words = ["power", "--n", "3000", "--p", "9", "--k", "2", "--epsilon", "1", "--tables", "999999"]
+    running = subprocess.Popen(
+        [sys.executable, "-c", script, *words],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert running.stdout is not None
+        assert running.stdout.readline() == "working\n"
+        running.send_signal(signal.SIGINT)
+        out, said = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    assert running.returncode == 130
+    assert set(out.split()) <= {"working"}
+    assert said.endswith("Error: interrupted\n")
+
+
+@pytest.mark.parametrize(
+    ("over", "values"),
+    [
+        ("epsilon", around("epsilon", 1)),
+        ("epsilon", around("epsilon", 0.00013)),
+        ("epsilon", [0.31, 0.33, 0.36]),
+        ("epsilon", [0.001, 1000]),
+        ("n", around("n", 5651)),
+        ("n", around("n", 2**30)),
+        ("n", [100, 130]),
+        ("n", [64, 2**33 - 1]),
+        ("n", [1000, 1000]),
+    ],
+    ids=str,
+)
+def test_labels_of_a_figure_do_not_overlap(over: Any, values: list[Any]) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    one = dps.power(n=300, p=6, k=2, epsilon=1, tables=2, seed=1)
+    ax = picture([replace(one, **{over: value}) for value in values], over)
+    try:
+        ax.figure.canvas.draw()
+        labels = [*ax.get_xticklabels(), *ax.get_xticklabels(minor=True)]
+        boxes = sorted(
+            (each.get_window_extent() for each in labels if each.get_text()), key=lambda b: b.x0
+        )
+        assert 1 <= len(boxes) <= 7
+        assert all(a.x1 + 4 <= b.x0 for a, b in pairwise(boxes))
+        assert {each.get_text() for each in ax.figure.legends[0].get_texts()} >= {
+            "whole set: equal signals",
+            "whole set: signals falling linearly to 0.05 of the largest",
+            "expected fraction of its variables",
+        }
+        assert all(
+            ax.figure.bbox.contains(*corner)
+            for text in ax.figure.legends[0].get_texts()
+            for corner in text.get_window_extent().corners()
+        )
+    finally:
+        pyplot.close(ax.figure)
+
+
 def test_curves() -> None:
     found = curve("n", around("n", 400), p=8, k=2, epsilon=1, tables=20)
     assert [one.n for one in found] == around("n", 400)
     assert found[0].probability < found[-1].probability
     with pytest.raises(dps.ArgumentError, match="at least one"):
         curve("n", [], p=8, k=2, epsilon=1)
+    assert around("n", 2**33 - 1)[-1] == 2**33 - 1  # the largest number of rows
 
 
-def dry_run(folder: Path, rows: int, *words: Any) -> str:
+def dry_run(folder: Path, rows: int, *words: Any, k: int = 1, of: str = "select") -> str:
     """What a dry run says of a table full of one value."""
     frame = pd.DataFrame(np.full((rows, 4), 0.25), columns=["a", "b", "c", "y"])
     frame.to_parquet(folder / "t.parquet")
@@ -372,7 +544,7 @@ def dry_run(folder: Path, rows: int, *words: Any) -> str:
     entries = "".join(f"  {name}: {{lo: -1, hi: 1}}\n" for name in "abc")
     text = f"version: 1\nresponse: {{name: y, lo: -1, hi: 1}}\ncolumns:\n{entries}"
     (folder / "s.yaml").write_text(text)
-    ended = command("select", *words, "--schema", folder / "s.yaml", "--k", 1, "--dry-run")
+    ended = command(of, *words, "--schema", folder / "s.yaml", "--k", k, "--dry-run")
     assert ended.exit_code == 0, ended.output
     return str(ended.stdout)
 
@@ -381,15 +553,47 @@ def test_a_dry_run_says_what_to_expect(tmp_path: Path) -> None:
     table = tmp_path / "t.parquet"
     told = dry_run(tmp_path, 500, table, "--epsilon", 0.1)
     (line,) = [line for line in told.splitlines() if line.startswith("Power:")]
-    assert "at SNR 1 or" in line
+    assert "at SNR 1:" in line
     assert "on simulated tables" in line
     assert "not on this one" in line
-    signal = dps.power(n=500, p=3, k=1, epsilon=0.1, snr=5, tables=60, seed=0)
-    assert f"{signal.probability:.2f}" in line
+    alone = dps.power(n=500, p=3, k=1, epsilon=0.1, tables=40, seed=0)
+    assert f"{alone.probability:.2f}" in line
+    assert f"{alone.expected_found:.1f} of 1 with equal signals" in line
+    told = dry_run(tmp_path, 500, table, "--epsilon", 0.1, k=2)
+    assert "of 2 with equal signals, " in told
+    assert "of 2 with signals falling linearly to 0.05 of the largest" in told
     told = dry_run(tmp_path, 500, table, "--epsilon", 1, "--loss", "huber")
     assert "Power: probability" in told
     wide = dps.Schema.from_bounds({f"x{j}": (0, 1) for j in range(300)}, ("y", 0, 1))
     assert "too large for a quick simulation" in dry_run_hint(None, wide, k=2, epsilon=1)[0]
+
+
+def test_a_dry_run_of_a_fit_says_what_to_expect(tmp_path: Path) -> None:
+    table = tmp_path / "t.parquet"
+    told = dry_run(tmp_path, 5000, table, "--epsilon", 1, k=2, of="fit").splitlines()
+    (power,) = [line for line in told if line.startswith("Power:")]
+    (intervals,) = [line for line in told if line.startswith("Intervals:")]
+    asked: dict[str, Any] = {"n": 5000, "p": 3, "k": 2, "epsilon": 1, "release": "fit", "seed": 0}
+    found = dps.power(**asked, tables=40)
+    assert f"{found.expected_found:.1f} of 2 with equal signals" in power
+    assert str(dps.power(**asked, tables=9).widths[0]) in intervals
+    assert "standard deviations of the response" in intervals
+    # Models of the variables with the fewest and with the most columns.
+    entries = {"a": (0, 1), "b": (0, 1), "c": {"levels": [*"uvwxyz"]}, "d": {"levels": [*"xyz"]}}
+    schema = dps.Schema.from_bounds(entries, ("y", 0, 1))
+    frame = pd.DataFrame({"a": [0.5] * 900, "b": 0.5, "c": "u", "d": "x", "y": 0.5})
+    intervals = dry_run_hint_of_fit(frame, schema, k=2, epsilon=1)[1]
+    assert "2 numbers (2 columns): " in intervals
+    assert "2 categories of 3, 6 levels (7 columns): " in intervals
+    rule = dps.FitRule(mechanism="objective-perturbation")
+    assert "gives none" in dry_run_hint_of_fit(frame, schema, k=2, epsilon=1, rule=rule)[1]
+    # Counts of unreadable cells leave less for all steps.
+    rest = dry_run_hint_of_fit(frame, schema, k=2, epsilon=1, check_readable=0.5)
+    assert rest == dry_run_hint_of_fit(frame, schema, k=2, epsilon=0.5)
+    # A CSV file does not say how many rows it has.
+    told = dry_run(tmp_path, 40, tmp_path / "t.csv", "--epsilon", 1, k=2, of="fit").splitlines()
+    (intervals,) = [line for line in told if line.startswith("Intervals:")]
+    assert " rows: " in intervals
 
 
 def test_a_dry_run_does_not_tell_private_numbers_of_rows(tmp_path: Path) -> None:

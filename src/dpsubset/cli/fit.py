@@ -10,10 +10,14 @@ import typer
 
 from ..base.errors import ArgumentError
 from .options import (
+    BudgetFraction,
     File,
+    FitMechanism,
+    FitWidth,
     ModelFile,
     SchemaFile,
     SelectionOptions,
+    fit_rule,
     flag,
     parse_number,
     with_option_groups,
@@ -46,27 +50,9 @@ def fit_command(
             "the fit alone. Of the options of a selection only --delta and --seed apply."
         ),
     ] = None,
-    budget_fraction: Annotated[
-        str | None,
-        typer.Option(help="Fraction of epsilon for the fit; 0.6 by default.", metavar="NUMBER"),
-    ] = None,
-    how: Annotated[
-        str | None,
-        typer.Option(
-            "--fit",
-            help="Fitting mechanism: noisy-moments (least squares), objective-perturbation (the "
-            "loss of the selection), or gaussian-ols, which has no proof of privacy. By default "
-            "objective-perturbation with --loss logistic, otherwise noisy-moments.",
-        ),
-    ] = None,
-    width: Annotated[
-        str | None,
-        typer.Option(
-            help="Where the fit clips the response, in half-widths of its response range. By "
-            "default a public rule decides.",
-            metavar="NUMBER",
-        ),
-    ] = None,
+    budget_fraction: BudgetFraction = None,
+    how: FitMechanism = None,
+    width: FitWidth = None,
     model: ModelFile = None,
     selection: SelectionOptions,
     output: ReleaseOptions,
@@ -77,10 +63,6 @@ def fit_command(
     """
     arguments: dict[str, Any] = {"epsilon": parse_number(epsilon, "epsilon")}
     arguments |= selection.arguments()
-    given = {"budget_fraction": budget_fraction, "width": width}
-    rule: dict[str, Any] = {
-        name: parse_number(text, name) for name, text in given.items() if text is not None
-    }
     if on is None and k is None:
         raise ArgumentError("give --k, the number of variables to select, or --on a release")
     if on is not None:
@@ -94,12 +76,15 @@ def fit_command(
     with output.prepare(file, schema, on, model=model) as making:
         from ..api.fit import event_of_fit, fit, price_fit
         from ..api.fit_released import event_of_released, fit_released, price_released
-        from ..models.rule import FitRule
+        from ..power_analysis.dry_run_hint import dry_run_hint_of_fit
 
-        arguments["rule"] = FitRule(mechanism=how, **rule)
+        arguments["rule"] = fit_rule(budget_fraction, how, width)
         if on is None:
             arguments["k"] = k
-            making.make(arguments, price=price_fit, event=event_of_fit, release=fit)
+            making.make(
+                arguments, price=price_fit, event=event_of_fit, release=fit,
+                hint=dry_run_hint_of_fit,
+            )  # fmt: skip
         else:
             making.make(
                 arguments,

@@ -13,11 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from ..base.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from ..models.rule import FitRule
 
 #: Former names and other spellings of options. They are accepted and not shown in help texts.
 OTHER_SPELLINGS = {
@@ -96,6 +99,27 @@ Separator = Annotated[
         help="Column separator of a text file, if not a comma: ';', '|' or 'tab'. In a bounds file "
         "it is the key separator.",
         metavar="SIGN",
+    ),
+]
+BudgetFraction = Annotated[
+    str | None, typer.Option(help="Fraction of epsilon for the fit; 0.6 by default.",
+                             metavar="NUMBER"),
+]  # fmt: skip
+FitMechanism = Annotated[
+    str | None,
+    typer.Option(
+        "--fit",
+        help="Fitting mechanism: noisy-moments (least squares), objective-perturbation (the "
+        "loss of the selection), or gaussian-ols, which has no proof of privacy. By default "
+        "objective-perturbation with --loss logistic, otherwise noisy-moments.",
+    ),
+]
+FitWidth = Annotated[
+    str | None,
+    typer.Option(
+        help="Where the fit clips the response, in half-widths of its response range. By "
+        "default a public rule decides.",
+        metavar="NUMBER",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -264,6 +288,19 @@ def parse_number(text: str, name: str) -> Decimal:
         return Decimal(text)
     except InvalidOperation:
         raise ArgumentError(f"{name} must be a number, such as 0.5 or 1e-6") from None
+
+
+def fit_rule(budget_fraction: str | None, how: str | None, width: str | None) -> FitRule | None:
+    """Return the rule of a fit that these options state; None if none of them is given."""
+    given = {"budget_fraction": budget_fraction, "width": width}
+    numbers: dict[str, Any] = {
+        name: parse_number(text, name) for name, text in given.items() if text is not None
+    }
+    if how is None and not numbers:
+        return None
+    from ..models.rule import FitRule
+
+    return FitRule(mechanism=how, **numbers)
 
 
 def parse_separator(text: str | None) -> str | None:

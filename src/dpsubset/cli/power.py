@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..base.errors import ArgumentError
-from .options import Force, Intercept, Json, SelectionOptions, parse_number, with_option_groups
+from .options import (
+    BudgetFraction,
+    FitMechanism,
+    FitWidth,
+    Force,
+    Intercept,
+    Json,
+    SelectionOptions,
+    fit_rule,
+    parse_number,
+    with_option_groups,
+)
 from .outputs import Output, reserve_output
 from .terminal import handle_errors, print_line, progress_bar
 from .warmup import note_compilation
@@ -46,9 +57,33 @@ def power_command(
     rho: Annotated[
         float, typer.Option(help="Correlation of neighbouring columns; rho^d at distance d.")
     ] = 0.0,
+    signals: Annotated[
+        str,
+        typer.Option(
+            help="Profile shown beside equal signals: linear or geometric decay of the weights; "
+            "or equal, for none."
+        ),
+    ] = "linear",
     least: Annotated[
-        float, typer.Option(help="The smallest weight in the response over the largest.")
-    ] = 1.0,
+        float, typer.Option(help="The smallest of these weights over the largest.")
+    ] = 0.05,
+    release: Annotated[
+        str,
+        typer.Option(
+            help="Release to simulate: select, or fit, which divides epsilon among response range, "
+            "selection and fit, and whose expected intervals are shown."
+        ),
+    ] = "select",
+    levels: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="Number of levels of a variable of the model that is a category; may be repeated. "
+            "Needs --release fit."
+        ),
+    ] = None,
+    budget_fraction: BudgetFraction = None,
+    how: FitMechanism = None,
+    width: FitWidth = None,
     x_bound: Annotated[
         float, typer.Option(help="Declared bounds of the columns, in standard deviations.")
     ] = 3.0,
@@ -82,8 +117,9 @@ def power_command(
     """Power analysis: how likely a release names the true variables. Spends nothing.
 
     With --n and --epsilon: estimate the probability that a release names exactly the k true
-    variables, on simulated tables. With --probability and one of them: find the smallest value of
-    the other one. No table is read.
+    variables, and how many of them it names, on simulated tables with equal and with unequal
+    signals. With --probability and one of them: find the smallest value of the other one for equal
+    signals. With --release fit: expected intervals of the model, too. No table is read.
 
     \b
     Exit codes:
@@ -96,6 +132,8 @@ def power_command(
             "p": p, "k": k, "n": n, "probability": probability, "snr": snr, "rho": rho,
             "least": least, "x_bound": x_bound, "y_bound": y_bound, "labels": labels,
             "rows_per_unit": rows_per_unit, "intercept": intercept, "tables": tables,
+            "signals": signals, "release": release, "levels": levels or (),
+            "rule": fit_rule(budget_fraction, how, width),
             "epsilon": None if epsilon is None else parse_number(epsilon, "epsilon"),
             **_without_table(selection),
         }  # fmt: skip

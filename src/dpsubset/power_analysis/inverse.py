@@ -18,7 +18,7 @@ from typing import Any, Literal
 from ..base.errors import ArgumentError
 from .expectation import Expectation, expected
 from .scenario import Scenario
-from .simulation import Effort, Progress, simulate_recovery
+from .simulation import Effort, Progress, simulate_recovery, within
 
 Unknown = Literal["n", "epsilon"]
 
@@ -37,9 +37,12 @@ _COARSE_PART, _FINE_PART, _FINAL_PART = 0.04, 0.1, 0.25
 
 def smallest(
     scenario: Scenario, unknown: Unknown, known: Any, wished: float, effort: Effort,
-    progress: Progress | None = None,
+    progress: Progress | None = None, **shown: Any,
 ) -> Expectation:  # fmt: skip
-    """Find the smallest n at a known epsilon, or the smallest epsilon at a known n."""
+    """Find the smallest n at a known epsilon, or the smallest epsilon at a known n.
+
+    ``shown`` is for `expected`, which simulates tables of the value that was found.
+    """
     found = find_smallest(scenario, unknown, known, wished, effort, progress)
     if found is None:
         other, top = "epsilon" if unknown == "n" else "n", _RANGE[unknown][2]
@@ -48,8 +51,8 @@ def smallest(
             f"is not released that often. Take a larger {other}, a larger snr or a smaller p"
         )
     final = effort.renewed() if effort.tables else effort.renewed().fraction(_FINAL_PART)
-    last = None if progress is None else lambda fraction: progress(0.7 + 0.3 * fraction)
-    result = expected(scenario, *_n_and_epsilon(unknown, found, known), final, last)
+    last = within(progress, 0.7, 1.0)
+    result = expected(scenario, *_n_and_epsilon(unknown, found, known), final, last, **shown)
     return replace(result, solved=unknown, wished=wished)
 
 

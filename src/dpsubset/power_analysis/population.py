@@ -7,16 +7,23 @@ response that is a weighted sum of k of them plus Gaussian noise, scaled to vari
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
-from ..base.validation import check_float, check_int, check_positive
+from ..base.validation import check_choice, check_float, check_int, check_positive
 
 Floats = NDArray[np.float64]
+
+#: Profiles of the weights of the true variables, from the largest to the smallest.
+Signals = Literal["equal", "linear", "geometric"]
+#: The smallest weight over the largest where they are unequal: as in the simulations of Hastie,
+#: Tibshirani and Tibshirani 2020, whose weights fall linearly from 10 to 0.5.
+LEAST = 0.05
 
 
 @dataclass(frozen=True)
@@ -31,8 +38,10 @@ class Population:
         Signal-to-noise ratio: the variance of the weighted sum over that of the noise.
     rho : float
         Correlation of neighbouring columns; 0 makes all columns independent.
+    signals : {"equal", "linear", "geometric"}
+        Profile of the weights: all equal, or falling in equal steps or by equal factors.
     least : float
-        The smallest weight over the largest; the others are evenly spaced between them.
+        The smallest weight over the largest, unless they are equal.
     x_bound, y_bound : float
         Declared bounds of columns and response, in standard deviations on either side.
     labels : bool
@@ -43,7 +52,8 @@ class Population:
     k: int
     snr: float = 1.0
     rho: float = 0.0
-    least: float = 1.0
+    signals: Signals = "equal"
+    least: float = LEAST
     x_bound: float = 3.0
     y_bound: float = 3.0
     labels: bool = False
@@ -62,6 +72,7 @@ class Population:
             )
         if not 0 < checked["least"] <= 1:
             raise ArgumentError("least must be above 0 and at most 1 (all signals equal)")
+        check_choice(self.signals, get_args(Signals), "signals")
         for name in ("snr", "x_bound", "y_bound"):
             checked[name] = check_positive(getattr(self, name), name)
             if not 1e-6 <= checked[name] <= 1e6:
@@ -80,7 +91,8 @@ class Population:
     @cached_property
     def weights(self) -> Floats:
         """The weights of the true variables, scaled so that the response has variance 1."""
-        weights = np.linspace(1.0, self.least, self.k)
+        spaced = np.geomspace if self.signals == "geometric" else np.linspace
+        weights = spaced(1.0, 1.0 if self.signals == "equal" else self.least, self.k)
         places = np.array(self.truth)
         correlations = self.rho ** np.abs(places[:, None] - places) if self.rho else np.eye(self.k)
         return np.asarray(
@@ -118,11 +130,25 @@ class Population:
         x = self.columns(n, rng)
         return x, self.response(x, rng)
 
+    def profiles(self, signals: Signals) -> list[Population]:
+        """Equal signals, and these if they differ."""
+        found = [replace(self, signals="equal")]
+        if signals != "equal" and self.k > 1 and self.least < 1:
+            found.append(replace(self, signals=signals))
+        return found
+
+    @property
+    def profile(self) -> str:
+        """The profile of the weights, in words."""
+        if self.signals == "equal":
+            return "equal signals"
+        how = "linearly" if self.signals == "linear" else "geometrically"
+        return f"signals falling {how} to {self.least:g} of the largest"
+
     def __str__(self) -> str:
         columns = "independent columns" if not self.rho else f"correlation {self.rho:g}^|i - j|"
-        signals = "equal signals" if self.least == 1 else f"signals falling to {self.least:g}"
         response = "labels" if self.labels else f"the response at {self.y_bound:g}"
         return (
-            f"Gaussian columns, {columns}, {signals}, SNR {self.snr:g}; columns clipped at "
+            f"Gaussian columns, {columns}, SNR {self.snr:g}; columns clipped at "
             f"{self.x_bound:g} standard deviations, {response}"
         )

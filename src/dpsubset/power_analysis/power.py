@@ -1,26 +1,37 @@
-"""power: how likely a release names the true variables, estimated before any table is read."""
+"""power: how likely a release names the true variables, and how wide the intervals of a model are,
+estimated before any table is read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from ..api.problem_spec import Rule
 from ..api.request import exact_epsilon
 from ..base.errors import ArgumentError
-from ..base.validation import check_float, check_int, check_positive, check_progress, check_seed
+from ..base.validation import (
+    check_choice,
+    check_float,
+    check_int,
+    check_positive,
+    check_progress,
+    check_seed,
+)
 from ..constraints import Name as Constraint
 from ..mechanisms import Mechanism
+from ..models.rule import FitRule
 from ..objective.losses import Name as Loss
 from ..privacy.relations import Neighbours
 from ..privacy.response_range import ResponseRange
 from .expectation import Expectation, expected
 from .inverse import Unknown, smallest
-from .population import Population
-from .scenario import Scenario
+from .population import LEAST, Population, Signals
+from .scenario import Kind, Scenario
 from .simulation import Effort, Progress
+from .widths import Shape
 
 #: The largest number of rows.
 LARGEST_N = 2**33 - 1
@@ -35,7 +46,11 @@ def power(
     probability: float | None = None,
     snr: float = 1.0,
     rho: float = 0.0,
-    least: float = 1.0,
+    signals: Signals = "linear",
+    least: float = LEAST,
+    release: Kind = "select",
+    rule: FitRule | None = None,
+    levels: Sequence[int] = (),
     x_bound: float = 3.0,
     y_bound: float = 3.0,
     labels: bool = False,
@@ -59,11 +74,13 @@ def power(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Expectation:
-    """Estimate the probability that a release names exactly the k true variables.
+    """Estimate how likely a release names the k true variables, and how wide a fit's intervals are.
 
     No data are read and nothing is spent. Tables with Gaussian columns are simulated, k of the
-    columns make up the response, and the mechanism draws once from each table. With `probability`,
-    and without one of `n` and `epsilon`, find the smallest value of that one which reaches it.
+    columns make up the response, and the mechanism draws once from each table. This is done for
+    equal signals, and for unequal ones that explain the same part of the response. With
+    `probability`, and without one of `n` and `epsilon`, find the smallest value of that one which
+    reaches it with equal signals.
 
     Parameters
     ----------
@@ -79,8 +96,20 @@ def power(
         Signal-to-noise ratio: the variance of the signal over that of the noise.
     rho : float
         Correlation of neighbouring columns; columns i and j have correlation rho^|i - j|.
+    signals : {"linear", "geometric", "equal"}
+        The profile that is shown beside equal signals: weights fall in equal steps or by equal
+        factors. With "equal" none is.
     least : float
-        The smallest of the k weights over the largest; 1 makes all signals equal.
+        The smallest of these k weights over the largest.
+    release : {"select", "fit"}
+        The function whose release is simulated. :func:`dpsubset.fit` divides epsilon among a
+        response range, a selection and a fit; the expected widths of its intervals are simulated.
+    rule : FitRule, optional
+        The rule of the fit.
+    levels : sequence of int
+        The number of levels of each of the k variables of a model that is a category. Each level
+        but the first is a column of the fit, and more columns need more noise. A selection treats
+        a category as it treats a number, and is simulated with numbers.
     x_bound, y_bound : float
         Declared bounds of columns and response, in standard deviations.
     labels : bool
@@ -103,7 +132,9 @@ def power(
     Returns
     -------
     Expectation
-        With the estimated `probability` and its 95 % confidence `interval`.
+        With the estimated `probability` of the whole set, its 95 % confidence `interval` and the
+        `expected_found` number of true variables, for equal signals; the same of both profiles in
+        `cases`; and the `widths` of a fit's intervals.
 
     Raises
     ------
@@ -116,6 +147,8 @@ def power(
     >>> found = dps.power(n=3000, p=20, k=3, epsilon=5, tables=20, seed=1)
     >>> found.probability
     1.0
+    >>> [recovery.expected_found for population, recovery in found.cases]
+    [3.0, 2.15]
     """
     check_progress(progress)
     unknown = _unknown(n, epsilon, probability)
@@ -123,7 +156,11 @@ def power(
         raise ArgumentError(f"n must lie between 2 and {LARGEST_N}: the number of rows")
     if epsilon is not None:
         exact_epsilon(epsilon)
-    population = Population(p, k, snr, rho, least, x_bound, y_bound, labels)
+    check_choice(signals, get_args(Signals), "signals")
+    population = Population(p, k, snr, rho, "equal", least, x_bound, y_bound, labels)
+    shape = Shape.given(population.k, levels)
+    if shape.levels and release != "fit":
+        raise ArgumentError("levels are for the columns of a fit: they need release='fit'")
     effort = _effort(tables, seconds, seed)
     scenario = Scenario.create(population, {
         "delta": delta, "mechanism": mechanism, "options": options,
@@ -131,15 +168,17 @@ def power(
         "constraint": constraint, "prediction_bound": prediction_bound, "radius": radius,
         "ridge": ridge, "intercept": intercept, "neighbours": neighbours,
         "sensitivity": sensitivity, "response_range": response_range,
-    }, rows_per_unit)  # fmt: skip
+    }, rows_per_unit, release, rule)  # fmt: skip
     if unknown is None:
         assert n is not None
-        return expected(scenario, n, epsilon, effort, progress)
+        return expected(scenario, n, epsilon, effort, progress, signals=signals, shape=shape)
     wished = check_float(probability, "probability")
     if not 0 < wished < 1:
         raise ArgumentError("probability must lie between 0 and 1, such as 0.9")
     known = epsilon if unknown == "n" else n
-    return smallest(scenario, unknown, known, wished, effort, progress)
+    return smallest(
+        scenario, unknown, known, wished, effort, progress, signals=signals, shape=shape
+    )
 
 
 #: The first name of `power`, kept as an alias.

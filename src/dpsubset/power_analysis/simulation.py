@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.special import betaincinv
@@ -27,6 +27,7 @@ from .scenario import Scenario
 from .tables import simulate_table
 
 Progress = Callable[[float], None]
+Result = TypeVar("Result")
 
 #: The confidence of intervals.
 CONFIDENCE = 0.95
@@ -69,15 +70,30 @@ class Effort:
 
 @dataclass(frozen=True)
 class Recovery:
-    """In how many of the simulated tables the true support was released."""
+    """In how many simulated tables the true support was released, and how much of it.
+
+    Attributes
+    ----------
+    successes : int
+        Tables from which exactly the true support was released.
+    tables : int
+    named : int
+        True variables that were released, summed over the tables.
+    """
 
     successes: int
     tables: int
+    named: int
 
     @property
     def probability(self) -> float:
-        """The fraction of tables."""
+        """The fraction of tables from which exactly the true support was released."""
         return self.successes / self.tables
+
+    @property
+    def expected_found(self) -> float:
+        """The mean number of true variables that are released."""
+        return self.named / self.tables
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -89,22 +105,45 @@ def simulate_recovery(
     scenario: Scenario, n: int, epsilon: Any, effort: Effort, progress: Progress | None = None
 ) -> Recovery:
     """Simulate tables of n rows, and draw from the mechanism once for each."""
-    request = scenario.request(n, epsilon)
+    request, truth = scenario.request(n, epsilon), scenario.population.truth
+
+    def drawn(seed: np.random.SeedSequence, seconds: float) -> tuple[int, ...] | None:
+        return _drawn(request, scenario.population, n, seed, seconds)
+
+    supports = simulate(drawn, effort, progress)
+    named = sum(len(set(truth).intersection(support or ())) for support in supports)
+    return Recovery(supports.count(truth), len(supports), named)
+
+
+def simulate(
+    one: Callable[[np.random.SeedSequence, float], Result],
+    effort: Effort,
+    progress: Progress | None = None,
+) -> list[Result]:
+    """Call a function for each simulated table, with its seed and the seconds that it may take."""
     start, first = time.perf_counter(), 0.0
-    count, successes, done = effort.tables or _MOST_TABLES, 0, 0
-    while done < count:
+    count = effort.tables or _MOST_TABLES
+    found: list[Result] = []
+    while (done := len(found)) < count:
         left = start + effort.seconds - time.perf_counter()
         limit = math.inf if effort.tables else max(left, _PATIENCE)
         seed = np.random.SeedSequence([effort.seed, done])
         with single_threaded_blas():  # threads cost more than they save on products of this size
-            successes += _recovered(request, scenario.population, n, seed, limit)
+            found.append(one(seed, limit))
         done += 1
         first = first or time.perf_counter()
         if effort.tables is None and done in _TIMED:
             count = min(_MOST_TABLES, done + _affordable(done, start, first, effort.seconds))
         if progress is not None:
             progress(done / count)
-    return Recovery(successes, done)
+    return found
+
+
+def within(progress: Progress | None, start: float, end: float) -> Progress | None:
+    """The progress of a part that goes from one fraction of the whole to another."""
+    if progress is None:
+        return None
+    return lambda fraction: progress(start + (end - start) * fraction)
 
 
 def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
@@ -124,19 +163,19 @@ def _affordable(done: int, start: float, first: float, seconds: float) -> int:
     return max(0, math.floor((end - now) * (done - 1) / (now - first)))
 
 
-def _recovered(
+def _drawn(
     request: SelectionRequest,
     population: Population,
     n: int,
     seed: np.random.SeedSequence,
     seconds: float,
-) -> bool:
-    """Whether a draw from one simulated table is the true support."""
+) -> tuple[int, ...] | None:
+    """A draw from one simulated table."""
     bits = Randomness(SeededSource(int(seed.generate_state(1)[0])))
     table = simulate_table(request, population, n, np.random.default_rng(seed), bits)
     try:
         sampler = request.mechanism.prepare(Data(table, Limits(seconds=seconds)), request.setting)
-        return sampler.draw(bits) == population.truth
+        return sampler.draw(bits)
     except SearchLimitError:
         raise ArgumentError(
             f"the search on a simulated table took longer than {seconds:.1f} seconds: give more "

@@ -34,7 +34,7 @@ from .population import Population
 Floats = NDArray[np.float64]
 
 #: A table is drawn with about so many cells, and at least so many rows, if sums are rescaled.
-_CELLS, _FEWEST_ROWS = 2**18, 1024
+_CELLS, _FEWEST_ROWS = 2**16, 1024
 #: With more columns X'X is too large: all rows are drawn, and products are computed on demand.
 _MOST_COLUMNS = 2048
 #: The most cells of any table: 512 MB.

@@ -57,6 +57,7 @@ FREE: dict[str, list[str]] = {
     "ledger verify": ["other.db"],
     "ledger void": ["other.db", _RELEASE, *_SAID],
     "ledger refresh": ["other.db", *_SAID],
+    "ledger debit": ["other.db", "--epsilon", "1", *_SAID],
     "ledger limit": ["other.db", "--epsilon", "20", *_SAID],
     "ledger export": ["other.db"],
 }  # fmt: skip

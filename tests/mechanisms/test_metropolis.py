@@ -461,7 +461,8 @@ def test_select_releases_with_the_assumption_in_the_statement() -> None:
     assert release.diagnostics is not None
     assert release.diagnostics["steps"] == 2000
     statement = release.statement()
-    assert "It holds only if after 2000 steps" in statement
+    assert "It holds only if the random walk that drew the answer is long enough" in statement
+    assert "exactly: after 2000 steps" in statement
     assert "2000 steps, staying put half of the time" in statement
     assert release.to_dict()["guarantee"]["assumes"]
 

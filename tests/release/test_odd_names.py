@@ -65,7 +65,7 @@ def test_odd_names_keep_the_statement_in_shape() -> None:
     assert len([line for line in lines if line.startswith("|")]) == len(ODD) + 3
     assert escape_for_terminal(statement.replace("\n", "")) == statement.replace("\n", "")
     for name in (ODD[0], ODD[2]):
-        assert code_span(name) in next(line for line in lines if "by declaration" in line)
+        assert code_span(name) in next(line for line in lines if "as declared" in line)
     assert "Unit of privacy: one\\\\n\\| person." in statement
 
 

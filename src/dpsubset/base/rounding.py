@@ -8,6 +8,7 @@ how narrow the interval is. A guarantee is an end of such an interval, converted
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, Decimal, localcontext
 from fractions import Fraction
 
 import flint
@@ -81,6 +82,17 @@ def sqrt_up_relative(square: Fraction) -> Fraction:
     small = (square.denominator // square.numerator).bit_length()
     # At most 2**-bits is added. A root is at least 2**((large - 1) / 2), or 2**(-small / 2).
     return sqrt_up(square, max(0, 128 - large) + max(128, small))
+
+
+def decimal_up(x: Fraction, digits: int = 17) -> Decimal:
+    """x as a decimal: exact if it has so few digits, or else rounded up."""
+    with localcontext(prec=digits, rounding=ROUND_CEILING):
+        return Decimal(x.numerator) / x.denominator
+
+
+def exp_up(x: Fraction) -> Fraction:
+    """e to the power x, rounded up, for display."""
+    return upper(ball(x).exp())
 
 
 def _grid(x: flint.arb, up: bool) -> Fraction:

@@ -15,15 +15,23 @@ from .outputs import reserve_output, write_output
 from .terminal import fail, handle_errors, print_assumptions, print_line
 
 if TYPE_CHECKING:
+    from ..ledger.composition import Limit
+    from ..ledger.entry import Entry
     from ..ledger.ledger import Ledger
     from ..ledger.replay import History
+    from ..ledger.standing import Declaration
 
 ledger_app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 ledger_app.command("cost")(ledger_cost)
 
 Reason = Annotated[str, typer.Option(help="Reason; recorded in the ledger.")]
-Name = Annotated[str, typer.Option(help="Who makes this change; recorded in the ledger.")]
+Name = Annotated[
+    str,
+    typer.Option(
+        help="Who makes this change; recorded in the ledger, with the account that runs this."
+    ),
+]
 Epsilon = Annotated[
     str | None, typer.Option(help="The limit, taken exactly as written.", metavar="NUMBER")
 ]
@@ -131,9 +139,60 @@ def ledger_verify(
         f"{history.sequence} lines, {len(history.entries)} entries: all unchanged"
         f"{f', and they continue {len(head)} exported' if head else ''}"
     )
+    if count := history.from_outside:
+        entered = "1 entry was" if count == 1 else f"{count} entries were"
+        print_line(f"{entered} declared as spending from outside, which no program can check.")
     print_assumptions(history.standing.lifetime)
     if not head:
         print_line("Without an export (--head) an older copy of the whole ledger is not detected.")
+
+
+@ledger_app.command("debit")
+@handle_errors()
+def ledger_debit(
+    ledger: LedgerArgument,
+    reason: Reason,
+    name: Name,
+    epsilon: Annotated[
+        str | None,
+        typer.Option(
+            help="What was spent, under the ledger's relation and for its unit; taken exactly as "
+            "written.",
+            metavar="NUMBER",
+        ),
+    ] = None,
+    delta: Annotated[
+        str, typer.Option(help="With --epsilon: the delta that was spent.", metavar="NUMBER")
+    ] = "0",
+    rho: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of --epsilon: what was spent as zero-concentrated differential privacy. "
+            "Under a limit with basic accounting also --delta, at which it counts as an epsilon.",
+            metavar="NUMBER",
+        ),
+    ] = None,
+    already_spent: Annotated[
+        bool,
+        typer.Option(
+            "--already-spent",
+            help="It has been spent: enter it even above the limit. Then every release is refused.",
+        ),
+    ] = False,
+) -> None:
+    """Enter spending from outside: by another tool, or before this ledger was made.
+
+    Exit code 4 if the limit does not allow it, and it has not been spent already.
+    """
+    from ..ledger.ledger import Ledger
+
+    opened = Ledger(ledger)
+    spent: Any = {**_limit(epsilon, delta, rho), "already_spent": already_spent}
+    entry = opened.debit(reason=reason, name=name, **spent)
+    declared, limit = opened.declaration, opened.standing().limit
+    cost = _shown_cost(entry, declared, limit)
+    print_line(f"Entered: {cost} under {declared.relation}, for {declared.unit}; entry {entry.id}")
+    _print_spent(opened)
 
 
 @ledger_app.command("void")
@@ -144,12 +203,16 @@ def ledger_void(
     reason: Reason,
     name: Name,
 ) -> None:
-    """Cancel a debit for which no value was read. Other debits cannot be cancelled."""
+    """Cancel a debit for which no value was read, or spending that was entered by mistake.
+
+    Other debits cannot be cancelled.
+    """
     from ..ledger.ledger import Ledger
 
     opened = Ledger(ledger)
     opened.void(entry, reason=reason, name=name)
-    _print_spent(opened, f"Void: {entry}. ")
+    print_line(f"Void: {entry}")
+    _print_spent(opened)
 
 
 @ledger_app.command("refresh")
@@ -163,6 +226,7 @@ def ledger_refresh(ledger: LedgerArgument, reason: Reason, name: Name) -> None:
     standing = opened.standing()
     ever = standing.limit.shown(standing.lifetime)
     print_line(f"Spent: nothing of {standing.limit}; ever: {ever}")
+    print_line(f"Left: {standing.left}")
     print_assumptions(standing.lifetime)
 
 
@@ -184,7 +248,8 @@ def ledger_limit(
 
     opened = Ledger(ledger)
     limit: Any = {**_limit(epsilon, delta, rho), "accounting": accounting}
-    opened.change_limit(reason=reason, name=name, **limit)
+    before = opened.change_limit(reason=reason, name=name, **limit)
+    print_line(f"Limit: {before} before, {opened.standing().limit} now")
     _print_spent(opened)
 
 
@@ -213,9 +278,10 @@ def ledger_export(
             fail("; ".join(problems), 1)
 
 
-def _print_spent(ledger: Ledger, before: str = "") -> None:
+def _print_spent(ledger: Ledger) -> None:
     standing = ledger.standing()
-    print_line(f"{before}Spent: {standing.limit.shown(standing.current)} of {standing.limit}")
+    print_line(f"Spent: {standing.limit.shown(standing.current)} of {standing.limit}")
+    print_line(f"Left: {standing.left}")
     print_assumptions(standing.current)
 
 
@@ -234,6 +300,7 @@ def _to_dict(history: History) -> dict[str, Any]:
         "sequence": history.sequence,
         "hash": history.hash,
         "standing": history.standing.to_dict(),
+        "left": history.standing.left.to_dict(),
         "notes": history.notes,
         "entries": [entry.to_dict() for entry in history.entries.values()],
     }
@@ -247,24 +314,53 @@ def _lines(history: History, count: int) -> list[str]:
         f"Data set: {declared.data_set} (owner {declared.owner}; for {declared.purpose})",
         f"Protects: {declared.unit}{rows}; counted under {declared.relation}",
         f"Spent: {limit.shown(standing.current)} of {limit}",
+        f"Left: {standing.left}",
     ]
     if standing.epoch:
         times = f"{standing.epoch} time{'s' * (standing.epoch > 1)}"
         lines.append(f"Spent ever: {limit.shown(standing.lifetime)}; refreshed {times}")
     lines += filter(None, [standing.lifetime.proviso])
-    lines += [
-        f"{note['time']}  {note['what']} by {note['actor']}: {note['reason']}"
-        for note in history.notes
-    ]
+    lines += map(_note_line, history.notes)
     entries = list(history.entries.values())
     if len(entries) > count:
         lines.append(f"The last {count} of {len(entries)} entries:")
-    for entry in entries[-count:] if count > 0 else []:
-        cost = limit.shown(declared.cost_of(entry.event))
-        assumed = f"; assuming that {entry.event.assumes}" if entry.event.assumes else ""
-        void = f" ({entry.reason})" if entry.state == "void" else ""
-        lines.append(
-            f"{entry.time}  {entry.id}  {entry.state}{void}  {entry.event.what} by "
-            f"{entry.event.mechanism}: {cost}{assumed}; {entry.actor}, {entry.purpose}"
-        )
+    lines += [
+        _entry_line(entry, declared, limit) for entry in (entries[-count:] if count > 0 else [])
+    ]
     return lines
+
+
+def _note_line(note: dict[str, Any]) -> str:
+    from ..ledger.composition import Limit
+    from ..ledger.identity import Identity
+
+    what = str(note["what"])
+    if what == "limit":
+        before, after = (Limit.from_dict(note[key]) for key in ("before", "after"))
+        what = f"limit changed from {before} to {after}"
+    who = Identity.from_dict(note["identity"]).shown(note["actor"])
+    return f"{note['time']}  {what} by {who}: {note['reason']}"
+
+
+def _entry_line(entry: Entry, declared: Declaration, limit: Limit) -> str:
+    cost = _shown_cost(entry, declared, limit)
+    assumed = f"; assuming that {entry.event.assumes}" if entry.event.assumes else ""
+    void = f" ({entry.reason})" if entry.state == "void" else ""
+    what = f"{entry.event.what} by {entry.event.mechanism}"
+    if entry.event.is_outside:
+        what = "spending from outside"
+    who = entry.identity.shown(entry.actor)
+    return (
+        f"{entry.time}  {entry.id}  {entry.state}{void}  {what}: {cost}{assumed}; {who}, "
+        f"{entry.purpose}"
+    )
+
+
+def _shown_cost(entry: Entry, declared: Declaration, limit: Limit) -> str:
+    """Write what an entry counts for under the limit; spending from outside as it was entered."""
+    if not entry.event.is_outside:
+        return limit.shown(declared.cost_of(entry.event))
+    from ..privacy.guarantee import shown_cost, shown_up
+
+    cost = entry.event.cost(declared.relation)
+    return shown_cost(cost) if cost.rho is None else f"rho = {shown_up(cost.rho)}"

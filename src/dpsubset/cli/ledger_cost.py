@@ -81,7 +81,7 @@ def ledger_cost(
     )
     print_assumptions(after.current)
     spent = NOTHING_SPENT if search is None else "Nothing is spent."
-    print_line(f"Limit: {limit}, which allows this. {spent}")
+    print_line(f"Limit: {limit}, which allows this. Left after: {after.left}. {spent}")
 
 
 def _events_in(search: str) -> list[Event]:

@@ -206,6 +206,8 @@ def print_balance(ledger: Ledger | Literal[False], event: Callable[[], Event]) -
     if ledger:
         before, after = ledger.check([event()])
         limit = before.limit
-        print_line(f"Ledger: {limit.shown(after.current)} of {limit} after it, now "
-                   f"{limit.shown(before.current)}")  # fmt: skip
+        print_line(
+            f"Ledger: {limit.shown(after.current)} of {limit} after it, now "
+            f"{limit.shown(before.current)}; left after it: {after.left}"
+        )
         print_assumptions(after.current)

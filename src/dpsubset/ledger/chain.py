@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from .canonical import sha256_of_facts
 
-Kind = Literal["open", "reserve", "read", "release", "lose", "void", "refresh", "limit"]
+Kind = Literal["open", "reserve", "read", "release", "lose", "debit", "void", "refresh", "limit"]
 
 #: Stands for the hash before the first row.
 START = "0" * 64

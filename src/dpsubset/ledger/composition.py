@@ -219,12 +219,12 @@ class Limit:
         """Kind and, with a delta, accounting: both are fixed for the life of a ledger."""
         return self.kind, self.accounting if self.kind == "approximate" else None
 
-    def refuses(self, cost: Totals) -> str | None:
+    def refuses(self, cost: Totals, what: str = "release") -> str | None:
         """Return why no release of this kind is admitted, however small; None if it may be."""
         if self.kind == "pure" and not cost.is_pure:
-            return "its limit is a pure epsilon, and this release is not purely private"
+            return f"its limit is a pure epsilon, and this {what} is not purely private"
         if self.kind == "zcdp" and (cost.approximate or cost.delta):
-            return "its limit is a rho, and this release has none"
+            return f"its limit is a rho, and this {what} has none"
         return None
 
     def admits(self, totals: Totals) -> bool:
@@ -259,7 +259,7 @@ class Limit:
         """Write what has been spent for people, rounded up."""
         spent = self.spent(totals)
         if spent is None:
-            return "more than any number of this measure"
+            return "more than this limit can count"
         name = "epsilon" if self.rho is None else "rho"
         delta = f" and delta = {shown_up(spent[1])}" if spent[1] else ""
         return f"{name} = {shown_up(spent[0])}{delta}{' (by assumption)' * bool(totals.assumes)}"

@@ -18,6 +18,9 @@ from .canonical import canonical, parse_rational, without_floats
 
 FORMAT = "dpsubset event 1"
 
+#: Stands for the call of spending that this ledger did not debit.
+OUTSIDE = "outside"
+
 _KEYS = {
     "format", "what", "mechanism", "options", "costs", "unit", "rows_per_unit", "schema",
     "assumes", "version",
@@ -31,7 +34,7 @@ class Event:
     Attributes
     ----------
     what : str
-        The call that makes it: "select", "fit", ...
+        The call that makes it: "select", "fit", ...; "outside" for spending elsewhere.
     mechanism : str
     options : mapping
         Public options of the mechanism and the problem, as text, integers and booleans.
@@ -86,6 +89,16 @@ class Event:
             schema,
             guarantee.assumes,
         )
+
+    @classmethod
+    def outside(cls, cost: Cost, relation: Neighbours, *, unit: str, rows_per_unit: int) -> Event:
+        """Return the event of spending that the ledger did not debit."""
+        return cls(OUTSIDE, "unknown", {}, {relation: cost}, unit, rows_per_unit, "")
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether this is spending that the ledger did not debit."""
+        return self.what == OUTSIDE
 
     def cost(self, relation: Neighbours) -> Cost:
         """Return the cost under a relation; an error if nothing is promised under it."""

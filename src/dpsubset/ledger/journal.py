@@ -34,13 +34,23 @@ class Journal:
     data_set : str
     sequence, hash
         Number and hash of the last line, as the table of ledgers has them.
+    session_user : str, optional
+        The user who logged in to the server; None for a file.
     """
 
-    def __init__(self, connection: Connection, data_set: str, sequence: int, hash: str) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        data_set: str,
+        sequence: int,
+        hash: str,
+        session_user: str | None = None,
+    ) -> None:
         self._connection = connection
         self.data_set = data_set
         self.sequence = sequence
         self.hash = hash
+        self.session_user = session_user
 
     def last(self) -> Row:
         """Return the last line, which must be intact and as the table of ledgers names it."""

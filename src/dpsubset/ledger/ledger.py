@@ -9,32 +9,27 @@ there is no release without a debit. A debit without a release is possible, and 
 
 from __future__ import annotations
 
-import getpass
 import uuid
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import replace
-from fractions import Fraction
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..base.errors import ArgumentError, LedgerError
-from ..base.validation import as_decimal_fraction
 from ..privacy.relations import Neighbours
 from .canonical import canonical
 from .chain import Kind, Row
-from .composition import Accounting, Limit, Totals
-from .entry import Entry, State, entry_of_rows
+from .composition import Accounting, Totals
+from .entry import Entry, entry_of_first_row, entry_of_rows, with_identity
 from .event import Event
 from .journal import Journal
-from .reader import LedgerReader, opening_of
 from .receipt import Receipt
 from .replay import standing_after, standing_of
 from .standing import LONGEST_NAME, Declaration, Standing, check_text, minute
 from .store import PATIENCE, hidden
+from .writer import LedgerWriter, limit_from_numbers
 
 
-class Ledger(LedgerReader):
+class Ledger(LedgerWriter):
     """The ledger of a data set, in a file or a database.
 
     A pickle or copy holds its address: estimators with a ledger can be cloned and sent to workers.
@@ -45,7 +40,7 @@ class Ledger(LedgerReader):
         A SQLite file, or ``postgresql://user@host/database``, followed by ``#name of the data set``
         if it has several.
     actor : str, optional
-        Who spends; by default the name of the account.
+        Who spends; by default the account of the process. The account is recorded in any case.
     purpose : str, optional
         What the budget is spent on; by default the purpose of the ledger.
     patience : float
@@ -61,11 +56,10 @@ class Ledger(LedgerReader):
         patience: float = PATIENCE,
         batch: str | None = None,
     ) -> None:
-        self.actor = check_text(_account() if actor is None else actor, "actor", LONGEST_NAME)
         self.purpose = None if purpose is None else check_text(purpose, "purpose")
         self._patience = patience
         self._batch = batch
-        super().__init__(address, patience)
+        super().__init__(address, patience, actor)
 
     @classmethod
     def create(
@@ -103,21 +97,25 @@ class Ledger(LedgerReader):
         actor : str, optional
             Who opens the ledger.
         """
-        limit = _limit_from_numbers(epsilon, delta, rho, accounting)
+        limit = limit_from_numbers(epsilon, delta, rho, accounting)
         declared = Declaration(data_set, unit, rows_per_unit, neighbours, owner, purpose)
         ledger = cls(address, actor=actor)
         now, key = minute(), uuid.uuid4().hex
-        first = Row.after(
-            None,
-            "open",
-            data_set=data_set,
-            entry="",
-            time=now,
-            actor=ledger.actor,
-            body=canonical({"declaration": declared.to_dict(), "key": key}),
-            totals=canonical(Standing(limit, time=now).to_dict()),
-        )
-        ledger._store.create(data_set, first)
+
+        def first_row(session_user: str | None) -> Row:
+            body = {"declaration": declared.to_dict(), "key": key}
+            return Row.after(
+                None,
+                "open",
+                data_set=data_set,
+                entry="",
+                time=now,
+                actor=ledger.actor,
+                body=canonical(with_identity(body, ledger._identity(session_user))),
+                totals=canonical(Standing(limit, time=now).to_dict()),
+            )
+
+        ledger._store.create(data_set, first_row)
         ledger._opening = declared, key
         return ledger
 
@@ -148,10 +146,10 @@ class Ledger(LedgerReader):
         # Done before the transaction, in which other processes have to wait.
         declared = self.declaration
         purpose = self.purpose or declared.purpose
-        wanted: dict[str, tuple[Event, Totals, str]] = {}
+        wanted: dict[str, tuple[Event, Totals, dict[str, Any]]] = {}
         for key, event in zip(keys, events, strict=True):
             body = {"event": event.to_dict(), "purpose": purpose, "claim": claim}
-            wanted[key] = event, declared.cost_of(event), canonical(body)
+            wanted[key] = event, declared.cost_of(event), body
         found: dict[str, tuple[Entry, Standing]] = {}
 
         def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
@@ -170,12 +168,9 @@ class Ledger(LedgerReader):
             added: list[Row] = []
             after = standing.debited(costs, declared.data_set) if new else []
             for key, then in zip(new, after, strict=True):
-                event, _, body = wanted[key]
-                last = self._row(last, "reserve", key, body, then, then.time)
+                last = self._row(journal, last, "reserve", key, wanted[key][2], then, then.time)
                 added.append(last)
-                state: State = "reading" if claim else "reserved"
-                facts = (last.sequence, last.time, last.actor, purpose, then.epoch, claim)
-                found[key] = Entry(key, event, state, *facts), then
+                found[key] = entry_of_first_row(last, then.epoch), then
             return added
 
         self._append(lines)
@@ -199,128 +194,6 @@ class Ledger(LedgerReader):
         """Record that an entry ended without a release. It counts as spent."""
         self._end(receipt, "lose", {})
 
-    def void(self, key: str, *, reason: str, name: str | None = None) -> Entry:
-        """Cancel a debit for which no value was read; refuse all others.
-
-        Parameters
-        ----------
-        key : str
-            The entry's id.
-        reason, name : str
-            The reason, and who gives it; both stay in the ledger.
-        """
-        check_text(reason, "the reason")
-
-        def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
-            found = journal.of_entry(key)
-            entry = entry_of_rows(found)
-            if entry is None:
-                raise LedgerError(f"the ledger has no entry {key!r}")
-            if entry.state != "reserved":
-                why = {
-                    "void": "it is void already",
-                    "reading": "values may have been read for it, whatever came of that",
-                    "lost": "values may have been read for it, and how it ended can depend on them",
-                    "released": "it was released",
-                }[entry.state]
-                raise LedgerError(f"entry {key!r} stays as it is: {why}")
-            epoch = standing_of(found[0]).epoch
-            standing = standing_after(last, journal.all).at(minute())
-            standing = standing.credited(declared.cost_of(entry.event), epoch)
-            return [self._row(last, "void", key, {"reason": reason}, standing, standing.time, name)]
-
-        self._append(lines)
-        return self.entry(key)
-
-    def refresh(self, *, reason: str, name: str | None = None) -> None:
-        """Reset the sums because all rows are new; the reason stays in the ledger.
-
-        Sums over the whole life of the ledger go on, and are always shown as well.
-        """
-        check_text(reason, "the reason why the rows are new")
-        self._note("refresh", {"reason": reason}, lambda standing: standing.refreshed(), name)
-
-    def change_limit(
-        self,
-        *,
-        reason: str,
-        name: str | None = None,
-        epsilon: Any = None,
-        delta: Any = 0,
-        rho: Any = None,
-        accounting: Accounting | None = None,
-    ) -> None:
-        """Set another limit, not below what is spent; the reason stays in the ledger.
-
-        It must be of the same kind as the limit before: an epsilon, an epsilon with a delta, or a
-        rho. The accounting does not change either. An analyst who could change them after looking
-        at releases would be bounded by neither.
-        """
-        check_text(reason, "the reason for another limit")
-        same = self.standing().limit.accounting if accounting is None else accounting
-        limit = _limit_from_numbers(epsilon, delta, rho, same)
-
-        def settle(standing: Standing) -> Standing:
-            before = standing.limit
-            if limit.measure != before.measure:
-                counted = f", with {before.accounting} accounting" * (before.kind == "approximate")
-                raise LedgerError(
-                    "the kind of limit (epsilon, epsilon with delta, or rho) and the accounting "
-                    f"are fixed when a ledger is made. Here the limit is {before}{counted}: give "
-                    "another limit of that kind, or make a new ledger"
-                )
-            if not limit.admits(standing.current):
-                raise LedgerError("more than this limit is spent already")
-            return replace(standing, limit=limit)
-
-        self._note("limit", {"reason": reason, "limit": limit.to_dict()}, settle, name)
-
-    # -- the parts of these ----------------------------------------------------------------------
-
-    def _append(self, lines: Callable[[Journal, Row, Declaration], list[Row]]) -> list[Row]:
-        """Append the lines that a function makes from the last one, in one transaction."""
-        with self._store.writing() as journal:
-            if self._opening is None:
-                self._opening = opening_of(journal)
-            rows = lines(journal, journal.last(), self._opening[0])
-            journal.add(rows)
-        return rows
-
-    def _row(
-        self,
-        last: Row,
-        kind: Kind,
-        entry: str,
-        body: dict[str, Any] | str,
-        standing: Standing,
-        time: str = "",
-        name: str | None = None,
-    ) -> Row:
-        actor = self.actor if name is None else check_text(name, "name", LONGEST_NAME)
-        return Row.after(
-            last,
-            kind,
-            data_set=last.data_set,
-            entry=entry,
-            time=time,
-            actor=actor,
-            body=body if isinstance(body, str) else canonical(body),
-            totals=canonical(standing.to_dict()),
-        )
-
-    def _note(
-        self,
-        kind: Kind,
-        body: dict[str, Any],
-        settle: Callable[[Standing], Standing],
-        name: str | None,
-    ) -> None:
-        def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
-            standing = settle(standing_after(last, journal.all).at(minute()))
-            return [self._row(last, kind, "", body, standing, standing.time, name)]
-
-        self._append(lines)
-
     def _end(self, receipt: Receipt, kind: Kind, body: dict[str, Any]) -> None:
         def lines(journal: Journal, last: Row, declared: Declaration) -> list[Row]:
             entry = entry_of_rows(journal.of_entry(receipt.entry))
@@ -330,7 +203,7 @@ class Ledger(LedgerReader):
                     "is released"
                 )
             standing = standing_after(last, journal.all)
-            return [self._row(last, kind, receipt.entry, body, standing)]
+            return [self._row(journal, last, kind, receipt.entry, body, standing)]
 
         self._append(lines)
 
@@ -353,7 +226,7 @@ class Ledger(LedgerReader):
                 if suits(entry):
                     body = {"claim": uuid.uuid4().hex, "event": event.to_dict()}
                     standing = standing_after(last, journal.all)
-                    line = self._row(last, "read", key, body, standing)
+                    line = self._row(journal, last, "read", key, body, standing)
                     taken[:] = [*rows, line]
                     return [line]
             raise LedgerError(
@@ -397,26 +270,3 @@ def _restored(
     address: str, actor: str, purpose: str | None, patience: float, batch: str | None
 ) -> Ledger:
     return Ledger(address, actor=actor, purpose=purpose, patience=patience, batch=batch)
-
-
-def _account() -> str:
-    name = ""
-    with suppress(Exception):  # an account without a name
-        name = getpass.getuser()
-    return name if name.strip() and name.isprintable() else "unknown"
-
-
-def _limit_from_numbers(epsilon: Any, delta: Any, rho: Any, accounting: Accounting) -> Limit:
-    return Limit(
-        None if epsilon is None else _budget_fraction(epsilon, "epsilon"),
-        _budget_fraction(delta, "delta"),
-        None if rho is None else _budget_fraction(rho, "rho"),
-        accounting,
-    )
-
-
-def _budget_fraction(value: Any, what: str) -> Fraction:
-    found = as_decimal_fraction(value)
-    if found is None:
-        raise ArgumentError(f"{what} must be a finite number")
-    return found

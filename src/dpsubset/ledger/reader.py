@@ -104,7 +104,9 @@ class LedgerReader:
             "sequence": history.sequence,
             "hash": history.hash,
             "standing": history.standing.to_dict(),
+            "left": history.standing.left.to_dict(),
             "entries": len(history.entries),
+            "entries_from_outside": history.from_outside,
         }
 
     def _replayed(self, marks: Sequence[int]) -> tuple[History, dict[int, str]]:

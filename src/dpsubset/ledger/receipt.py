@@ -10,6 +10,7 @@ from typing import Any
 from ..base.errors import DpsubsetError
 from .composition import Limit, Totals
 from .entry import Entry
+from .left import Left
 from .standing import Declaration
 
 
@@ -60,6 +61,7 @@ class Receipt:
             "reserved_at": self.reserved.time,
             "owner": self.declaration.owner,
             "actor": self.reserved.actor,
+            "identity": self.reserved.identity.to_dict(),
             "purpose": self.reserved.purpose,
             "relation": self.declaration.relation,
             "limit": self.limit.to_dict(),
@@ -89,5 +91,8 @@ class KeptReceipt:
             before, cost = (Totals.from_dict(self.facts[key]) for key in ("spent_before", "cost"))
             spent = before + cost
             proviso = f". {spent.proviso}" if spent.assumes else ""
-            return f"{text}; spent with this: {limit.shown(spent)} of {limit}{proviso}"
+            return (
+                f"{text}; spent with this: {limit.shown(spent)} of {limit}; left: "
+                f"{Left.of(limit, spent)}{proviso}"
+            )
         return text

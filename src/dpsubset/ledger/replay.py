@@ -14,7 +14,7 @@ from typing import Any
 from ..base.errors import BudgetExceeded, LedgerError
 from .chain import START, Row
 from .composition import Limit
-from .entry import Entry, body_of, entry_after, entry_of_reservation
+from .entry import STARTS, Entry, body_of, entry_after, entry_of_first_row, identity_of
 from .standing import Declaration, Standing
 
 
@@ -34,7 +34,7 @@ class History:
     sequence, hash
         Number and hash of the last line.
     notes : list of dict
-        Who declared the rows new or changed the limit, when and why.
+        Who declared the rows new or changed the limit, when and why; the limit before and after.
     complete : bool
         Whether the last line states what its sums assume.
     """
@@ -45,8 +45,13 @@ class History:
     entries: dict[str, Entry] = field(default_factory=dict)
     sequence: int = 0
     hash: str = START
-    notes: list[dict[str, str]] = field(default_factory=list)
+    notes: list[dict[str, Any]] = field(default_factory=list)
     complete: bool = True
+
+    @property
+    def from_outside(self) -> int:
+        """The number of entries of spending from outside that count."""
+        return sum(entry.counts and entry.event.is_outside for entry in self.entries.values())
 
 
 def replay(rows: Iterable[Row], marks: Iterable[int] = ()) -> tuple[History, dict[int, str]]:
@@ -96,18 +101,20 @@ def _history_after(history: History, row: Row) -> History:
 
 def _standing_after_row(history: History, row: Row) -> Standing:
     standing, entries = history.standing, history.entries
-    if row.kind in ("reserve", "void", "refresh", "limit"):
+    if row.kind in (*STARTS, "void", "refresh", "limit"):
         if standing.at(row.time).time != row.time:
             raise LedgerError(f"line {row.sequence} of the ledger is older than the one before it")
         standing = replace(standing, time=row.time)
     elif row.time:
         raise LedgerError(f"line {row.sequence} of the ledger has a time")
-    if row.kind == "reserve":
+    if row.kind in STARTS:
         if row.entry in entries or not row.entry:
-            raise LedgerError(f"line {row.sequence} of the ledger reserves an entry once more")
-        entry = entry_of_reservation(row, standing.epoch)
+            raise LedgerError(f"line {row.sequence} of the ledger starts an entry once more")
+        entry = entry_of_first_row(row, standing.epoch)
         entries[row.entry] = entry
         cost = history.declaration.cost_of(entry.event)
+        if row.kind == "debit" and _is_already_spent(row):
+            return standing.added([cost])[0]
         try:
             return standing.debited([cost], row.data_set)[0]
         except BudgetExceeded:
@@ -127,17 +134,28 @@ def _standing_after_row(history: History, row: Row) -> Standing:
         return standing.credited(history.declaration.cost_of(entry.event), entry.epoch)
     if row.entry:
         raise LedgerError(f"line {row.sequence} of the ledger cannot be read")
+    changed: dict[str, Any] = {}
     if row.kind == "refresh":
         reason = body_of(row, {"reason"})["reason"]
         standing = standing.refreshed()
     elif row.kind == "limit":
         facts = body_of(row, {"reason", "limit"})
-        reason, standing = facts["reason"], replace(standing, limit=Limit.from_dict(facts["limit"]))
+        reason, limit = facts["reason"], Limit.from_dict(facts["limit"])
+        changed = {"before": standing.limit.to_dict(), "after": limit.to_dict()}
+        standing = replace(standing, limit=limit)
     else:
         raise LedgerError(f"line {row.sequence} of the ledger is of a kind that is not known here")
-    note = {"what": row.kind, "time": row.time, "actor": row.actor, "reason": str(reason)}
-    history.notes.append(note)
+    history.notes.append(
+        {
+            "what": row.kind, "time": row.time, "actor": row.actor,
+            "identity": identity_of(row).to_dict(), "reason": str(reason), **changed,
+        }
+    )  # fmt: skip
     return standing
+
+
+def _is_already_spent(row: Row) -> bool:
+    return body_of(row, {"event", "reason", "already_spent"})["already_spent"] is True
 
 
 def _check_chain(row: Row, before: int, hash: str) -> None:

@@ -14,9 +14,11 @@ from typing import Any
 
 from ..base.errors import ArgumentError, BudgetExceeded, LedgerError
 from ..base.validation import check_choice, check_int
+from ..privacy.guarantee import Cost
 from ..privacy.relations import RELATIONS, Neighbours
 from .composition import Limit, Totals
 from .event import Event
+from .left import Left
 
 #: Most characters of names and texts given by people.
 LONGEST_NAME, LONGEST_TEXT = 200, 2000
@@ -95,6 +97,10 @@ class Declaration:
             )
         return Totals.of(event.cost(self.relation), event.assumes)
 
+    def outside(self, cost: Cost) -> Event:
+        """Return the event of spending from outside, under the ledger's relation and unit."""
+        return Event.outside(cost, self.relation, unit=self.unit, rows_per_unit=self.rows_per_unit)
+
 
 @dataclass(frozen=True)
 class Standing:
@@ -131,23 +137,36 @@ class Standing:
             )
         return replace(self, time=max(time, self.time))
 
-    def debited(self, costs: Sequence[Totals], data_set: str) -> list[Standing]:
+    def debited(
+        self, costs: Sequence[Totals], data_set: str, what: str = "release"
+    ) -> list[Standing]:
         """Return the standing after each of some debits; refuse all if one exceeds the limit."""
-        found, at = [], self
         for cost in costs:
-            if reason := self.limit.refuses(cost):
-                raise LedgerError(f"the ledger of {data_set!r} cannot take this release: {reason}")
-            at = replace(at, current=at.current + cost, lifetime=at.lifetime + cost)
-            found.append(at)
-        if not self.limit.admits(at.current):
-            raise BudgetExceeded(self._refusal(costs, data_set))
+            if reason := self.limit.refuses(cost, what):
+                raise LedgerError(f"the ledger of {data_set!r} cannot take this {what}: {reason}")
+        found = self.added(costs)
+        if not self.limit.admits(found[-1].current):
+            raise BudgetExceeded(self._refusal(costs, data_set, what))
         return found
 
-    def _refusal(self, costs: Sequence[Totals], data_set: str) -> str:
+    def added(self, costs: Sequence[Totals]) -> list[Standing]:
+        """Return the standing after each of some debits, whatever the limit says."""
+        found, at = [], self
+        for cost in costs:
+            at = replace(at, current=at.current + cost, lifetime=at.lifetime + cost)
+            found.append(at)
+        return found
+
+    @property
+    def left(self) -> Left:
+        """What the limit leaves."""
+        return Left.of(self.limit, self.current)
+
+    def _refusal(self, costs: Sequence[Totals], data_set: str, what: str) -> str:
         limit, together = self.limit, sum(costs, start=Totals())
-        what = "this release costs" if len(costs) == 1 else f"{len(costs)} releases cost"
+        priced = f"this {what} costs" if len(costs) == 1 else f"{len(costs)} {what}s cost"
         return (
-            f"the ledger of {data_set!r} has no room: {what} {limit.shown(together)}, and "
+            f"the ledger of {data_set!r} has no room: {priced} {limit.shown(together)}, and "
             f"{limit.shown(self.current)} of {limit} is spent already. Nothing was read or spent"
         )
 

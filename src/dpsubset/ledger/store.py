@@ -12,7 +12,7 @@ import os
 import random
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -72,8 +72,11 @@ class Store:
         assert self._url.database is not None
         return Path(self._url.database)
 
-    def create(self, data_set: str, first: Row) -> None:
-        """Start a journal with its first line; refuse to overwrite one."""
+    def create(self, data_set: str, first_row: Callable[[str | None], Row]) -> None:
+        """Start a journal; refuse to overwrite one.
+
+        Its first line is made for the user of the database session.
+        """
         if self._name not in (None, data_set):
             raise ArgumentError("the address names another data set than the one declared")
         if self.is_file and self._path.exists():
@@ -85,6 +88,7 @@ class Store:
                 connection.exec_driver_sql(f"PRAGMA application_id={_MARK}")
             if self.is_file and connection.execute(select(LEDGERS)).first():
                 raise ArgumentError(f"{self._path} was made at the same moment: {_ONE_FILE}")
+            first = first_row(self._session_user(connection))
             facts = {"data_set": data_set, "sequence": 1, "hash": first.hash}
             try:
                 connection.execute(LEDGERS.insert().values(**facts))
@@ -126,7 +130,14 @@ class Store:
             )
         head = rows[0]
         self._name = str(head.data_set)
-        return Journal(connection, self._name, int(head.sequence), str(head.hash))
+        user = self._session_user(connection) if lock else None
+        return Journal(connection, self._name, int(head.sequence), str(head.hash), user)
+
+    def _session_user(self, connection: Connection) -> str | None:
+        """Return the user who logged in to the server; None for a file."""
+        if self.is_file:
+            return None
+        return str(connection.exec_driver_sql("SELECT session_user").scalar_one())
 
     # -- transactions ----------------------------------------------------------------------------
 

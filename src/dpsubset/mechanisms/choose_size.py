@@ -59,8 +59,8 @@ class ChooseSize(Penalised):
 
     name = "choose-size"
     summary = (
-        "The number of variables is drawn first, from the best score of every size up to k with a "
-        "public penalty phi for each variable; then a set of that size."
+        "The number of variables is drawn first, by the best score of every size up to k with a "
+        "public penalty phi for each variable. Then a set of that size is drawn by its score."
     )
     source = "ours, in place of the cross-validation of Cai, Wang and Zhang 2021, Section 5.2"
     promises = "pure epsilon; the number of variables is chosen too"
@@ -127,8 +127,8 @@ class ChooseSize(Penalised):
     def details(self, setting: Setting) -> list[str]:
         return [
             *super().details(setting),
-            f"The number of variables was drawn first, at {self.share} of epsilon, from the best "
-            "score of every size.",
+            f"The number of variables was drawn with {self.share} of epsilon, by the best score of "
+            "every size.",
         ]
 
 

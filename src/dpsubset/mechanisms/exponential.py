@@ -23,7 +23,8 @@ class Exponential(ScoreMechanism):
     name = "exponential"
     place = 2
     summary = (
-        "The support is drawn with probability proportional to exp(-eta * f(S)) over all supports."
+        "One of all candidate sets is drawn at random. A set is less likely, the worse its score "
+        "is: its probability is proportional to exp(-eta * f(S))."
     )
     source = "McSherry and Talwar 2007; Roy, Wang and Tewari 2024; the exact draw is ours"
     promises = "pure epsilon"

@@ -56,8 +56,8 @@ class Penalised(ScoreMechanism):
     name = "penalised"
     place = 6
     summary = (
-        "Sets of every size up to k are candidates; each variable adds a public penalty phi to the "
-        "score of a set."
+        "Sets of every size up to k are candidates. Each variable adds a public penalty phi to the "
+        "score of a set, so that a larger set has to fit better. One set is drawn by its score."
     )
     source = "Lei, Charest, Slavkovic, Smith and Fienberg 2018; the exact draw is ours"
     promises = "pure epsilon; the number of variables is chosen too"

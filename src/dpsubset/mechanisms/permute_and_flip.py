@@ -26,8 +26,9 @@ class PermuteAndFlip(ScoreMechanism):
     name = "permute-and-flip"
     place = 1
     summary = (
-        "Supports are visited in uniformly random order, and each is accepted with probability "
-        "exp(-eta * (f(S) - min f)); the first accepted one is released."
+        "The candidate sets are visited in a random order, all orders being equally likely. Each "
+        "is accepted with a probability that is smaller, the worse its score is: "
+        "exp(-eta * (f(S) - min f)). The first set that is accepted is released."
     )
     source = "McKenna and Sheldon 2020; the use over supports and the exact draw are ours"
     promises = "pure epsilon"

@@ -37,10 +37,12 @@ _SLACK = Fraction(1, 2**30)
 _LARGEST = 2.0**20
 
 ASSUMED = (
-    "whichever columns are selected, X'X of this table's n rows without any one of them has no "
+    "no selected column is nearly a combination of the others and no response is far from the "
+    "model, which is usually false where columns fill little of their bounds (exactly: whichever "
+    "columns are selected, X'X of this table's n rows without any one of them has no "
     "eigenvalue below n/8 in scaled units, and least squares on this table, or on any that differs "
     "from it in one row, leaves no residual in its own rows beyond twice the half-width of the "
-    "response's clip (usually false where columns fill little of their bounds)"
+    "response's clip)"
 )
 
 

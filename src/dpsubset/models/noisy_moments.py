@@ -96,11 +96,7 @@ class NoisyMoments:
 
     def summary(self) -> str:
         """A phrase for the privacy statement."""
-        kind = (
-            "Gaussian noise on integers, accounted for by zero-concentrated privacy"
-            if self.gaussian
-            else "noise whose probability falls with its largest entry, in one draw for all sums"
-        )
+        kind = "Gaussian noise on whole numbers" if self.gaussian else "noise"
         return f"sums of products of the selected columns and the response, with {kind}"
 
 

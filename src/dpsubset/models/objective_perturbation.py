@@ -140,14 +140,15 @@ class ObjectivePerturbation:
     def summary(self) -> str:
         """A phrase for the privacy statement."""
         loss = {
-            "least-squares": "squares of residuals (lines beyond "
-            f"{float(self.loss.slope):g} times the half-width of the clip)",
+            "least-squares": "squared errors (beyond "
+            f"{float(self.loss.slope):g} times half the width of the response's range, an error "
+            "counts linearly)",
             "logistic": "the logistic loss",
-            "hinge": "the hinge loss, smoothed around its kink",
+            "hinge": "the hinge loss (with its corner smoothed)",
         }[self.loss.name]
         return (
-            f"coefficients of the selected columns, the minimum of {loss} with a ridge and a "
-            "random linear term, whose probability decreases with its largest entry"
+            f"coefficients of the selected columns, which minimise the sum of {loss}, a penalty on "
+            "large coefficients (the ridge) and a random multiple of each coefficient"
         )
 
 

@@ -405,5 +405,14 @@ def shown_parts(guarantee: Guarantee) -> str:
 
 def shown_up(x: Fraction, digits: int = 6) -> str:
     """x to a few digits, rounded up, so that no displayed cost is too small."""
-    with decimal.localcontext(prec=digits, rounding=decimal.ROUND_CEILING):
+    return _rounded(x, digits, decimal.ROUND_CEILING)
+
+
+def shown_down(x: Fraction, digits: int = 6) -> str:
+    """x to a few digits, rounded down, so that no displayed budget is too large."""
+    return _rounded(x, digits, decimal.ROUND_FLOOR)
+
+
+def _rounded(x: Fraction, digits: int, rounding: str) -> str:
+    with decimal.localcontext(prec=digits, rounding=rounding):
         return f"{float(decimal.Decimal(x.numerator) / x.denominator):.{digits}g}"

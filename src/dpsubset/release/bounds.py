@@ -81,6 +81,7 @@ class SuggestedBounds:
         lines += [
             cost_line(self.guarantee, "Spent"),
             *(f"Warning: {w}" for w in self.column_warnings),
+            *([f"Ledger: {self.receipt}"] if self.receipt else []),
         ]
         return "\n".join(map(escape_for_terminal, [*flag, heading, *lines]))
 

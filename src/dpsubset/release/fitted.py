@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..base.errors import ArgumentError
 from ..data.quantize import STEPS
-from ..mechanisms.shared.base import OPENDP_NOISE, SYSTEM_NOISE
+from ..mechanisms.shared.base import JOINT_NOISE, OPENDP_NOISE, SYSTEM_NOISE
 from ..models.entries import LARGEST, Entries, of_support
 from ..models.rule import FITS
 from ..models.solve import Solution
@@ -85,15 +85,19 @@ class ReleasedFit:
 
     @property
     def noise(self) -> str:
-        """The size of the noise, in words for the statement."""
-        size = f"with a deviation of {self.deviation:.4g}"
+        """The noise in sentences for the statement."""
+        size = f"a standard deviation of {self.deviation:.4g}"
+        joint = "" if self.by_opendp else f" {JOINT_NOISE}"
         if self.step is None:
-            return f"{self.entries.d} of them, {size} each, where one row counts from -1 to 1"
+            return (
+                f"There are {self.entries.d} sums. The noise of each has {size}, where one row "
+                f"adds between -1 and 1 to a sum.{joint}"
+            )
         if not self.ridge:
-            return f"{size}, in scaled units"
+            return f"The noise of each coefficient has {size}, in scaled units."
         return (
-            f"{size} an entry of that slope, where one row counts from -1 to 1, and a ridge of "
-            f"{self.ridge:.4g} on scaled columns"
+            f"The random multiples have {size}, where one row counts from -1 to 1.{joint} The "
+            f"ridge is {self.ridge:.4g} on scaled columns."
         )
 
     @property

@@ -76,8 +76,8 @@ class ReleasedReadable:
         for name, count in self.counts:
             within = min(max(count, 0), max(self.rows, 0))
             yield (
-                f"About {within:,} +- {self.margin:,} of {rows} cells of {_column_as_text(name)} "
-                "are missing or could not be read (noise included; 95 %)"
+                f"About {within:,} of {rows} cells of {_column_as_text(name)} are missing or could "
+                f"not be read (noise included, which is at most {self.margin:,} in 95 % of cases)"
             )
 
     def to_dict(self) -> dict[str, Any]:

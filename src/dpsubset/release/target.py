@@ -78,7 +78,7 @@ def unit_of(response: Column, link: str, loss: str | None) -> str:
     if link == "logistic":
         return "log-odds (natural logarithms of odds) of the second label"
     if loss == "least-squares":
-        return "units of the label counted as -1 and 1, twice the change of its chance"
+        return "units of the label counted as -1 and 1 (twice the change of its chance)"
     return "units of the score"
 
 

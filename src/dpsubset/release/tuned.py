@@ -74,14 +74,15 @@ class Tuned:
             f"The setting {setting_as_text(self.setting)} was chosen by a private search among "
             f"{len(self.grid)} settings that were fixed beforehand: {_grid_as_text(self.grid)}.",
             "The search made a random number of independent runs, each with a setting picked "
-            "uniformly at random, and released the run with the highest score. The score is the "
-            f"{SCORE}.",
-            "The number of runs has a truncated negative binomial distribution with "
-            f"eta = {eta} and gamma = {float(gamma):.6g} (mean {self.stopping.mean:.3g}). It is "
-            "not released, but the running time depends on it.",
+            "uniformly at random, and released the run with the highest score. For the score, the "
+            "squared errors of the run's released model are added up over the rows of the table, "
+            "each up to a cap, with noise. A smaller sum is a higher score.",
+            "The number of runs was drawn at random, by a truncated negative binomial distribution "
+            f"with eta = {eta} and gamma = {float(gamma):.6g}: {self.stopping.mean:.3g} runs on "
+            "average. It is not released, but the running time depends on it.",
             f"One run with the chosen setting costs epsilon = {shown_up(one)}: "
             f"{shown_parts(self.run)}. The runs together cost {self.stopping.factor} (2 + eta) "
-            "times as much as one run with the most expensive setting, however many there were.",
+            "times as much as one run with the most expensive setting, whatever their number was.",
         ]
 
 

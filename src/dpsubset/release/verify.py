@@ -134,8 +134,9 @@ def _check_entry(
         return [Check(False, f"the ledger's entry {entry.id} is {entry.state}, not released")]
     relation = history.declaration.relation
     stated = _stated_epsilon(facts, relation)
+    who = entry.identity.shown(entry.actor)
     return [
-        Check(True, f"the ledger has its entry, {entry.id}, of {entry.time} by {entry.actor}"),
+        Check(True, f"the ledger has its entry, {entry.id}, of {entry.time} by {who}"),
         Check(
             sha256_of_facts(facts) == entry.release,
             f"its content digest against the ledger's, {entry.release}",

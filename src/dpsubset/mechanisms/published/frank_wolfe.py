@@ -41,8 +41,8 @@ class FrankWolfe(Mechanism):
     name = "frank-wolfe"
     place = 11
     summary = (
-        "Coefficients take steps towards noisy best vertices of an l1 ball; the variables with the "
-        "largest coefficients are released."
+        "Coefficients are improved step by step. Each step goes towards the corner of an l1 ball "
+        "that looks best after noise. The variables with the largest coefficients are released."
     )
     source = "Talwar, Thakurta and Zhang 2015; exact integers and constants are ours"
     promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
@@ -120,8 +120,8 @@ class FrankWolfe(Mechanism):
         added, replaced = shown_up(1 + prediction_bound), shown_up(2 * (1 + prediction_bound))
         return [
             f"{self.steps(setting)} steps in the l1 ball of radius {shown_up(prediction_bound)}, "
-            f"scaled units{intercept}{group}. A row added or removed moves an entry of the "
-            f"gradient by at most {added}, a row replaced by at most {replaced}.",
+            f"scaled units{intercept}{group}. A row that is added or removed changes an entry of "
+            f"the gradient by at most {added}, a row that is replaced by at most {replaced}.",
             "If fewer than k variables were visited, the support is filled up with the first "
             "variables of the table, which carry no information.",
             self.rounds(setting).details(),

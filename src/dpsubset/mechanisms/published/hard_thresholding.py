@@ -67,8 +67,9 @@ class HardThresholding(Mechanism):
     name = "hard-thresholding"
     place = 10
     summary = (
-        "Coefficients take gradient steps; after each, the k noisy largest are kept, with noise, "
-        "and the variables of the last round are released."
+        "Coefficients are improved step by step (gradient steps). After each step the k largest, "
+        "as they appear after noise, are kept, with noise, and all others are set to 0. The "
+        "variables of the last step are released."
     )
     source = "Cai, Wang and Zhang 2021, Algorithm 4; exact integers and constants are ours"
     promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
@@ -244,8 +245,8 @@ class HardThresholding(Mechanism):
             f"rows{rows}, coefficients in the {setting.problem.constraint} of radius "
             f"{setting.problem.radius:.6g}, scaled units{kept}; {float(self.share):.4g} of the "
             "budget for picks if there is more than one step.",
-            "A row added or removed moves an entry of the gradient by at most "
-            f"{shown_up(1 + prediction_bound)}, a row replaced by at most "
+            "A row that is added or removed changes an entry of the gradient by at most "
+            f"{shown_up(1 + prediction_bound)}, a row that is replaced by at most "
             f"{shown_up(2 * (1 + prediction_bound))}.",
             self.rounds(setting).details(),
         ]

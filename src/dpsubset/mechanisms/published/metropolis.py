@@ -55,9 +55,10 @@ class Metropolis(Scored):
     name = "metropolis"
     place = 5
     summary = (
-        "A walk over supports starts at a uniformly random one. At each step one member and one "
-        "outsider, both uniformly random, are exchanged with probability "
-        "min(1, exp(-eta * (f(S') - f(S)))). The support after the last step is released."
+        "A random walk over sets of variables starts at any of them with equal probability. At "
+        "each step one variable of the set and one other variable, drawn uniformly at random, are "
+        "exchanged with probability min(1, exp(-eta * (f(S') - f(S)))), where S' is the set after "
+        "the exchange. The set after the last step is released."
     )
     source = "Roy, Wang and Tewari 2024; exact proposals, acceptances and scores are ours"
     promises = "epsilon and delta, if the chain mixes on every table"
@@ -104,10 +105,11 @@ class Metropolis(Scored):
                 delta = upper(ball(distance) * (1 + ball(epsilon).exp()))
             costs[relation] = Cost(epsilon, min(most, delta))
         assumes = (
-            f"after {self.steps} steps from a uniformly random support the chain is within "
-            f"{_shown_down(distance)} of its stationary distribution in total variation, on every "
-            f"table: on this one, on its neighbours and on all others ({_shown_down(distance)} is "
-            "delta / (1 + e^epsilon), Lemma 4 of Roy, Wang and Tewari 2024)"
+            "the random walk that drew the answer is long enough on this table, on its neighbours "
+            f"and on all others (exactly: after {self.steps} steps from a uniformly random set the "
+            f"chain is within {_shown_down(distance)} of its stationary distribution in total "
+            f"variation; {_shown_down(distance)} is delta / (1 + e^epsilon), Lemma 4 of Roy, Wang "
+            "and Tewari 2024)"
         )
         return Guarantee(setting.problem.neighbours, costs, seeded, assumes)
 
@@ -141,9 +143,8 @@ class Metropolis(Scored):
         lazy = ", staying put half of the time" if self.lazy else ""
         return [
             *Exponential().details(setting),
-            f"The walk makes {self.steps} steps{lazy}. eta is {shown_up(self.eta(setting))}, at "
-            "which the walk's stationary distribution is that of the exponential mechanism at this "
-            "epsilon.",
+            f"The walk makes {self.steps} steps{lazy}. With eta = {shown_up(self.eta(setting))} "
+            "an endless walk would draw like the exponential mechanism at this epsilon.",
         ]
 
 

@@ -68,8 +68,9 @@ class Mistakes(Scored):
     name = "mistakes"
     place = 4
     summary = (
-        "Each support has the best score among those that differ from an anchor in equally many "
-        "variables; one support is drawn from these scores, uniformly among equals."
+        "Sets of variables are grouped by the number of variables in which they differ from one "
+        "given set, the anchor. Each set counts with the best score of its group. One set is drawn "
+        "by these scores, and sets of one group are equally likely."
     )
     source = "Prastakos, Behdin and Mazumder 2025; the anchor independent of the scores is ours"
     promises = "pure epsilon with a public or private anchor; no guarantee with the published one"

@@ -19,8 +19,9 @@ class Peeling(Mechanism):
     name = "peeling"
     place = 9
     summary = (
-        "Variables are picked one after the other, each time the one with the noisy largest "
-        "|x_j'y| among the remaining ones."
+        "Variables are picked one after the other. Each time the remaining variable with the "
+        "largest score after noise is picked. The score |x_j'y| says how strongly a variable and "
+        "the response vary together."
     )
     source = "Cai, Wang and Zhang 2021, Algorithm 2; noise and constants are ours"
     promises = "pure epsilon, or (epsilon, delta) where that needs less noise"
@@ -67,9 +68,10 @@ class Peeling(Mechanism):
         layout = setting.problem.layout
         several = ", the largest of its columns' where it has several" if layout.grouped else ""
         sentences = [
-            f"Score of a variable: |x_j'y| in scaled units{several}. A row added or removed moves "
-            f"it by at most 1, a row replaced by at most 2; scale of the noise: "
-            f"{shown_up(scale / STEPS**2)}. The coefficient set and the ridge play no part.",
+            f"The score of a variable is |x_j'y| in scaled units{several}. A row that is added or "
+            "removed changes it by at most 1, a row that is replaced by at most 2. The scale of "
+            f"the noise is {shown_up(scale / STEPS**2)}. Limits of coefficients and the ridge play "
+            "no part.",
         ]
         if layout.has_intercept:
             sentences.append(

@@ -38,8 +38,9 @@ class SampleAggregate(LassoVotes):
     name = "sample-aggregate"
     place = 7
     summary = (
-        "Every record is assigned to a random block; every block votes for k variables by "
-        "its own lasso path; the most voted variables are picked one by one by permute-and-flip."
+        "Every record is assigned to a block at random. Every block votes for k variables, which a "
+        "standard method (lasso path) finds from its own records. Variables with most votes are "
+        "picked one after the other, with noise, by permute-and-flip."
     )
     source = "Kifer, Smith and Thakurta 2012; Table 1 of Roy, Wang and Tewari 2024"
     promises = "pure epsilon"
@@ -96,12 +97,12 @@ class SampleAggregate(LassoVotes):
         known = self.blocks is not None or setting.n is not None
         number = f"{self.number(setting)}" if known else "floor(sqrt(n))"
         return [
-            f"{number} blocks; a record's block is drawn at random, independently of all others. "
-            "The vote of a block is a function of its own records, so one record, added, removed "
-            "or replaced, changes one vote and moves the count of a variable by at most "
+            f"The number of blocks is {number}. A record's block is drawn independently of all "
+            "others. The vote of a block depends on its own records alone, so one record that is "
+            "added, removed or replaced changes one vote, and the votes for a variable by at most "
             f"{SENSITIVITY}.",
-            f"Variables are picked in {setting.problem.picks} rounds at scale "
-            f"{shown_up(self.scale(setting))} votes. The coefficient set and the ridge play no "
+            f"Variables are picked in {setting.problem.picks} rounds, with noise of scale "
+            f"{shown_up(self.scale(setting))} votes. Limits of coefficients and the ridge play no "
             "part.",
             *self.models(setting),
         ]

@@ -55,9 +55,10 @@ class Stability(LassoVotes):
     name = "stability"
     place = 8
     summary = (
-        "Every record is assigned to a random block; every block votes for one support by its own "
-        "lasso path. The support with most votes is released if its lead over the second passes a "
-        "noisy test, and nothing otherwise."
+        "Every record is assigned to a block at random. Every block votes for one set of "
+        "variables, which a standard method (lasso path) finds from its own records. The set with "
+        "most votes is released if its lead over the second passes a test with noise, and no set "
+        "otherwise."
     )
     source = (
         "Thakurta and Smith 2013; Table 1 of Roy, Wang and Tewari 2024; disjoint blocks in place "
@@ -121,13 +122,13 @@ class Stability(LassoVotes):
 
     def details(self, setting: Setting) -> list[str]:
         return [
-            f"{self.number(setting)} blocks; a record's block is drawn at random, independently of "
-            "all others. The vote of a block is a function of its own records, so one record "
-            f"changes one vote, the gap by at most {SENSITIVITY}, and the winner only if the gap "
-            f"is at most {LARGEST_UNSTABLE_GAP}.",
-            "The winner is released if the gap plus discrete Laplace noise of scale "
-            f"{shown_up(self.scale(setting))} is above {self.threshold(setting)}. The coefficient "
-            "set and the ridge play no part.",
+            f"The number of blocks is {self.number(setting)}. A record's block is drawn "
+            "independently of all others. The vote of a block depends on its own records alone, so "
+            f"one record changes one vote, the lead by at most {SENSITIVITY}, and the winner only "
+            f"if the lead is at most {LARGEST_UNSTABLE_GAP}.",
+            "The winner is released if its lead plus discrete Laplace noise of scale "
+            f"{shown_up(self.scale(setting))} is above {self.threshold(setting)}. Limits of "
+            "coefficients and the ridge play no part.",
             *self.models(setting),
         ]
 

@@ -60,8 +60,8 @@ class TopR(ScoreMechanism):
     name = "top-r"
     place = 3
     summary = (
-        "The R best supports keep their scores, all others get the R-th best score; one support is "
-        "drawn from these."
+        "The R sets with the best scores keep them, and all other sets get the R-th best score. "
+        "One set is drawn by these scores."
     )
     source = "Behdin, Prastakos and Mazumder 2024; Prastakos, Behdin and Mazumder 2025"
     promises = (

@@ -30,6 +30,11 @@ Outcome = tuple[int, ...] | None
 Distribution = tuple[list[Outcome], NDArray[np.float64]]
 
 SYSTEM_NOISE = "Noise is drawn exactly, from the operating system's cryptographic generator."
+#: For the privacy statement, of noise whose probability depends on its largest entry alone.
+JOINT_NOISE = (
+    "The noise of all these numbers was drawn together. A draw is less likely, the larger its "
+    "largest value is, whatever the sign."
+)
 OPENDP_NOISE = (
     "Noise is drawn exactly, by OpenDP, from OpenSSL's cryptographic generator, which the "
     "operating system seeds."
@@ -233,15 +238,16 @@ class ScoreMechanism(Scored):
         problem, s = setting.problem, setting.sensitivity
         beyond = "" if problem.threshold is None else f" (threshold {problem.threshold:.6g})"
         return [
-            f"Score f(S): smallest {problem.loss} objective{beyond} over models on S with "
-            f"coefficients in the {problem.constraint} of radius {problem.radius:.6g} (prediction "
-            f"bound {shown_up(problem.prediction_bound)}), ridge {problem.ridge:.6g}, in scaled "
-            "units.",
+            "The score f(S) of a set S of variables says how badly the best model with these "
+            f"variables fits: it is the smallest {problem.loss} objective{beyond} of all models on "
+            f"S, in scaled units, with ridge {problem.ridge:.6g} and coefficients in the "
+            f"{problem.constraint} of radius {problem.radius:.6g} (prediction bound "
+            f"{shown_up(problem.prediction_bound)}).",
             *_columns(problem),
-            f"A row added or removed moves scores relative to each other by at most "
-            f"{shown_up(s.range)}, a row replaced by at most {shown_up(2 * s.range)} "
-            f"(rule: {s.rule}); the numerical error of a score is certified below "
-            f"{shown_up(s.tau, 3)} and is part of the guarantee.",
+            "A row that is added or removed changes the difference of two scores by at most "
+            f"{shown_up(s.range)}, a row that is replaced by at most {shown_up(2 * s.range)} "
+            f"(rule: {s.rule}). The numerical error of a score is proven to be below "
+            f"{shown_up(s.tau, 3)}, and the guarantee accounts for it.",
         ]
 
     @abstractmethod
@@ -267,14 +273,14 @@ def _columns(problem: Problem) -> list[str]:
     if layout.grouped:
         most = problem.most_columns - layout.has_intercept
         sentences.append(
-            f"The {problem.p} variables have {layout.columns - layout.has_intercept} columns: "
-            "levels and groups are selected as a whole, and a model on "
+            f"The {problem.p} variables have {layout.columns - layout.has_intercept} columns, "
+            "because levels and groups are selected as a whole. A model on "
             f"{k} of them has up to {most} columns."
         )
     if layout.has_intercept:
         sentences.append(
-            "Every model has an intercept, not counted in k: a column with the value "
-            f"{float(layout.intercept_value):.6g} in every row that counts, its coefficient in the "
-            "same set as the others and under the same ridge."
+            "Every model has an intercept beside its variables: a column with the value "
+            f"{float(layout.intercept_value):.6g} in every row that counts. Its coefficient has "
+            "the same limits and the same ridge as the others."
         )
     return sentences

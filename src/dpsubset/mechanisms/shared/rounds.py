@@ -138,10 +138,10 @@ class Rounds:
     def details(self) -> str:
         """A sentence on the composition of the rounds."""
         if self.measure == "pure":
-            return "Its rounds are purely private each, and their epsilons add up."
+            return "Each round is purely private, and the epsilons of the rounds add up."
         return (
-            "Its rounds are accounted for by zero-concentrated privacy, rho = "
-            f"{shown_up(self.total, 4)} in all, converted to epsilon at the delta given."
+            "The cost of the rounds is counted as zero-concentrated differential privacy, "
+            f"rho = {shown_up(self.total, 4)} in all, and converted to epsilon at the given delta."
         )
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ...base.errors import DpsubsetError
 from ...ledger.composition import Limit, Totals
+from ...ledger.identity import Identity
+from ...ledger.left import Left
 from ...privacy.guarantee import Guarantee
 from ...privacy.relations import RELATIONS, Neighbours
 from ..about import About
@@ -24,12 +26,13 @@ if TYPE_CHECKING:
     from ..release import Release
 
 SEEDED_WARNING = (
-    "This draw was made with a fixed seed. Whoever knows the seed can repeat the noise, so the "
-    "release is NOT PRIVATE. Seeds are for tests and simulation only."
+    "This draw was made with a fixed seed. A person who knows the seed can repeat the noise, so "
+    "the release is NOT PRIVATE. Seeds are for tests and simulation only."
 )
 
 UNPROVEN_WARNING = (
-    "This mechanism has NO PRIVACY GUARANTEE: whoever sees the release may learn about single rows."
+    "This mechanism has NO PRIVACY GUARANTEE: a person who sees the release may learn about single "
+    "rows."
 )
 
 MADE_IN_SEARCH = (
@@ -37,6 +40,9 @@ MADE_IN_SEARCH = (
     "guarantee is that of this release alone. Scores and predictions of held-out rows, and what "
     "was chosen or fitted by them, come from rows without noise and are NOT PRIVATE."
 )
+
+#: Nobody has approved a release before the statement is signed.
+APPROVER = "To be approved by"
 
 CALLER, LEDGER, RELEASE = "declared by the caller", "from the ledger", "of the release"
 DIGEST = "content digest, computed by 'dpsubset verify'"
@@ -59,6 +65,7 @@ class LedgerSums:
     """The ledger's sums before this release and with it, as text."""
 
     limit: str
+    left: str
     before: str
     after: str
     ever: str
@@ -146,10 +153,10 @@ def _record(release: Release, about: About) -> tuple[RecordEntry, ...]:
         _record_entry("data_set", "Data set", about.data_set, kept.get("data_set")),
         _record_entry("version", "Version of the data set", about.version),
         _record_entry("curator", "Curator of the data set", about.curator, kept.get("owner")),
-        _record_entry("operator", "Released by", about.operator, kept.get("actor")),
+        _operator_entry(about.operator, kept),
         _record_entry("purpose", "Purpose", about.purpose, kept.get("purpose")),
         _record_entry("recipient", "Recipient", about.recipient),
-        _record_entry("approver", "Approved by", about.approver),
+        _record_entry("approver", APPROVER, about.approver),
     )  # fmt: skip
 
 
@@ -158,6 +165,15 @@ def _record_entry(key: str, title: str, caller: str | None, ledger: Any = None) 
         disputed = caller if caller != ledger else None
         return RecordEntry(key, title, str(ledger), LEDGER, disputed)
     return RecordEntry(key, title, caller, None if caller is None else CALLER)
+
+
+def _operator_entry(caller: str | None, kept: Mapping[str, Any]) -> RecordEntry:
+    """Name who made the release, and how the ledger established that."""
+    entry = _record_entry("operator", "Released by", caller, kept.get("actor"))
+    with suppress(DpsubsetError):
+        if source := Identity.from_dict(kept.get("identity", {})).source(str(kept.get("actor"))):
+            return replace(entry, source=f"{LEDGER}: {source}")
+    return entry
 
 
 def _posteriors(g: Guarantee) -> tuple[Posterior, ...]:
@@ -187,6 +203,7 @@ def _ledger_sums(release: Release) -> LedgerSums | None:
         counted = limit.epsilon is not None and spent is not None
         return LedgerSums(
             str(limit),
+            str(Left.of(limit, before + cost)),
             limit.shown(before),
             limit.shown(before + cost),
             limit.shown(total),

@@ -24,15 +24,21 @@ def released_lines(release: Release) -> list[str]:
     names = ", ".join(map(code_span, release.features)) or "none of them"
     if release.support is None:
         answer = (
-            f"Released: that no {problem.k} of {problem.p} variables to explain {response} could "
-            "be named with this mechanism at this price."
+            f"Released: that this mechanism could not name {problem.k} of {problem.p} variables "
+            f"that explain {response}, with this epsilon."
         )
     else:
         answer = (
             f"Released: the names of {len(release.features)} of {problem.p} variables, chosen to "
-            f"explain {response}: {names}."
+            f"explain {response}: {names}{_model_too(release)}."
         )
     return [answer, *_range_lines(release), *_earlier_lines(release)]
+
+
+def _model_too(release: Release) -> str:
+    if release.model is None:
+        return ""
+    return f"; and the coefficients of a {escape(release.model.heading)}, with these variables"
 
 
 def _range_lines(release: Release) -> list[str]:
@@ -40,8 +46,8 @@ def _range_lines(release: Release) -> list[str]:
         return []
     g = release.guarantee
     text = (
-        f"The range of the response was released first, as its {release.scale.listed}, noise "
-        "included. These numbers are public from now on."
+        f"The range of the response was released first, by its {release.scale.listed}, with noise. "
+        "These numbers are public from now on."
     )
     if not g.proven:
         return [text]
@@ -80,7 +86,7 @@ def plain_lines(release: Release, content: Content) -> list[str]:
             "It is for tests, and for data that are not sensitive. Nobody should sign it as a "
             "private release.",
         ]
-    condition = f"If {escape(g.assumes)}: " if g.assumes else ""
+    condition = "Only if the assumption that is stated above holds: " if g.assumes else ""
     figures = "This figure is" if len(content.posteriors) == 1 else "These figures are"
     adds = "Every other release from the same data adds to this."
     if not content.debited:
@@ -92,8 +98,8 @@ def plain_lines(release: Release, content: Content) -> list[str]:
         adds += f" {_posterior_of_ledger(spent.posterior)}{only}."
     return [
         *(condition + _posterior_line(each, release) for each in content.posteriors),
-        f"{figures} about what one's own data add to the release. What the table as a whole "
-        "shows about people in general may be learnt from it: that is its purpose.",
+        f"{figures} about what a person's own data add to the release. What the table as a whole "
+        "shows about people in general may be learnt from it, which is its purpose.",
         adds,
     ]
 
@@ -168,7 +174,8 @@ def ledger_line(content: Content) -> str:
     proviso = f" {escape(spent.proviso)}" if spent.proviso else ""
     return (
         f"Ledger: before this release {spent.before} was spent, with it {spent.after}, of a limit "
-        f"of {spent.limit}, counted under {spent.relation}. Ever counted in this ledger: "
+        f"of {spent.limit}, counted under {spent.relation}. Left: {spent.left}. Ever counted in "
+        "this ledger: "
         f"{spent.ever}.{proviso}"
     )
 
@@ -179,9 +186,9 @@ def utility_lines(release: Release) -> list[str]:
         "The answer was drawn at random; sets of variables that explain the response better are "
         "more likely. Another draw from the same table could name other variables. A variable that "
         "was not named is not thereby unimportant.",
-        "The fewer the rows and the smaller epsilon, the closer the answer is to a set picked "
-        "blindly. How often the best set is drawn from data like these can be tried on simulated "
-        f"data ({code_span('dpsubset.simulate')}); the release itself does not tell.",
+        "The fewer the rows and the smaller epsilon, the closer the answer is to a set drawn by "
+        "chance alone. The release does not tell how often the best set is drawn from data like "
+        f"these. That can be tried on simulated data ({code_span('dpsubset.simulate')}).",
         "Values beyond their bounds count as the bound, which makes large effects look smaller. If "
         "bounds are much wider than the data, a variable counts for less than it should.",
         "Cells of features that are missing or cannot be read are not left out: the value that "
@@ -200,8 +207,8 @@ def utility_lines(release: Release) -> list[str]:
         )
     if release.model is not None:
         lines.append(
-            "The coefficients carry noise in addition to sampling error, and belong to variables "
-            "that were chosen from the same table: they tend to look stronger than they are "
+            "The coefficients carry noise in addition to sampling error. They belong to variables "
+            "that were chosen from the same table, so they tend to look stronger than they are "
             "elsewhere."
         )
     if release.tuned is not None:
@@ -219,7 +226,7 @@ def unprotected_lines(release: Release) -> list[str]:
         "column names and bounds",
         *(["everything else that is declared of the columns"] if declares_more(schema) else []),
         *(["the labels of the response"] if schema.response.labels is not None else []),
-        "the grid of settings" if tuned else "k",
+        "the grid of settings" if tuned else "the number k of variables to select",
         *(["the number of rows"] if release.stated.tells_rows else []),
     ]
     runs = (
@@ -231,8 +238,9 @@ def unprotected_lines(release: Release) -> list[str]:
         "The running time, memory use and power draw of the computation depend on the data. An "
         "attacker who can observe them learns something that this guarantee does not cover.",
         *([runs] if tuned else []),
-        "The chance of exceeding a node or time limit, where one was set, depends on the data too. "
-        "A search that exceeds it ends without a release; its epsilon counts as spent nevertheless,"
-        " including that of a response range.",
-        "Other releases from the same table: their epsilons add up.",
+        "If a limit was set for the time or the number of steps of the search, the chance of "
+        "exceeding it depends on the data too. A search that exceeds it ends without a release. "
+        "Its epsilon counts as spent nevertheless, including that of a response range.",
+        "Other releases from the same table are not covered by this epsilon. Their epsilons add "
+        "up.",
     ]

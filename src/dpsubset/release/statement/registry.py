@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import json
 import re
+from decimal import Decimal
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
-from ...base.rounding import float_up
+from ...base.rounding import decimal_up
 from ...base.text import escape_for_terminal
 from ...privacy.guarantee import Guarantee
-from .content import Content
+from .content import APPROVER, Content
 from .escape import escape, plain_text
 from .plain import plain_lines, released_lines, unprotected_lines, utility_lines
 from .technical import (
@@ -55,8 +56,21 @@ def registry_yaml(release: Release, content: Content) -> str:
         *content.warnings,
         *([f"To be filled in: {', '.join(left)}."] if left else []),
     ]
-    return "".join(f"# {escape_for_terminal(line)}\n" for line in head) + yaml.safe_dump(
-        registry_record(release, content), sort_keys=False, allow_unicode=True, width=100
+
+    class Dumper(yaml.SafeDumper):
+        """Writes decimals as they are: the nearest float may be below the cost."""
+
+    def number(dumper: yaml.SafeDumper, value: Decimal) -> yaml.ScalarNode:
+        text = f"{value:f}"
+        return dumper.represent_scalar("tag:yaml.org,2002:float", text + ".0" * ("." not in text))
+
+    Dumper.add_representer(Decimal, number)
+    return "".join(f"# {escape_for_terminal(line)}\n" for line in head) + yaml.dump(
+        registry_record(release, content),
+        Dumper=Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=100,
     )
 
 
@@ -140,12 +154,12 @@ def _units(rows: int, most: int) -> dict[str, int]:
     return {"number_of_privacy_units": rows} if most == 1 else {}
 
 
-def _privacy_parameters(g: Guarantee) -> dict[str, float]:
+def _privacy_parameters(g: Guarantee) -> dict[str, Decimal]:
     assert g.epsilon is not None
     return {
-        "epsilon": float_up(g.epsilon),
-        **({"delta": float_up(g.delta)} if g.delta else {}),
-        **({} if g.rho is None else {"rho": float_up(g.rho)}),
+        "epsilon": decimal_up(g.epsilon),
+        **({"delta": decimal_up(g.delta)} if g.delta else {}),
+        **({} if g.rho is None else {"rho": decimal_up(g.rho)}),
     }
 
 
@@ -160,8 +174,13 @@ def _deployment_model(content: Content) -> dict[str, Any]:
     return {
         "model_name": "Central",
         "actors": " ".join(
-            f"{key.capitalize()}: {_declared_value(content, key)}."
-            for key in ("curator", "operator", "approver", "recipient")
+            f"{title}: {_declared_value(content, key)}."
+            for key, title in (
+                ("curator", "Curator"),
+                ("operator", "Operator"),
+                ("approver", APPROVER),
+                ("recipient", "Recipient"),
+            )
         ),
         "release_type": "One release",
         "release_type_details": counted,

@@ -10,10 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
-from ...mechanisms.shared.base import SYSTEM_NOISE
+from ...base.rounding import exp_up
+from ...mechanisms.shared.base import JOINT_NOISE, SYSTEM_NOISE
 from ...objective.losses import loss_of
 from ...objective.problem import Problem
-from ...privacy.guarantee import Guarantee, shown_cost, shown_parts, shown_up
+from ...privacy.guarantee import Cost, Guarantee, shown_cost, shown_parts, shown_up
 from ...schema.encoding import Design
 from ...schema.labels import labels_in_words as labels_as_text
 from ...schema.schema import Schema
@@ -33,10 +34,11 @@ RELEASE_FILE, SCHEMA_FILE = "SHA-256 of the release file", "SHA-256 of the bound
 WRITTEN_BY = "Statement written by dpsubset"
 
 _INTERVALS = (
-    "Intervals are for the population that the rows are a sample of: they include sampling, with "
-    "errors of equal variance, and the noise for privacy. They are not corrected for the selection."
+    "An interval is for the coefficient in the population that the rows were sampled from. It "
+    "accounts for the sampling of the rows, if errors have equal variance, and for the noise that "
+    "protects privacy. It does not account for the choice of the variables from the same table."
 )
-_NO_INTERVALS = "Nothing was released that intervals could be computed from."
+_NO_INTERVALS = "Intervals cannot be computed from what was released."
 _REFERENCE_LEVEL = (
     "The other levels of a category are compared with its first level. A missing category counts "
     "as the first level, unless it has an indicator."
@@ -50,21 +52,26 @@ def model_blocks(release: Release) -> list[str]:
         return []
     r2 = (
         "" if model.r2 is None
-        else f" Its R2 on this table is about {model.r2:.2f}, estimated from the same sums."
+        else f" It explains about {100 * model.r2:.0f} % of the variance of the response on this "
+        f"table (R2 = {model.r2:.2f}), estimated from the same sums."
     )  # fmt: skip
     rows = fit.rows_in_words(fit.schema.response.name)
     return [
         f"{fit_line(fit, model)}{r2}",
         markdown_table(["column", "coefficient", "95 % interval", "standardised"], model.rows()),
-        *([] if rows is None else [f"The model is of {escape(rows)}: a released number."]),
+        *(
+            []
+            if rows is None
+            else [f"The model was fitted on {escape(rows)}. This number was released too."]
+        ),
         _meaning_of_coefficients(fit, model),
     ]
 
 
 def fit_line(fit: ReleasedFit, model: Model) -> str:
     """State what the fit released, and what it is a model of."""
-    made = f"From these {'sums' if fit.step is None else 'coefficients'} alone follows"
-    return f"Released too: {escape(fit.summary)}. {made} a {escape(model.heading)}."
+    made = f"from these {'sums' if fit.step is None else 'coefficients'} alone"
+    return f"Released too: {escape(fit.summary)}. A {escape(model.heading)} was computed {made}."
 
 
 def _meaning_of_coefficients(fit: ReleasedFit, model: Model) -> str:
@@ -73,9 +80,10 @@ def _meaning_of_coefficients(fit: ReleasedFit, model: Model) -> str:
     shrunk = fit.step is None or fit.ridge
     lines = [
         f"Coefficients are in {units} per unit of the column"
-        f"{', and shrunk towards 0 where noise is large' * bool(shrunk)}.",
+        f"{'. They are made smaller where the noise is large' * bool(shrunk)}.",
         *([] if response.labels is not None else
-          [f"All numbers of this model are of {escape(model.target)}, and not of values beyond."]),
+          [f"All numbers of this model refer to {escape(model.target)}. They do not describe "
+           "values beyond these limits."]),
         _INTERVALS if fit.step is None else _NO_INTERVALS,
         _REFERENCE_LEVEL,
     ]  # fmt: skip
@@ -91,10 +99,10 @@ def guarantee_lines(g: Guarantee, schema: Schema) -> list[str]:
         ]
     most = schema.rows_per_unit
     rows, verb = ("one row", "is") if most == 1 else (f"up to {most} rows of one unit", "are")
-    by = "any other" if most == 1 else "as many others"
+    by = "any other row" if most == 1 else "as many other rows"
     relation = {
-        "replace-one": f"{rows} {verb} replaced by {by} (both have the same number of rows)",
-        "add-remove": f"{rows} {verb} added or removed (the number of rows is private)",
+        "replace-one": f"{rows} {verb} replaced by {by}. Both have the same number of rows",
+        "add-remove": f"{rows} {verb} added or removed. The number of rows is private",
     }[g.neighbours]
     cost, other = g.costs[g.neighbours], [shown_cost(c) + f" under {r}" for r, c in g.costs.items()]
     kind, rest = ("Approximate", "") if cost.delta else ("Pure", ", delta = 0")
@@ -104,12 +112,14 @@ def guarantee_lines(g: Guarantee, schema: Schema) -> list[str]:
         *([f"It is the total of {escape(_parts_as_text(g))}."] if g.parts else []),
         *_rho_lines(g),
         _unit_line(g, schema),
-        f"Neighbours: {g.neighbours}: two tables are neighbours if {relation}.",
-        f"For two neighbours, with probabilities P and P', and any set S of answers: {formula}.",
+        f"Neighbours: {g.neighbours}. Two tables are neighbours if one becomes the other when "
+        f"{relation}.",
+        f"{_factor_in_words(cost)} In a formula, for any set S of answers: {formula}. P and P' are "
+        "the probabilities with two neighbouring tables.",
         f"The same release costs {' and '.join(other)}."
         if len(other) > 1
-        else "Under add-remove neighbours nothing is promised, because the release tells the "
-        "number of rows, or depends on it.",
+        else "Nothing is promised for tables that differ by a row that is added or removed "
+        "(add-remove), because the release states the number of rows or depends on it.",
         f"It holds only if {escape(g.assumes)}. Nobody has checked that, and it may be false; "
         "without it there is no guarantee."
         if g.assumes
@@ -120,31 +130,51 @@ def guarantee_lines(g: Guarantee, schema: Schema) -> list[str]:
         return lines
     # No line of a seeded release may be read as a promise.
     return [
-        "None: whoever knows the seed can repeat the noise. What follows would hold for a draw "
-        "without a seed, and does NOT hold for this release.",
+        "None: a person who knows the seed can repeat the noise. What follows would hold for a "
+        "draw without a seed, and does NOT hold for this release.",
         *(f"Without a seed: {line}" for line in lines),
     ]
+
+
+#: The largest epsilon whose factor is written as a number.
+_LARGEST_EXPONENT = 10
+
+
+def _factor_in_words(cost: Cost) -> str:
+    """Say how much more likely an answer can be, with the factor where it is a small number."""
+    factor = "exp(epsilon)"
+    if cost.epsilon <= _LARGEST_EXPONENT:
+        factor += f" = {shown_up(exp_up(cost.epsilon), 4)}"
+    beyond = f", except for a probability of at most delta = {shown_up(cost.delta)}"
+    return (
+        f"No answer is more than {factor} times as likely with one table as with a neighbouring "
+        f"table{beyond * bool(cost.delta)}."
+    )
 
 
 def _rho_lines(g: Guarantee) -> list[str]:
     rhos = [(cost.rho, relation) for relation, cost in g.costs.items() if cost.rho is not None]
     text = " and ".join(f"rho = {shown_up(rho)} under {relation}" for rho, relation in rhos)
-    return [f"It is also zero-concentrated differential privacy, {text}."] if text else []
+    measure = "By another measure of the same protection, zero-concentrated differential privacy"
+    return [f"{measure}, the release has {text}."] if text else []
 
 
 def _unit_line(g: Guarantee, schema: Schema) -> str:
     most, unit = schema.rows_per_unit, f"Unit of privacy: {escape(schema.protected)}."
     if g.assumes:
         return (
-            f"{unit} Nothing is stated for a contributor of more rows, because the assumption is "
+            f"{unit} Nothing is promised to a person with more rows, because the assumption is "
             "about tables that differ in one unit."
         )
-    larger = " (and a larger delta)." if g.delta else "."
+    larger = " and a larger delta." if g.delta else "."
     if most == 1:
-        return f"{unit} Whoever contributes m rows is protected at m times epsilon{larger}"
+        return (
+            f"{unit} A person with several rows is protected less: with m rows, at m times epsilon"
+            f"{larger}"
+        )
     return (
-        f"{unit} That nobody has more rows was declared by the caller and cannot be checked: "
-        f"whoever contributes m > {most} rows is protected at m / {most} times epsilon{larger}"
+        f"{unit} The caller declared that nobody has more rows, which cannot be checked. A person "
+        f"with m rows, more than {most}, is protected less: at m / {most} times epsilon{larger}"
     )
 
 
@@ -160,26 +190,30 @@ def mechanism_lines(release: Release) -> list[str]:
         f"{code_span(release.mechanism)}. {escape(release.mechanism_summary)}",
         *map(escape, release.details),
         *([f"Options: {escape(options)}."] if options else []),
-        "Noise was drawn from a seeded, reproducible stream."
+        "The noise follows from a fixed seed and can be repeated."
         if seeded
         else escape(release.randomness),
-        *([f"In every candidate set by declaration: {_code_spans(always)}."] if always else []),
+        *([f"Every candidate set contains {_code_spans(always)}, as declared."] if always else []),
     ]
     # Noise of these steps may come from elsewhere than the mechanism's.
     if release.readable is not None:
         lines.append(
-            "Counts of cells without a value: integers with one draw of noise, whose probability "
-            f"falls with its largest entry. They are released too.{system_noise}"
+            "The numbers of cells without a value were released too, as whole numbers with noise. "
+            f"{JOINT_NOISE}{system_noise}"
         )
     if release.scale is not None:
         lines.append(
-            "Range of the response: quantiles by the exponential mechanism over all 65535 values "
-            "that a response can have within its bounds; the score of a value is its rank error."
-            f"{system_noise}"
+            "Range of the response: each released quantile was drawn at random from the 65535 "
+            "values that a response can have within its bounds, by the exponential mechanism. A "
+            "value is more likely, the closer its rank among the responses is to the rank of the "
+            f"quantile.{system_noise}"
         )
     if fit is not None:
         noise = "" if seeded else f" {fit.randomness}"
-        lines.append(f"Fit: {code_span(fit.mechanism)}, {escape(fit.summary)}: {fit.noise}.{noise}")
+        lines.append(
+            f"Fit: {code_span(fit.mechanism)}. It released {escape(fit.summary)}. {fit.noise}"
+            f"{noise}"
+        )
     return lines
 
 
@@ -205,7 +239,8 @@ def preparation_lines(
     )
     lines = [
         f"Bounds{f' and everything else {rest}' * more} were given by the caller. {holds} "
-        f"provided that they were not derived from these data. Values outside are clipped.{source}",
+        f"only if they were not derived from these data. Values outside are clipped: they count as "
+        f"the nearest bound.{source}",
         *_paid_lines(schema),
         f"Missing and unreadable cells of features count as the {schema.bad_cells} of their bounds"
         + (f", unless {unless}." if more else "."),
@@ -222,7 +257,10 @@ def preparation_lines(
     counts = () if release.readable is None else release.readable.lines()
     lines += [f"{escape(line)}." for line in (*release.warnings_of_counts, *counts)]
     lines += _label_lines(schema, release.problem)
-    lines.append("Values are scaled to [-1, 1] and rounded to multiples of 1/32767.")
+    lines.append(
+        "Each value is converted to a number between -1 and 1, which stand for its bounds, and "
+        "rounded to a multiple of 1/32767."
+    )
     if scale is not None:
         low, high = map(scale.shown, scale.clipped)
         rule = None if schema.response.missing is None else schema.response.missing.rule
@@ -231,9 +269,9 @@ def preparation_lines(
             else f" Missing and unreadable cells of it count as the {rule} of that range."
         )  # fmt: skip
         lines.append(
-            f"Then the response was centred on {scale.shown(scale.centre)} and clipped to between "
-            f"{low} and {high}, all by the released range, and scaled and rounded once more."
-            f"{missing}"
+            f"Then the response was clipped to between {low} and {high}, measured from "
+            f"{scale.shown(scale.centre)}, and converted and rounded once more. These numbers "
+            f"follow from the released range.{missing}"
         )
         if release.fit is not None and release.fit.clip is not None:
             low, high = map(scale.shown, clip_of(schema.response, release.fit.clip))

@@ -17,8 +17,8 @@ from ...base.validation import check_choice
 from ..about import About
 from ..files import FileDigests, facts_to_json
 from .columns import columns_table
-from .content import Content, content_of
-from .escape import escape
+from .content import APPROVER, Content, content_of
+from .escape import code_span, escape
 from .page import BLANK, html_page, text_lines
 from .plain import (
     ledger_line,
@@ -119,12 +119,13 @@ def _fields(entries: Iterable[tuple[str, str | None]]) -> str:
 def _signature(content: Content) -> list[str]:
     if not content.promised:
         return ["Not to be signed: this release is NOT PRIVATE."]
-    approver = content.value("approver")
+    approver, release_id = content.value("approver"), content.value("release_id")
     return [
         "The person who signs has to check what no program can: where the bounds come from, that "
         "the unit is the right one and has no more rows than declared, and what else was released "
         "from these data.",
-        _fields([("Approved by", escape(approver) if approver else None),
+        _fields([("Release", code_span(release_id) if release_id else None),
+                 (APPROVER, escape(approver) if approver else None),
                  ("Signature", None), ("On", None)]),
     ]  # fmt: skip
 
@@ -171,6 +172,7 @@ def _json_values(
             "relation": spent.relation,
             **spent.facts,
             "spent_with_this": spent.after,
+            "left_after_this": spent.left,
             "assumes": spent.assumes,
             "belief_with_this": spent.posterior and spent.posterior.to_dict(),
         },

@@ -1,5 +1,5 @@
-"""The verbs of the public API, one file each, and the pipeline that they share.
+"""The functions of the public API that read a table, one file each, and their common pipeline.
 
-Requests are public. `sensitive_table` is the table itself. `driver` debits the ledger before values
-are read, and opens the source of randomness.
+Requests are public. `sensitive_table` wraps the private table. `driver` debits the ledger before
+values are read, and opens the source of randomness.
 """

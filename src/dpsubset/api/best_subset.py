@@ -1,7 +1,7 @@
 """The certified best supports of a table. NOT PRIVATE: for synthetic data, planning and tests.
 
-A private mechanism tends to the best support as epsilon grows. Comparisons with other solvers need
-it too.
+As epsilon grows, a private mechanism converges to the best support. It is also needed to compare
+the engine with other solvers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from .problem_spec import ProblemOptions, build_problem_spec, with_keywords_of
 class ScoredSupport:
     """A support with its objective in scaled units, |y - X b|^2 + ridge |b|^2. NOT PRIVATE.
 
-    X has the columns of the variables in the support, and the intercept's where there is one.
+    X has the columns of the variables in the support, and the intercept's column if the model has
+    one.
     """
 
     support: tuple[int, ...]
@@ -60,7 +61,9 @@ class _Search:
 
     @cached_property
     def engine(self) -> Engine:
-        """The search engine. Without noise its bounds should suit the largest weight."""
+        """Return the search engine. Its bounds are chosen for optimisation, since nothing is
+        drawn.
+        """
         return Engine(self._gram, self.problem, self._unit, math.inf, self._spec.limits)
 
     def best(self, count: int) -> list[Ranked]:
@@ -95,12 +98,12 @@ def top_supports(
     Parameters
     ----------
     data, schema, k, progress
-        As for :func:`dpsubset.select`, and so are all arguments that state the problem, such as
-        ``loss``, ``constraint`` and ``ridge``.
+        As for :func:`dpsubset.select`. All its arguments that define the problem, such as ``loss``,
+        ``constraint`` and ``ridge``, are accepted as well.
     count : int
-        How many supports to find.
+        Number of supports to find.
     solver : {"engine", "highs", "scip", "gurobi", "gurobi-cones"}
-        What searches. All solvers but "engine" are much slower; they check it.
+        The solver. All solvers but "engine" are much slower and exist to check it.
 
     Returns
     -------
@@ -111,7 +114,7 @@ def top_supports(
     ArgumentError, SchemaError, TableError
         If an argument, the schema, or a name or type in the table is wrong.
     SearchLimitError
-        If a node or time limit is passed.
+        If a node or time limit is exceeded.
     SolverError
         If another solver cannot solve the problem.
 

@@ -1,10 +1,10 @@
-"""Make a private release: the only module that knows in which order that is done.
+"""Make a private release. Only this module defines the order of the steps.
 
     validate -> open -> price -> debit -> read -> draw -> sign -> warn
 
-A :class:`Request` is what a public function makes of its arguments. `make_release` turns it into a
-release. The cost is debited before a value is read: whatever ends a call after that, the debit
-counts.
+A public function turns its arguments into a :class:`Request`, and `make_release` makes the release
+of a request. The cost is debited before a value is read. The debit stays, however the call ends
+after that.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Release = TypeVar("Release")
 
 @dataclass(frozen=True)
 class Execution(Generic[Table]):
-    """What a request gets to read and draw with, once its cost is debited.
+    """What a request uses to read and to draw, once its cost is debited.
 
     Attributes
     ----------
@@ -58,8 +58,9 @@ class Execution(Generic[Table]):
     column_warnings : tuple of str
         Columns whose types do not match their declaration.
     check : callable
-        Returns the guarantee that it is given, or raises `LedgerError` if that costs more than was
-        reserved. To be called before each draw: a file may have other rows than it says.
+        Returns its argument, a guarantee, or raises `LedgerError` if that costs more than was
+        reserved. It is called before each draw, because a file may have another number of rows than
+        it states.
     """
 
     table: Table = field(repr=False)
@@ -70,13 +71,13 @@ class Execution(Generic[Table]):
 
 
 class Request(ABC, Generic[Table, Release]):
-    """A private release, checked as far as possible without the table. Public and frozen.
+    """A private release whose arguments are checked as far as possible without the table. Public.
 
-    Subclasses are frozen dataclasses. What follows from their fields is computed once, and
+    Subclasses are frozen dataclasses. Values that follow from the fields are cached, and
     `with_rows` makes a new request.
     """
 
-    #: For tests only: makes the draws reproducible, hence not private.
+    #: For tests only: with a seed the draws are reproducible and therefore not private.
     seed: int | None
 
     @property
@@ -87,11 +88,15 @@ class Request(ABC, Generic[Table, Release]):
     @property
     @abstractmethod
     def guarantee(self) -> Guarantee:
-        """What the release states for one unit, computed from the constants that its draws use."""
+        """The guarantee of the release for one unit, computed from the constants that its draws
+        use.
+        """
 
     @property
     def debited_guarantee(self) -> Guarantee:
-        """What the release itself costs a unit: less than `guarantee` if that has earlier costs."""
+        """The guarantee that is debited for one unit: `guarantee` without the costs of earlier
+        releases.
+        """
         return self.guarantee
 
     @property
@@ -106,7 +111,9 @@ class Request(ABC, Generic[Table, Release]):
 
     @property
     def division_needs_rows(self) -> bool:
-        """Whether the division of epsilon among steps depends on rows that are not known yet."""
+        """Whether the division of epsilon among steps depends on a number of rows that is not known
+        yet.
+        """
         return False
 
     @property
@@ -116,11 +123,11 @@ class Request(ABC, Generic[Table, Release]):
 
     @abstractmethod
     def open(self, data: Any, y: Any = None) -> Table:
-        """Open the table: look at names and types of columns, read no value."""
+        """Open the table and check names and types of its columns. Reads no value."""
 
     @abstractmethod
     def with_rows(self, n: int | None) -> Self:
-        """Return the request for a table of n rows, where their number is public."""
+        """Return the request for a table of n rows, if their number is public."""
 
     @abstractmethod
     def type_mismatches(self, data: Any, y: Any = None) -> tuple[str, ...]:
@@ -128,14 +135,14 @@ class Request(ABC, Generic[Table, Release]):
 
     @abstractmethod
     def describe(self, guarantee: Guarantee) -> Event:
-        """What a ledger notes of a release with this guarantee."""
+        """Return the ledger entry of a release with this guarantee."""
 
     @abstractmethod
     def run(self, execution: Execution[Table]) -> Release:
         """Read the table, draw, and return the unsigned release. No error may depend on values."""
 
     def event(self) -> Event:
-        """What a ledger notes before the release is made.
+        """Return the ledger entry that is written before the release is made.
 
         Raises
         ------
@@ -179,7 +186,7 @@ def make_release(
     table = request.open(data, y)
     request = request.with_rows(table.rows)
     if not request.needs_rows:
-        # What pricing refuses is refused before a value is read.
+        # Errors of pricing are raised before a value is read.
         warn_of_epsilon(request.guarantee, _user_level())
     mismatches = request.type_mismatches(data, y)
     warn_of_types(mismatches, _user_level() + 1)
@@ -193,29 +200,28 @@ def make_release(
 
 
 def open_randomness(seed: int | None) -> Randomness:
-    """The source of noise: the operating system's, or a seeded one for tests."""
+    """Return the source of noise: the operating system's generator, or a seeded one for tests."""
     return Randomness(SystemSource() if seed is None else SeededSource(seed))
 
 
 def event_of(request: Request[Any, Any], data: Any, y: Any = None) -> Event:
-    """What a ledger would note of a request on this table. Reads no value."""
+    """Return the ledger entry of a request on this table. Reads no value."""
     return _counted(request, data, y).event()
 
 
 @dataclass(frozen=True)
 class Price:
-    """What a release would cost, and what it would read. Public.
+    """The cost of a release that has not been made, and the columns that it would read. Public.
 
     Attributes
     ----------
     guarantee : Guarantee, or None
-        None where it depends on the number of rows, which is public here but not known before the
-        file is read.
+        None if it depends on a public number of rows that is not known before the file is read.
     mechanism : str
     columns : tuple of str
         The columns that would be read, the response last.
     unit : str
-        Whom the guarantee protects, in words.
+        The privacy unit, in words.
     warnings : tuple of str
         Columns whose storage type does not match their declaration; most of their cells would be
         read as missing.
@@ -250,7 +256,7 @@ def price_of(
     mechanism: str,
     schema: Schema,
 ) -> Price:
-    """What a request would cost on this table, or on any table if ``data`` is None.
+    """Return the price of a request on this table, or on any table if ``data`` is None.
 
     ``schema`` declares the columns that would be read.
     """
@@ -258,7 +264,7 @@ def price_of(
     mismatches = () if data is None else request.type_mismatches(data, y)
     guarantee = None if request.needs_rows else request.guarantee
     if guarantee is not None and guarantee.proven and request.division_needs_rows:
-        # The total under the declared relation is known, its parts are not.
+        # Only the total under the declared relation is known, not its parts.
         cost = guarantee.costs[guarantee.neighbours]
         guarantee = replace(guarantee, costs={guarantee.neighbours: cost}, parts=())
     columns = (*schema.feature_names, schema.response.name)
@@ -270,9 +276,9 @@ def _counted(request: Request[Any, Any], data: Any, y: Any) -> Request[Any, Any]
 
 
 def _warn_of_released_numbers(release: Any) -> None:
-    """Warn where released numbers show that columns could hardly be read.
+    """Warn if the released counts show that most cells of a column were unreadable.
 
-    The release is paid for: no filter that turns warnings into errors may lose it.
+    The release is paid for, so a filter that turns warnings into errors must not discard it.
     """
     for line in getattr(release, "warnings_of_counts", ()):
         with suppress(ColumnTypeWarning):

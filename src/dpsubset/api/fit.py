@@ -1,8 +1,8 @@
 """fit: a response range, a selection and a model of the selected variables, in one release.
 
-Each step has a share of epsilon, and their costs add up. The fit reads the selected columns alone,
-with the response in a range of its own, and releases noisy sums of their products or noisy
-coefficients. Intervals, R2 and predictions are post-processing of these.
+Each step has a fraction of epsilon, and the costs add up. The fit reads only the selected columns,
+clips the response to a range of its own, and releases noisy sums of products or noisy coefficients.
+Intervals, R2 and predictions are post-processing of these.
 """
 
 from __future__ import annotations
@@ -66,10 +66,10 @@ FIT = "the fit"
 
 Noise = NoisyMoments | ObjectivePerturbation | GaussianOls
 
-#: Mechanisms that release a support in every draw, so that there is a model.
+#: Mechanisms that release a support in every draw, so that there is always a model.
 AlwaysReleases: TypeAlias = Literal["permute-and-flip", "exponential", "peeling"]
 
-#: Most columns of a model that is fitted: noise grows with the square of their number.
+#: Largest number of columns of a fitted model: noise grows with the square of their number.
 LARGEST_FIT = 300
 
 
@@ -80,7 +80,7 @@ class FitStep:
     Attributes
     ----------
     schema, design : Schema and Design
-        Of the table, with all of its columns.
+        The schema and the design of the table, with all of its columns.
     n : int, optional
         The number of rows, where it is public.
     range_rule : QuantileRule, optional
@@ -88,7 +88,7 @@ class FitStep:
     rule : FitRule
     noise : NoisyMoments, ObjectivePerturbation or GaussianOls
     budget_fraction : Fraction
-        The share of epsilon that the fit has.
+        The fraction of epsilon for the fit.
     """
 
     schema: Schema
@@ -103,7 +103,7 @@ class FitStep:
 
 @dataclass(frozen=True)
 class FitRequest(SelectionBased[Release]):
-    """A selection with a model, ready for a table. Public."""
+    """A selection and a fit whose arguments have been checked. Public."""
 
     selection: SelectionRequest
     rule: FitRule
@@ -111,7 +111,7 @@ class FitRequest(SelectionBased[Release]):
 
     @property
     def pass_count(self) -> int:
-        """Those of the selection, and one for the fit."""
+        """The number of passes: those of the selection, and one for the fit."""
         return self.selection.pass_count + 1
 
     @cached_property
@@ -126,7 +126,7 @@ class FitRequest(SelectionBased[Release]):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """What a release costs a unit: response range, selection and fit."""
+        """The guarantee for one unit, of response range, selection and fit together."""
         last = self.noise.guarantee(seeded=self.seed is not None)
         whole = Guarantee.compose({**self.selection.parts, FIT: last})
         return whole.group_privacy(self.selection.spec.schema.rows_per_unit)
@@ -190,18 +190,19 @@ def build_fit_request(
         raise ArgumentError("fit makes models with an intercept: leave intercept at True")
     budget, chance = exact_epsilon(epsilon), exact_delta(options.get("delta", 0))
     chosen = find_mechanism(options.get("mechanism", "permute-and-flip"), options.get("options"))
-    # A mechanism without a delta leaves it to the fit, unless that has none either.
+    # If the mechanism does not use a delta, the fit may; if neither does, it is refused.
     fit_delta = chance if chosen.takes_delta == "no" else chance / 2
     rule = rule.of_loss(options.get("loss"))
     if rule.mechanism == "objective-perturbation":
         if chance and chosen.takes_delta == "no":
             raise ArgumentError(
-                "objective-perturbation, which fits the logistic loss, has no use for a delta: "
-                "leave it at 0, or name another fit, as in rule=FitRule(mechanism='noisy-moments')"
+                "objective-perturbation, which fits the logistic loss, does not use a delta: "
+                "leave it at 0, or choose another fit, as in "
+                "rule=FitRule(mechanism='noisy-moments')"
             )
         fit_delta = Fraction(0)
-    # The counts of unreadable cells have their share of everything; range, selection and fit divide
-    # what is left.
+    # The counts of unreadable cells have a fraction of the whole budget. Range, selection and fit
+    # divide the rest.
     check_epsilon = budget * readable_fraction(options.get("check_readable"))
     budget -= check_epsilon
     options = {**options, "delta": chance - fit_delta, "check_readable": None}
@@ -220,7 +221,7 @@ def build_fit_request(
     if problem.most_columns > LARGEST_FIT + 1:
         raise ArgumentError(
             f"a model of k = {problem.k} choices could have {problem.most_columns - 1} columns, "
-            f"more than the {LARGEST_FIT} that can be fitted: take a smaller k"
+            f"more than the {LARGEST_FIT} that can be fitted: choose a smaller k"
         )
     noise = choose_noise(
         rule, problem, declared.response, budget * rule.budget_fraction / rows, fit_delta,
@@ -229,9 +230,8 @@ def build_fit_request(
     )  # fmt: skip
     if isinstance(noise, GaussianOls) and options.get("allow_unproven") is not True:
         raise ArgumentError(
-            "gaussian-ols is private only for tables whose columns go well together, which nobody "
-            "checks. To run it all the same, on data that are not sensitive, pass "
-            "allow_unproven=True"
+            "gaussian-ols is private only for tables with well-conditioned columns, which is not "
+            "checked. To use it on data that are not sensitive, pass allow_unproven=True"
         )
     return FitRequest(selection, rule, noise)
 
@@ -247,7 +247,8 @@ def choose_noise(
     summed: bool,
     seeded: bool,
 ) -> Noise:
-    """Choose the noise of a model of at most so many columns; refuse what cannot be fitted.
+    """Choose the noise of a model with at most ``most_columns`` columns; refuse models that cannot
+    be fitted.
 
     ``summed``: the table comes as moments instead of records.
     """
@@ -257,7 +258,7 @@ def choose_noise(
             raise ArgumentError("objective-perturbation needs the records: moments are not enough")
         if loss.labels and response.labels is None:
             raise ArgumentError(
-                f"a {loss.name} model is of two labels: declare those of the response, take "
+                f"a {loss.name} model needs a response with two labels: declare them, use "
                 "loss='least-squares', or fit it by least squares with "
                 "rule=FitRule(mechanism='noisy-moments')"
             )
@@ -322,8 +323,8 @@ def fit(
 ) -> Release:
     """Select k variables and fit a linear model on them, under differential privacy.
 
-    Takes the arguments of :func:`dpsubset.select`; epsilon is for everything together. With a
-    ``delta`` the noise of the fit is Gaussian where that is less.
+    All arguments of :func:`dpsubset.select` are accepted; epsilon is the budget of all steps
+    together. With a ``delta`` the noise of the fit is Gaussian if that has the smaller variance.
 
     Parameters
     ----------
@@ -336,12 +337,12 @@ def fit(
     epsilon : number
         The privacy budget of response range, selection and fit together; taken exactly as given.
     rule : FitRule, optional
-        How the model is fitted, how much of epsilon that takes, and how wide it clips the
+        How the model is fitted, the fraction of epsilon for the fit, and where it clips the
         response.
     progress : callable, optional
         Called with the fraction of the work done so far; as for :func:`dpsubset.select`.
     ledger : path, URL or Ledger, optional
-        Where the cost of everything together is debited before a value is read; as for
+        The ledger to which the total cost is debited before a value is read; as for
         :func:`dpsubset.select`.
 
     Returns
@@ -355,9 +356,9 @@ def fit(
     ArgumentError, SchemaError, TableError
         If an argument, the schema, or a name or type in the table is wrong. Nothing is spent.
     BudgetExceeded, LedgerError
-        If the ledger has no room for the release, or cannot be used.
+        If the limit of the ledger does not allow the release, or the ledger cannot be used.
     SearchLimitError
-        If a node or time limit is passed. Nothing is released, and epsilon is spent.
+        If a node or time limit is exceeded. Nothing is released, and epsilon is spent.
 
     Examples
     --------
@@ -382,7 +383,7 @@ def event_of_fit(
     y: Any = None,
     **options: Unpack[SelectionOptions],
 ) -> Event:
-    """What a ledger would note of :func:`fit` with these arguments. Reads no value."""
+    """Return the ledger entry of :func:`fit` with these arguments. Reads no value."""
     request = build_fit_request(data, schema, k=k, epsilon=epsilon, rule=rule, y=y, **options)
     return event_of(request, data, y)
 
@@ -395,7 +396,7 @@ def fit_support(
     scale: RangeInSteps | None,
     passes: Passes,
 ) -> ReleasedFit:
-    """Read the selected columns, the response in the range of the fit, and draw the fit."""
+    """Read the selected columns, with the response in the range of the fit, and draw the fit."""
     noise = step.noise
     part = of_support(step.schema, step.design, support)
     counted = step.neighbours not in PUBLIC_N or part.response.drops_rows
@@ -426,7 +427,7 @@ def fit_support(
 
 
 def solution_of(fitted: ReleasedFit) -> Solution:
-    """The solution that follows from released sums or coefficients: post-processing."""
+    """Compute the solution from released sums or coefficients: post-processing."""
     units, _ = units_of(fitted)
     if fitted.step is not None:
         # How far noise moves a minimum depends on the curvature there, which is not released.
@@ -436,7 +437,7 @@ def solution_of(fitted: ReleasedFit) -> Solution:
 
 
 def model_on(step: FitStep, fitted: ReleasedFit, guarantee: str) -> Model:
-    """The model of a released fit, in the units of the table."""
+    """Return the model of a released fit, in the units of the table."""
     whole = step.schema.feature_names
     positions = [whole.index(name) for name in fitted.schema.feature_names]
     return model_of(fitted, solution_of(fitted), tuple(positions), len(whole), guarantee)
@@ -458,9 +459,9 @@ def price_fit(
     Parameters
     ----------
     data : path, data frame, array or Moments, optional
-        With it, names and types of its columns are compared with the schema.
+        A table, whose column names and types are compared with the schema.
     schema, k, epsilon, rule
-        As for :func:`fit`, and so are all other arguments.
+        As for :func:`fit`. All its other arguments are accepted as well.
 
     Returns
     -------
@@ -469,7 +470,7 @@ def price_fit(
     Raises
     ------
     ArgumentError, SchemaError, TableError
-        What :func:`fit` would raise before it reads a value.
+        The errors that :func:`fit` would raise before it reads a value.
 
     Examples
     --------

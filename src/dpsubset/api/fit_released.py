@@ -1,6 +1,6 @@
-"""fit_released: a model of variables that an earlier release has named. Only the fit is spent.
+"""fit_released: fit a model on the variables of an earlier release. Only the fit costs budget.
 
-The names, and the response range where there is one, are public by then. The release states the
+The names, and the response range if one was released, are public by then. The release states the
 cost of both releases together, under the relation of the earlier one.
 """
 
@@ -42,7 +42,7 @@ __all__ = ["fit_released", "price_released"]
 
 @dataclass(frozen=True)
 class FitReleasedRequest(Request[SensitiveTable, Release[Model]]):
-    """A fit on an earlier release, ready for a table. Public.
+    """A fit on an earlier release, whose arguments have been checked. Public.
 
     Attributes
     ----------
@@ -88,7 +88,9 @@ class FitReleasedRequest(Request[SensitiveTable, Release[Model]]):
 
     @property
     def counts_rows_first(self) -> bool:
-        """Whether a pass counts the rows: the range of the fit depends on their public number."""
+        """Whether a first pass counts the rows, because the range of the fit depends on their
+        public number.
+        """
         return self.n_is_public and self.n is None and self.scale is not None
 
     @property
@@ -98,13 +100,15 @@ class FitReleasedRequest(Request[SensitiveTable, Release[Model]]):
 
     @cached_property
     def debited_guarantee(self) -> Guarantee:
-        """What the fit costs a unit: the earlier release has an entry of its own."""
+        """The guarantee of the fit alone for one unit: the earlier release has its own ledger
+        entry.
+        """
         last = self.noise.guarantee(seeded=self.seed is not None)
         return last.group_privacy(self.schema.rows_per_unit)
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """What the earlier release and this one cost a unit together."""
+        """The guarantee for one unit, of the earlier release and this one together."""
         earlier = self.earlier.guarantee
         parts = dict(earlier.parts) or {SELECTION: earlier}
         return Guarantee.compose({**parts, FIT: self.debited_guarantee})
@@ -199,9 +203,12 @@ def build_released_request(
             "can be fitted"
         )
     if rule.mechanism == "gaussian-ols":
-        raise ArgumentError("gaussian-ols has no proven guarantee that could be added to another")
+        raise ArgumentError(
+            "gaussian-ols has no proven guarantee, so its cost cannot be added to "
+            "that of another release"
+        )
     if rule.mechanism == "objective-perturbation" and chance:
-        raise ArgumentError("objective-perturbation has no use for a delta: leave it at 0")
+        raise ArgumentError("objective-perturbation does not use a delta: leave it at 0")
     noise = choose_noise(
         rule, release.problem, declared.response, budget / rows, chance, columns,
         summed=isinstance(data, Moments), seeded=seed is not None,
@@ -212,13 +219,17 @@ def build_released_request(
 
 
 def _support_of(release: Any, schema: Schema) -> tuple[int, ...]:
-    """The support of a release that may be built upon, or a clear error."""
+    """Return the support of an earlier release, or raise an error if no model can be fitted on
+    it.
+    """
     if not isinstance(release, Release):
         raise ArgumentError("the earlier release must be a dpsubset.Release or a release file")
     if release.schema.fingerprint() != schema.fingerprint():
         raise ArgumentError(OTHER_SCHEMA)
     if release.guarantee.seeded:
-        raise ArgumentError("this release was made with a seed, so it is not private: make another")
+        raise ArgumentError(
+            "this release was made with a seed, so it is not private: make a release without a seed"
+        )
     if not release.guarantee.proven:
         raise ArgumentError("this release has no privacy guarantee that a fit could be added to")
     if release.model is not None:
@@ -250,26 +261,26 @@ def fit_released(
     schema : Schema, path of a bounds file or dict of the same form, optional
         The table's public description, unchanged; by default that of a `Release`.
     epsilon : number
-        What the fit costs; the cost of the earlier release is added to it.
+        The privacy budget of the fit; the guarantee adds the cost of the earlier release to it.
     delta : number
-        With one the noise is Gaussian where that is less.
+        With a delta the noise is Gaussian if that has the smaller variance.
     y, bounds
         As for :func:`dpsubset.select`.
     rule : FitRule, optional
-        How wide the fit clips the response; its budget_fraction has no meaning here.
+        Where the fit clips the response. Its budget_fraction is not used here.
     seed : int, optional
-        For tests only: makes the draw reproducible, hence not private.
+        For tests only: with a seed the draw is reproducible and therefore not private.
     progress : callable, optional
         Called with the fraction of the work done so far; as for :func:`dpsubset.select`.
     ledger : path, URL or Ledger, optional
-        Where the cost of the fit is debited before a value is read; as for
+        The ledger to which the cost of the fit is debited before a value is read; as for
         :func:`dpsubset.select`.
 
     Returns
     -------
     Release
-        The earlier one with a ``model``, and with the guarantee of both together; its ``earlier``
-        is the content digest of that release.
+        The earlier release with a ``model``, and with the guarantee of both together. Its
+        ``earlier`` is the content digest of the earlier release.
 
     Raises
     ------
@@ -277,7 +288,7 @@ def fit_released(
         If an argument, the schema, or a name or type in the table is wrong, or if no model can be
         built on the earlier release. Nothing is spent.
     BudgetExceeded, LedgerError
-        If the ledger has no room for the fit, or cannot be used.
+        If the limit of the ledger does not allow the fit, or the ledger cannot be used.
 
     Examples
     --------
@@ -301,7 +312,7 @@ def event_of_released(
     y: Any = None,
     **options: Any,
 ) -> Event:
-    """What a ledger would note of :func:`fit_released` with these arguments. Reads no value."""
+    """Return the ledger entry of :func:`fit_released` with these arguments. Reads no value."""
     return event_of(build_released_request(release, data, schema, y=y, **options), data, y)
 
 
@@ -314,6 +325,8 @@ def price_released(
     y: Any = None,
     **options: Any,
 ) -> Price:
-    """What :func:`fit_released` with these arguments would cost, the earlier release included."""
+    """Return the price of :func:`fit_released` with these arguments, including the earlier
+    release.
+    """
     request = build_released_request(release, data, schema, y=y, **options)
     return price_of(request, data, y, request.noise.name, request.part)

@@ -1,8 +1,8 @@
-"""The options that state a problem, and the problem and schema that they make. Public.
+"""The options that define a problem, and the problem and schema that they result in. Public.
 
-`build_problem_spec` is the only list of these options with their defaults, `ProblemOptions` the
-same list for editors and type checkers. `with_keywords_of` shows the list in the signatures of the
-functions that pass it on.
+The signature of `build_problem_spec` is the only list of these options with their defaults.
+`ProblemOptions` is the same list for editors and type checkers. `with_keywords_of` shows the list
+in the signatures of the functions that pass it on.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NO_WIDTH = (
 
 
 class ProblemOptions(TypedDict, total=False):
-    """The options of a problem beside k and the data; see :func:`dpsubset.select`."""
+    """The options of a problem other than k and the data; see :func:`dpsubset.select`."""
 
     bounds: Bounds | None
     loss: Loss | None
@@ -68,7 +68,7 @@ class ProblemSpec:
     problem : Problem
     limits : Limits
     bound_is_given : bool
-        Whether the caller bounded the predictions; otherwise the response range does.
+        Whether the caller gave a prediction bound; otherwise it follows from the response range.
     rule : str
         How the sensitivity of the scores is computed.
     """
@@ -82,7 +82,7 @@ class ProblemSpec:
 
     @property
     def records_for(self) -> str | None:
-        """Name what needs the records themselves; None if moments are enough."""
+        """What needs the records, for error messages; None if moments are enough."""
         loss = self.problem.loss
         return f"the {loss} loss" if LOSSES[loss].needs_records else None
 
@@ -92,14 +92,14 @@ class ProblemSpec:
         return Sensitivity.of(self.problem, self.rule)
 
     def with_default_bound(self, prediction_bound: float) -> ProblemSpec:
-        """Return the specification with a prediction bound where the caller gave none."""
+        """Return the specification with this prediction bound if the caller gave none."""
         if self.bound_is_given:
             return self
         problem = self.problem.with_prediction_bound(prediction_bound)
         return self if problem == self.problem else replace(self, problem=problem)
 
     def open(self, data: Any, y: Any = None, records_for: str | None = None) -> SensitiveTable:
-        """Open the table: names and types of columns are checked, no value is read."""
+        """Open the table and check names and types of its columns. Reads no value."""
         needs = self.records_for if records_for is None else records_for
         return SensitiveTable(data, self.schema, y, records_for=needs)
 
@@ -123,7 +123,7 @@ def build_problem_spec(
     node_limit: int | None = None,
     time_limit: float | None = None,
 ) -> ProblemSpec:
-    """Check the options of a problem and its schema. Names and types of the data are looked at."""
+    """Check the options of a problem and its schema. Of the data, only names and types are used."""
     limits = Limits.of(node_limit, time_limit)
     if isinstance(always_include, str):
         always_include = (always_include,)
@@ -145,7 +145,7 @@ def build_problem_spec(
 
 
 def declared_columns(schema: Any, bounds: Any) -> int | None:
-    """The number of columns of X, if schema or bounds tell it."""
+    """Return the number of columns of X, if schema or bounds state it."""
     if isinstance(schema, (str, Path, Mapping)):
         return declared_width(schema)
     if isinstance(schema, Schema):
@@ -158,10 +158,11 @@ R = TypeVar("R")
 
 
 def with_keywords_of(*listed: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Show the keyword arguments of the functions ``listed`` in place of a function's ``**``.
+    """Replace a function's ``**`` in its signature by the keyword arguments of the functions
+    ``listed``.
 
-    Each call is checked against the whole list, so that errors name the function that was called,
-    and an argument that it does not have before one that is missing.
+    Each call is checked against the whole list. Errors therefore name the function that was called,
+    and an unknown argument is reported before a missing one.
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
@@ -195,7 +196,7 @@ def with_keywords_of(*listed: Callable[..., Any]) -> Callable[[Callable[P, R]], 
 
 
 def resolve_schema(data: Any, y: Any, schema: SchemaLike | None, bounds: Bounds | None) -> Schema:
-    """The schema of a table, from the schema or from bounds. No value is read."""
+    """Return the schema of a table, from a schema or from bounds. Reads no value."""
     from ..data.readers.arrays import check_held
 
     check_held(data, "X", Moments)

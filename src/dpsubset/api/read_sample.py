@@ -1,7 +1,7 @@
 """read_sample: show how public sample rows are read, cell by cell. NOT PRIVATE.
 
-For trying a schema before it is used on the sensitive table. A text file has no types: only its
-cells tell whether they are written as the schema declares. Cells are shown as they are, so the rows
+This tests a schema before it is used on the sensitive table. A text file has no types, so only its
+cells show whether they are written as the schema declares. Cells are shown as they are, so the rows
 must be public or simulated. They are read and quantised as in a selection.
 """
 
@@ -35,7 +35,7 @@ NOT_PRIVATE = (
 
 @dataclass(frozen=True)
 class SampleCell:
-    """One cell of a sample, and what it reads as.
+    """One cell of a sample, and how it is read.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class SampleCell:
     value : number or str, optional
         The value that is read; a date as text in ISO 8601.
     counts_as : number or str, optional
-        The value after clipping to the bounds, where that changes it.
+        The value after clipping to the bounds, if clipping changes it.
     """
 
     row: int
@@ -104,12 +104,12 @@ def read_sample(data: Any, schema: SchemaLike, rows: int = 20) -> Sample:
     Parameters
     ----------
     data : path or data frame
-        Public or simulated rows in the format of the sensitive table. Never that table itself: its
-        cells would be shown.
+        Public or simulated rows in the format of the sensitive table. Never pass the table itself,
+        because its cells would be shown.
     schema : Schema, path of a bounds file or dict of the same form
         The description of the table.
     rows : int
-        How many rows to show at most.
+        Largest number of rows to show.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def read_sample(data: Any, schema: SchemaLike, rows: int = 20) -> Sample:
 
 def _values(data: Any, schema: Schema, rows: int) -> NDArray[np.float64]:
     """Values of cells, the response last; NaN for cells without a value."""
-    # A block has a row at least.
+    # A block has at least one row.
     found = [np.column_stack([x, y]) for x, y in islice(open_table(data, schema).blocks(), rows)]
     width = len(schema.features) + 1
     return np.vstack([np.empty((0, width)), *found])[:rows]
@@ -204,5 +204,5 @@ def _shown(value: float | str) -> str:
 
 
 def _plain(value: float | str | None) -> float | str | None:
-    """As JSON has it: it knows no infinities."""
+    """Return a value that JSON can represent: infinities become text."""
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,9 +1,9 @@
 """SelectionRequest: a private selection whose arguments have been checked. Public.
 
-`build_request` makes it of the arguments of :func:`dpsubset.select`; it knows the price before a
-value is read. `SelectionRequest.run` reads the table and draws: counts of unreadable cells, a
-response range and a support, each if it is part of the request. Models and private searches use the
-same steps.
+`build_request` checks the arguments of :func:`dpsubset.select`. The price of a request is known
+before a value is read. `SelectionRequest.run` reads the table and draws counts of unreadable cells,
+a response range and a support, as far as the request has these steps. Models and private searches
+use the same steps.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ CHECK = "the count of unreadable cells"
 
 
 class MechanismOptions(ProblemOptions, total=False):
-    """The options of a selection beside k, epsilon and the mechanism."""
+    """The options of a selection other than k, epsilon and the mechanism."""
 
     delta: float | Fraction | Decimal
     options: Mapping[str, Any] | None
@@ -66,17 +66,17 @@ class MechanismOptions(ProblemOptions, total=False):
 
 
 class SelectionOptions(MechanismOptions, total=False):
-    """The options of a selection beside k and epsilon; see :func:`dpsubset.select`."""
+    """The options of a selection other than k and epsilon; see :func:`dpsubset.select`."""
 
     mechanism: str | Mechanism
 
 
 @dataclass(frozen=True)
 class DefaultRange:
-    """The default response range. It follows the number of rows where that is public.
+    """The default response range. It depends on the number of rows if that is public.
 
-    ``range`` is the one for the number of rows that is known so far. Nothing is promised to tables
-    with another number of rows then, since they may get another range.
+    ``range`` is the one for the number of rows known so far. Tables with different numbers of rows
+    may get different ranges, so the guarantee does not cover them.
     """
 
     range: ResponseRange
@@ -86,7 +86,7 @@ class DefaultRange:
 class ChosenRange:
     """A response range that this release draws and pays for.
 
-    ``declared_only``: the guarantee states its cost under the declared relation alone.
+    With ``declared_only`` the guarantee states its cost only under the declared relation.
     """
 
     range: ResponseRange
@@ -105,14 +105,14 @@ RangeSource: TypeAlias = DefaultRange | ChosenRange | EarlierRange | None
 
 Output = TypeVar("Output")
 
-#: Returns the guarantee of the whole release that a selection is a part of, or raises if that costs
-#: more than was reserved.
+#: Returns the guarantee of the whole release that contains a selection, or raises an error if it
+#: costs more than was reserved.
 PriceCheck: TypeAlias = "Callable[[SelectionRequest], Guarantee]"
 
 
 @dataclass(frozen=True)
 class SelectionRequest(Request[SensitiveTable, Release]):
-    """A private selection, ready for a table. Public.
+    """A private selection whose arguments have been checked. Public.
 
     Attributes
     ----------
@@ -132,8 +132,8 @@ class SelectionRequest(Request[SensitiveTable, Release]):
     diagnostics : bool
         Whether counts of the search, which are not private, are attached to the release.
     date : str
-        The day of the request, in UTC. No value has been read by then, so that no release tells how
-        long anything took.
+        The day of the request, in UTC. It is set before a value is read, so a release does not
+        reveal running times.
     """
 
     spec: ProblemSpec
@@ -151,7 +151,7 @@ class SelectionRequest(Request[SensitiveTable, Release]):
 
     @property
     def problem(self) -> Problem:
-        """The problem, with the prediction bound that goes with the response range."""
+        """The problem, with the prediction bound that the response range implies."""
         return self.spec.problem
 
     @property
@@ -164,7 +164,7 @@ class SelectionRequest(Request[SensitiveTable, Release]):
 
     @property
     def response_range(self) -> ResponseRange | None:
-        """What is released of the response before the selection."""
+        """The response range that is released before the selection; None if there is none."""
         return None if self.source is None else self.source.range
 
     @cached_property
@@ -176,7 +176,9 @@ class SelectionRequest(Request[SensitiveTable, Release]):
 
     @cached_property
     def setting(self) -> Setting:
-        """What the mechanism knows: its epsilon is what the response range leaves, for one row."""
+        """The public setting of the mechanism. Its epsilon is what the response range leaves, for
+        one row.
+        """
         left = self.epsilon - self.range_epsilon
         return Setting(self.problem, self.spec.sensitivity, left, self.delta, self.n)
 
@@ -205,7 +207,7 @@ class SelectionRequest(Request[SensitiveTable, Release]):
 
     @cached_property
     def parts(self) -> dict[str, Guarantee]:
-        """What each step costs one row."""
+        """The guarantee of each step, for one row."""
         seeded = self.seed is not None
         parts = {}
         if self.source is not None and not isinstance(self.source, EarlierRange):
@@ -223,17 +225,19 @@ class SelectionRequest(Request[SensitiveTable, Release]):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """What a release costs a unit, computed from the constants that its draws use."""
+        """The guarantee of the release for one unit, computed from the constants that its draws
+        use.
+        """
         parts = self.parts
         whole = Guarantee.compose(parts) if len(parts) > 1 else parts[SELECTION]
         return whole.group_privacy(self.spec.schema.rows_per_unit)
 
-    # -- requests that know more -----------------------------------------------------------------
+    # -- requests with more known facts ----------------------------------------------------------
 
     def with_rows(self, n: int | None, *, range_is_drawn: bool = False) -> SelectionRequest:
         """Return the request for a table of n rows, where their number is public.
 
-        A default response range follows the number of rows until it is drawn.
+        A default response range depends on the number of rows until it is drawn.
         """
         if n is None or n == self.n or not self.n_is_public:
             return self
@@ -247,7 +251,7 @@ class SelectionRequest(Request[SensitiveTable, Release]):
         return replace(self, n=n).with_range(DefaultRange(chosen))
 
     def with_range(self, source: DefaultRange | ChosenRange | EarlierRange) -> SelectionRequest:
-        """Return the request with a response range, and the prediction bound that goes with it."""
+        """Return the request with a response range, and the prediction bound that it implies."""
         bounded = self.spec.with_default_bound(source.range.prediction_bound)
         return replace(self, source=source, spec=bounded)
 
@@ -256,7 +260,7 @@ class SelectionRequest(Request[SensitiveTable, Release]):
         if not epsilon:
             return self
         if isinstance(data, Moments):
-            raise ArgumentError("check_readable needs the table: moments have no cells any more")
+            raise ArgumentError("check_readable needs the table: moments do not contain cells")
         return replace(
             self, readable_check=ReadableCheck.of(self.spec.schema, epsilon, self.neighbours)
         )
@@ -306,8 +310,8 @@ class SelectionRequest(Request[SensitiveTable, Release]):
     ) -> tuple[SelectionRequest, QuantileSampler, NDArray[np.bool_], int]:
         """Read the response alone, and prepare draws of its range.
 
-        Returns the request for the number of rows, where that is public, and the sampler; also
-        which values the response has and the number of rows, which are private.
+        Returns four values: the request with the number of rows if that is public, the sampler,
+        which values the response has, and the number of rows. The last three are private.
         """
         counts, n = table.count_response(passes)
         request = self.with_rows(n)
@@ -321,7 +325,7 @@ class SelectionRequest(Request[SensitiveTable, Release]):
     ) -> tuple[SelectionRequest, Data]:
         """Quantise all values, the response in its released range.
 
-        Returns the request for the number of rows, where that is public, and the private data.
+        Returns the request with the number of rows if that is public, and the private data.
         """
         images = None if scale is None else scale.images(STEPS)
         gram = table.read(self.problem, passes, images)
@@ -358,7 +362,7 @@ class SelectionBased(Request[SensitiveTable, Output]):
         return self.selection.needs_rows
 
     def with_selection(self, selection: SelectionRequest) -> Self:
-        """Return the request with a selection that knows more of the table."""
+        """Return the request with a selection that has more known facts about the table."""
         if selection is self.selection:
             return self
         return replace(self, selection=selection)  # type: ignore[type-var]
@@ -413,8 +417,8 @@ def draw_support(
     passes : Passes
         All passes of the release over the table.
     check : callable
-        The price of the whole release, checked against what was reserved: before each draw, with
-        the number of rows that was read.
+        Checks the cost of the whole release against the reserved cost. It is called before each
+        draw, with the number of rows that was read.
     scale : RangeInSteps, optional
         The response range that an earlier step has released.
     """
@@ -434,7 +438,9 @@ def draw_support(
 
 @contextmanager
 def _stating_cost(guarantee: Guarantee) -> Iterator[None]:
-    """Add the cost to the error of a passed limit: that it was passed depends on the data."""
+    """Add the cost to the error of an exceeded limit, because whether it is exceeded depends on the
+    data.
+    """
     try:
         yield
     except SearchLimitError as error:
@@ -445,7 +451,7 @@ def _stating_cost(guarantee: Guarantee) -> Iterator[None]:
 
 
 def build_release(drawn: DrawnSelection, guarantee: Guarantee, **more: Any) -> Release:
-    """The release: what was drawn, and public facts. ``more`` are further fields of it."""
+    """Build the release from what was drawn and from public facts. ``more`` are further fields."""
     request, chosen = drawn.request, drawn.request.mechanism
     schema, setting, released = request.spec.schema, request.setting, None
     if drawn.scale is not None and request.response_range is not None:
@@ -493,11 +499,13 @@ def build_request(
     if seed is not None:
         seed = check_seed(seed)
         if not chosen.seedable:
-            raise ArgumentError(f"{chosen.name} takes noise from OpenDP, which has no seeds")
+            raise ArgumentError(
+                f"{chosen.name} uses noise from OpenDP, which has no seeds: leave seed out"
+            )
     if not chosen.proven and allow_unproven is not True:
         raise ArgumentError(
-            f"{chosen.name} with these options has no privacy guarantee. To run it all the same, "
-            "on data that are not sensitive, pass allow_unproven=True"
+            f"{chosen.name} with these options has no privacy guarantee. To use it on data that "
+            "are not sensitive, pass allow_unproven=True"
         )
     spec = build_problem_spec(data, schema, k=k, y=y, **problem)
     spec = replace(spec, rule=sensitivity)
@@ -522,12 +530,12 @@ def build_request(
 
 
 def _of_one_row(epsilon: Fraction, delta: Fraction, rows: int) -> Fraction:
-    """The budget of one row, if a unit with so many of them may cost epsilon."""
+    """Divide the budget of a privacy unit by its largest number of rows."""
     if rows > 1 and delta:
         raise ArgumentError(
-            "rows_per_unit is above 1: for several rows together a delta grows faster than their "
-            "number, and nothing here accounts for that. Take a purely private mechanism, with "
-            "delta = 0"
+            "rows_per_unit is above 1, which is not supported with a delta: the delta of a group "
+            "of rows grows faster than their number. Choose a mechanism with pure differential "
+            "privacy, with delta = 0"
         )
     if epsilon < SMALLEST_EPSILON * rows:
         raise ArgumentError("epsilon must be at least 1e-9 for each of rows_per_unit rows")
@@ -535,25 +543,32 @@ def _of_one_row(epsilon: Fraction, delta: Fraction, rows: int) -> Fraction:
 
 
 def exact_epsilon(value: Any) -> Fraction:
-    """Epsilon as the exact rational that was written; a float stands for its shortest decimal."""
+    """Return epsilon as the exact rational that was written; a float stands for its shortest
+    decimal.
+    """
     epsilon = as_decimal_fraction(value)
-    if epsilon is None:  # also what is too long or too far from 1 to be written out
+    if epsilon is None:  # also numbers that are too long or too far from 1 to be written out
         is_number = isinstance(value, (int, float, Fraction, Decimal, np.number))
-        other = "" if is_number else f", not {type(value).__name__},"
-        raise ArgumentError(f"epsilon must be a finite number{other} between 1e-9 and 1e6")
+        other = "" if is_number else f", not {type(value).__name__}"
+        raise ArgumentError(
+            f"epsilon must be a finite number{other}. It must lie between 1e-9 and 1e6"
+        )
     if epsilon <= 0:
         raise ArgumentError("epsilon must be a finite number greater than 0")
-    # Beyond these no guarantee is worth its name, and float64 bounds no longer guide the search.
+    # Beyond these limits a guarantee has no practical meaning, and float64 bounds do not guide the
+    # search.
     if not SMALLEST_EPSILON <= epsilon <= 10**6:
         raise ArgumentError("epsilon must lie between 1e-9 and 1e6")
     return epsilon
 
 
 def exact_delta(value: Any) -> Fraction:
-    """Delta as the exact rational that was written; 0 for pure privacy."""
+    """Return delta as the exact rational that was written; 0 for pure privacy."""
     delta = as_decimal_fraction(value)
     if delta is None or not 0 <= delta < 1:
-        raise ArgumentError("delta must be a number from 0 to below 1: much below 1/n, or 0")
+        raise ArgumentError(
+            "delta must be at least 0 and below 1. Choose 0, or a delta much smaller than 1/n"
+        )
     if 0 < delta < Fraction(1, 10**100):
         raise ArgumentError("delta must be 0 or at least 1e-100")
     return delta

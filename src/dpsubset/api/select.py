@@ -47,79 +47,85 @@ def select(
     Parameters
     ----------
     data : path, data frame, array or Moments
-        The sensitive table: a Parquet, Arrow, Feather, CSV or TSV file, a frame of pandas, polars
-        or PyArrow, an array X.
+        The sensitive table: a Parquet, Arrow, Feather, CSV or TSV file, a data frame of pandas,
+        polars or PyArrow, or an array X.
     schema : Schema, path of a bounds file or dict of the same form, optional
-        The table's public description. Arrays may give ``bounds`` instead.
+        The table's public description. For arrays, ``bounds`` may be given instead.
     k : int
-        How many variables to select, those always included among them.
+        Number of variables to select, including those of ``always_include``.
     epsilon : number
-        The privacy budget this release may cost; taken exactly as given.
+        The privacy budget of this release, taken exactly as given.
     y : array, optional
-        The response, for arrays and for frames that do not hold it.
+        The response, for arrays and for data frames without a response column.
     bounds : Bounds, optional
         Public bounds of X and y, instead of a schema.
     delta : number
-        For mechanisms whose guarantee has one; 0, hence pure privacy, for all others.
+        For mechanisms whose guarantee has a delta. It must be 0 for all others, which are purely
+        private.
     mechanism : str or Mechanism
-        How the support is drawn: a name from `dpsubset.MECHANISMS`, or such an object with its
-        options. The default is exact, and as good as any at the same epsilon.
+        The mechanism that draws the support: a name from `dpsubset.MECHANISMS`, or such an object
+        with its options. The default is permute-and-flip, drawn exactly.
     options : mapping, optional
         Options of a mechanism given by its name.
     allow_unproven : bool
-        Needed for mechanisms without a privacy guarantee, which exist to reproduce figures.
+        Required for mechanisms without a privacy guarantee, which exist to reproduce published
+        figures.
     loss : {"least-squares", "logistic", "hinge", "huber"}, optional
-        What a support is judged by: by default least squares, also of labels, which count as -1
-        and 1. "logistic" and "hinge" are for labels: where the response has bounds, these are the
-        two labels, and a cell counts as the nearer one (the upper one from the middle).
+        The loss that scores a support. The default is least squares, also for labels, which count
+        as -1 and 1. "logistic" and "hinge" are for labels. If the response has bounds, the two
+        bounds are the labels, and a cell counts as the nearer one (the upper one from the middle
+        on).
     threshold : float, optional
-        For "huber" alone, in units of the response's half-range: residuals beyond it count by
-        their size, not by their square. From 0.01 to 1; 1/4 by default.
+        Only for "huber", in half-ranges of the response: the loss is linear in residuals beyond it.
+        From 0.01 to 1; 1/4 by default.
     constraint : {"box", "ball", "l1"}
         Which coefficients are allowed.
     prediction_bound, radius : float, optional
-        Size of the coefficient set: the largest prediction, in units of the response's half-range,
-        or the set's own radius. By default 1.25 half-widths of a private scale, 1 of a median's;
-        otherwise a prediction bound of 1, for labels 1.25, and 2 under "logistic" and "hinge".
+        Size of the coefficient set: the largest absolute prediction, in half-ranges of the
+        response, or the radius of the set. The default is a prediction bound of 1.25 with a private
+        response range (1 if that is a median), 1 with declared bounds, 1.25 for labels, and 2 for
+        "logistic" and "hinge".
     ridge : float
         Weight of the squared coefficients, in scaled units.
     intercept : bool
-        Whether every model has an intercept, beside the k variables and under the same bound on
-        its coefficient. Without one, the middle of the bounds stands for the mean.
+        Whether every model has an intercept in addition to the k variables, with the same bound on
+        its coefficient. Without an intercept, models are centred at the middle of the bounds.
     neighbours : {"replace-one", "add-remove"}
-        Whose data the guarantee protects against: a row replaced (n is public), or a row added or
-        removed (n is private).
+        The neighbour relation: one row is replaced (n is public), or one row is added or removed (n
+        is private).
     sensitivity : {"sharp", "published", "lemma-2"}
-        How far one row moves the scores; all but "sharp" are looser and reproduce published
-        figures.
+        The rule for the sensitivity of the scores. All but "sharp" are looser and reproduce
+        published figures.
     response_range : {"private", "declared"} or ResponseRange, optional
-        What the response is scaled by. "private", the default: quantiles of its own are released
-        first, with a part of epsilon, and it is centred and clipped by them; the released numbers
-        are part of the release. "declared": its bounds, which is as good where values fill them.
-        Labels and moments have no other.
+        The range to which the response is clipped and scaled. "private", the default, releases
+        quantiles of the response first, with a part of epsilon, and derives the range from them;
+        the quantiles are part of the release. "declared" uses the bounds, which is as good if the
+        values fill them. Labels and moments can only use "declared".
     check_readable : bool or number, optional
-        Whether noisy counts of the cells that hold no value, missing or unreadable, are released
-        too: True for a hundredth of epsilon, or a share of it. They tell whether the schema goes
-        with how cells are written, and a warning follows if most of a column seems unreadable.
+        Whether noisy counts of missing and unreadable cells are released too: True for a hundredth
+        of epsilon, or a fraction of it. They show whether the declared format fits the cells. A
+        warning follows if most of a column seems unreadable.
     always_include : names or positions
         Variables that are part of every support.
     seed : int, optional
-        For tests only: makes the draw reproducible, hence not private, and the release says so.
+        For tests only: with a seed the draw is reproducible and therefore not private, as the
+        release states.
     node_limit : int, optional
     time_limit : float, optional
-        Most splits of the search, most seconds it may take. Passing one raises `SearchLimitError`:
-        nothing is released, and because the event depends on the data, what this release would
-        have cost must be counted as spent, a scale of the response included.
+        Largest number of nodes of the search, and largest number of seconds. Exceeding a limit
+        raises `SearchLimitError` and releases nothing. Whether it is exceeded depends on the data,
+        so the full cost of the release, including its response range, counts as spent.
     diagnostics : "not-private", optional
         Attach counts of the search to the release object. They depend on the data, are never
-        written to a file, and are not to be passed on.
+        written to a file, and must not be published.
     progress : callable, optional
-        Called with the fraction of the work done so far, in steps that are the same for
-        neighbouring tables: hundredths where the number of rows is public and known beforehand,
-        and else the ends of passes over the table.
+        Called with the fraction of the work done so far. The fractions are the same for
+        neighbouring tables: hundredths if the number of rows is public and known beforehand, and
+        otherwise the ends of passes over the table.
     ledger : path, URL or Ledger, optional
-        Where the cost is debited before a value is read; a release that it has no room for is
-        refused. By default what the environment variable DPSUBSET_LEDGER names; False for none.
+        The ledger to which the cost is debited before a value is read. A release beyond its limit
+        is refused. By default the ledger that the environment variable DPSUBSET_LEDGER names; False
+        for none.
 
     Returns
     -------
@@ -131,9 +137,9 @@ def select(
     ArgumentError, SchemaError, TableError
         If an argument, the schema, or a name or type in the table is wrong. Nothing is spent.
     BudgetExceeded, LedgerError
-        If the ledger has no room for the release, or cannot be used.
+        If the limit of the ledger does not allow the release, or the ledger cannot be used.
     SearchLimitError
-        If a node or time limit is passed. Nothing is released, and epsilon is spent.
+        If a node or time limit is exceeded. Nothing is released, and epsilon is spent.
 
     Examples
     --------
@@ -160,7 +166,7 @@ def event_of_select(
     y: Any = None,
     **options: Unpack[SelectionOptions],
 ) -> Event:
-    """What a ledger would note of :func:`select` with these arguments. Reads no value."""
+    """Return the ledger entry of :func:`select` with these arguments. Reads no value."""
     request = build_request(data, schema, k=k, epsilon=epsilon, y=y, **options)
     return event_of(request, data, y)
 
@@ -184,17 +190,17 @@ def simulate(
     Parameters
     ----------
     data, schema, k, epsilon
-        As for :func:`select`, and so are all other arguments that are not listed here.
+        As for :func:`select`. All its other arguments are accepted as well.
     draws : int
-        How many selections to draw.
+        Number of selections to draw.
     progress : callable, optional
         Called with the fraction of the work done so far.
 
     Returns
     -------
     SupportCounts
-        A Counter of the draws of each support, by positions; None stands for a draw that released
-        nothing. Its ``features`` is the same Counter by names.
+        A Counter of the supports, as tuples of positions. None stands for a draw that released
+        nothing. ``features`` is the same Counter with names in place of positions.
 
     Raises
     ------
@@ -216,7 +222,7 @@ def simulate(
     check_progress(progress)
     request = build_request(data, schema, k=k, epsilon=epsilon, y=y, **options)
     table, rng = request.open(data, y), open_randomness(request.seed)
-    # One pass, and draws: how many more passes these take depends on what is drawn.
+    # One pass is reported. How many more passes the draws take depends on what is drawn.
     passes, private = Passes(progress, request.n_is_public, 2), None
     scales_by_effect: dict[bytes, list[RangeInSteps | None]] = {b"": [None] * draws}
     if request.source is None:
@@ -244,7 +250,9 @@ def _drawn(
     scales: list[RangeInSteps | None],
     rng: Randomness,
 ) -> list[Outcome]:
-    """One support for each of some response ranges that make the same table."""
+    """Draw one support for each of several response ranges that result in the same quantised
+    table.
+    """
     if private is None:
         request, private = request.read(table, None, scales[0])
     sampler = request.mechanism.prepare(private, request.setting)
@@ -266,8 +274,8 @@ def price(
     Parameters
     ----------
     data : path, data frame, array or Moments, optional
-        With it, names and types of its columns are compared with the schema; without it the
-        arguments are checked and priced alone.
+        A table, whose column names and types are compared with the schema. Without it only the
+        arguments are checked and priced.
     schema, k, epsilon
         As for :func:`select`, and so are all other arguments.
 
@@ -278,7 +286,7 @@ def price(
     Raises
     ------
     ArgumentError, SchemaError, TableError
-        What :func:`select` would raise before it reads a value.
+        The errors that :func:`select` would raise before it reads a value.
 
     Examples
     --------

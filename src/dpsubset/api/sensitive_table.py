@@ -1,7 +1,8 @@
-"""The sensitive table: names and types of its columns are checked, values go to the quantizer.
+"""The sensitive table: checks names and types of columns, and passes values to the quantizer.
 
-The one object between a user's data and what a search or a mechanism gets. It shows nothing, is
-not pickled, and only methods that read and count touch values: none of them fails because of one.
+A search or a mechanism has access to a user's data only through this object. Its repr shows no
+value, and it cannot be pickled. Only the methods that read and count use values, and none of them
+fails because of a value.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ..schema.schema import Schema
 _MANY_VARIABLES = 1500
 #: ... if the records, at two bytes a cell, fit in this many bytes.
 _RECORD_BYTES = 2**32
-#: Most bytes of cells that are kept from one pass to the next.
+#: Largest number of bytes of cells that are kept from one pass to the next.
 _KEPT_BYTES = 2**28
 
 
@@ -37,11 +38,11 @@ class SensitiveTable:
     ----------
     data : path, data frame, array, list or Moments
     schema : Schema
-        What it is compared with: names, types and numbers of columns, never values.
+        The schema to which names, types and the number of columns are compared.
     y : array, optional
-        The response where it stands beside.
+        The response, if it is passed separately from ``data``.
     records_for : str, optional
-        Who needs the records themselves. Moments are then refused.
+        What needs the records, for an error message. Moments are then refused.
     """
 
     def __init__(
@@ -55,8 +56,8 @@ class SensitiveTable:
         if isinstance(data, Moments):
             if self._records:
                 raise ArgumentError(
-                    f"{records_for} needs the records: moments are not enough. They are for "
-                    "loss='least-squares'"
+                    f"{records_for} needs the records: moments are not enough. Moments can be "
+                    "used with loss='least-squares'"
                 )
             self._moments = _of_schema(data, schema)
         else:
@@ -66,28 +67,29 @@ class SensitiveTable:
         return "SensitiveTable(private values hidden)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a sealed table is private and is not written to files")
+        raise TypeError("a sensitive table cannot be pickled, because it is private")
 
     @property
     def rows(self) -> int | None:
-        """How many, where that is known before values are read. Private under add-remove."""
+        """The number of rows, if it is known before values are read. Private under add-remove."""
         held = self._table
         if held is not None:
             return held.rows
         return None if self._moments is None else self._moments.n
 
     def count_response(self, passes: Passes | None = None) -> tuple[NDArray[np.int64], int]:
-        """The histogram of the response, quantised and without bad cells, and the number of rows.
+        """Return the histogram of the quantised response without bad cells, and the number of rows.
 
-        Both are private, as a table is. Moments have none: who asks them for it has been refused.
+        Both are private. Moments have no histogram: requests that need it refuse them before.
         """
         assert self._table is not None
         responses = over(passes, self._table.responses(), self._table.rows)
         return count_response(self._schema.response, responses)
 
     def count_bad(self, passes: Passes | None = None) -> tuple[list[int], int]:
-        """How many cells of each feature and, last, of the response read as no value; and the
-        number of rows. All of it is private. A record counts at most once in each, by its own cell.
+        """Return the number of bad cells of each feature and, last, of the response; and the number
+        of rows. All of them are private. A record counts at most once in each number, by its own
+        cell.
         """
         assert self._table is not None
         bad, n = np.zeros(len(self._schema.features) + 1, dtype=np.int64), 0
@@ -99,7 +101,7 @@ class SensitiveTable:
         return bad.tolist(), n
 
     def keep(self, n: int) -> None:
-        """Hold on to what the cells of n rows read as, for many passes, if they are few."""
+        """Keep the values of the cells in memory for further passes, if n rows are few enough."""
         assert self._table is not None
         if 8 * n * (len(self._schema.features) + 1) <= _KEPT_BYTES:
             self._kept = list(self._table.blocks())
@@ -110,10 +112,10 @@ class SensitiveTable:
         passes: Passes | None = None,
         images: NDArray[np.int16] | None = None,
     ) -> GramData:
-        """Quantize the values. Records are kept for who needs them, or if there are
-        many columns and the number of records is known beforehand.
+        """Quantize the values. Records are kept if ``records_for`` is set, or if there are many
+        columns and the number of records is known beforehand.
 
-        ``images`` is what each value of the quantised response counts as, in a scale of its own.
+        ``images`` maps the quantised response to its released range.
         """
         constant = problem.layout.constant
         if self._table is None:
@@ -136,8 +138,8 @@ class SensitiveTable:
         passes: Passes | None = None,
         images: NDArray[np.int16] | None = None,
     ) -> Moments:
-        """Exact sums of the columns of some features, whose schema is ``part``; the response in a
-        scale of its own, as in `read`.
+        """Return exact sums of products for the features of the schema ``part``. ``images`` maps
+        the response, as in `read`.
         """
         if self._moments is not None:
             if passes is not None:
@@ -152,12 +154,14 @@ class SensitiveTable:
         passes: Passes | None = None,
         images: NDArray[np.int16] | None = None,
     ) -> NDArray[np.int16]:
-        """The same columns record by record, a row each; the constant and the response last."""
+        """Return the quantised columns of the schema ``part``, one record per row, with the
+        constant and the response last.
+        """
         digest = GramData.from_records(part, self._support(part, passes), constant, images)
         return np.concatenate([digest.records, digest.response[None]])
 
     def _blocks(self, passes: Passes | None) -> Iterator[Block]:
-        """All records, from memory if they are kept there."""
+        """Yield all records, from memory if they are kept there."""
         assert self._table is not None
         blocks = self._table.blocks() if self._kept is None else self._kept
         return over(passes, blocks, self._table.rows)
@@ -167,13 +171,13 @@ class SensitiveTable:
         return [names.index(name) for name in part.feature_names]
 
     def _support(self, part: Schema, passes: Passes | None) -> Iterator[Block]:
-        """Blocks of the features of ``part``."""
+        """Yield blocks of the features of ``part``."""
         features = self._places(part)
         return ((x[:, features], y) for x, y in self._blocks(passes))
 
 
 def _part_of(moments: Moments, schema: Schema, features: list[int], constant: int) -> Moments:
-    """Of some features, in the order that their own schema has."""
+    """Return the columns of some features, in the order of the schema ``part``."""
     columns = Design.of(schema).columns
     places = [i for i, column in enumerate(columns) if column.feature in features]
     products = with_constant(moments, constant)
@@ -185,9 +189,9 @@ def _part_of(moments: Moments, schema: Schema, features: list[int], constant: in
 def _of_schema(moments: Moments, schema: Schema) -> Moments:
     checked = moments.checked()
     if checked.fingerprint != schema.fingerprint():
-        raise ArgumentError("these moments come from another schema")
+        raise ArgumentError("these moments were made with another schema")
     if checked.p != len(Design.of(schema).columns):
-        raise TableError("these moments have another number of columns than their schema")
+        raise TableError("the number of columns of these moments differs from that of their schema")
     if not schema.response.drops_rows and checked.counted not in (None, checked.n):
-        raise TableError("these moments lack records, and their schema says that all count")
+        raise TableError("these moments leave out records, but with their schema all records count")
     return checked

@@ -1,9 +1,9 @@
-"""suggest_bounds: bounds of columns from private quantiles, with their price.
+"""suggest_bounds: bounds of columns from private quantiles, and their cost.
 
 Bounds must not be computed from the rows without noise. Where public knowledge gives only wide
-bounds, a part of the budget may go to two quantiles of each column, drawn by the exact mechanism of
-`privacy.quantiles` within the wide bounds. The epsilons of the columns add up: a row is in all of
-them.
+bounds, a part of the budget can pay for two quantiles of each column, which `privacy.quantiles`
+draws within the wide bounds. The epsilons of the columns add up, because every row has a cell in
+each of them.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ from .request import exact_epsilon
 
 __all__ = ["BoundsRequest", "build_bounds_request", "draw_bounds", "suggest_bounds"]
 
-#: A histogram takes half a megabyte, and so many columns leave each next to nothing of epsilon.
+#: A histogram takes half a megabyte, and with so many columns each has a very small epsilon.
 _MOST_COLUMNS = 1000
 
 
 @dataclass(frozen=True)
 class BoundsRequest(Request[Table, SuggestedBounds]):
-    """Bounds to be released, and their price. Public; no value has been read.
+    """A request for bounds of columns. Public.
 
     Attributes
     ----------
     selection : ColumnSelection
-        The columns, with the wide bounds that were declared.
+        The columns, with the declared wide bounds.
     epsilon : Fraction
         The budget of all of them together, for one row.
     neighbours : {"replace-one", "add-remove"}
     seed : int, optional
     rule : QuantileRule
-        Which quantiles are released of each column.
+        Which quantiles of each column are released.
     rule_by_rows : bool
-        Whether the rule follows the public number of rows. Nothing is promised to tables with
-        another number then.
+        Whether the rule depends on the public number of rows. The guarantee then does not cover
+        tables with different numbers of rows.
     """
 
     selection: ColumnSelection
@@ -87,7 +87,7 @@ class BoundsRequest(Request[Table, SuggestedBounds]):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """What it costs a unit; no rule costs more or less than another under these neighbours."""
+        """The guarantee for one unit. All rules cost the same under these neighbours."""
         seeded = self.seed is not None
         of_column = self.rule.guarantee(self.column_epsilon, self.neighbours, seeded=seeded)
         if self.rule_by_rows:
@@ -138,9 +138,9 @@ def draw_bounds(
     neighbours: Neighbours,
     rng: Randomness,
 ) -> tuple[tuple[Column, ...], tuple[ReleasedRange, ...]]:
-    """Draw quantiles of columns from their histograms, at this price for one column and one row.
+    """Draw quantiles of columns from their histograms, at this epsilon for one column and one row.
 
-    Returns the columns with the bounds that follow, and what was released of each.
+    Returns the columns with the resulting bounds, and the released quantiles of each.
     """
     narrow, ranges = [], []
     for column, of_column in zip(columns, counts, strict=True):
@@ -162,7 +162,9 @@ def build_bounds_request(
     seed: int | None = None,
     separator: str | None = None,
 ) -> BoundsRequest:
-    """Check the arguments of :func:`suggest_bounds`. Of the table, names and types are read."""
+    """Check the arguments of :func:`suggest_bounds`. Of the table, only names and types are
+    read.
+    """
     budget = exact_epsilon(epsilon)
     check_choice(neighbours, RELATIONS, "neighbours")
     if rule is not None and (not isinstance(rule, QuantileRule) or len(rule.probs) != 2):
@@ -192,48 +194,50 @@ def suggest_bounds(
     ledger: LedgerLike = None,
     separator: str | None = None,
 ) -> SuggestedBounds:
-    """Release bounds of columns: two private quantiles of each. Costs epsilon in all.
+    """Release bounds of columns from two private quantiles of each. Costs epsilon in total.
 
     Parameters
     ----------
     data : path, data frame or array
         The sensitive table.
     within : pair, mapping, Schema, path of a bounds file or dict of the same form
-        Where values can lie at all, from public knowledge: ``(lo, hi)`` for all columns, ``{"age":
+        The possible range of values, from public knowledge: ``(lo, hi)`` for all columns, ``{"age":
         (0, 200), ...}``, or a schema with wide bounds. The grid has 65535 values between them, so
         bounds that are a thousand times too wide leave 65 values to choose from. A transform
         (``{"lo": 1, "hi": 1e9, "transform": "log"}``) gives small values a finer grid.
     epsilon : number
-        What all bounds cost together; each column has an equal part.
+        The privacy budget of all bounds together, divided equally among the columns.
     columns : names, optional
-        For which to suggest bounds: by default those of a mapping, all columns of a schema that
-        have bounds, or all columns whose type is a number.
+        The columns for which bounds are released: by default those of a mapping, all columns of a
+        schema that have bounds, or all columns with a numeric type.
     neighbours : {"replace-one", "add-remove"}
-        Whose data the guarantee protects against.
+        The neighbour relation, as for :func:`dpsubset.select`.
     rule : QuantileRule, optional
-        Which two quantiles, and how much wider than they are the bounds; by default a public rule
-        of epsilon, the number of columns and, under replace-one, that of rows.
+        Which two quantiles are released, and by which factor the bounds are wider than their
+        distance. The default is a public rule, which depends on epsilon, the number of columns and,
+        under replace-one, the number of rows.
     seed : int, optional
-        For tests only: makes the draw reproducible, hence not private.
+        For tests only: with a seed the draw is reproducible and therefore not private.
     progress : callable, optional
         Called with the fraction of the work done so far; as for :func:`dpsubset.select`.
     ledger : path, URL or Ledger, optional
-        Where the cost is debited before a value is read; as for :func:`dpsubset.select`.
+        The ledger to which the cost is debited before a value is read; as for
+        :func:`dpsubset.select`.
     separator : {",", ";", "|", "\\t"}, optional
-        What separates the columns of a text file, if not what its ending says; a schema says it
-        itself.
+        The column separator of a text file, if its name's ending does not imply it. A schema
+        declares its own separator.
 
     Returns
     -------
     SuggestedBounds
-        The bounds, what they cost, and the contents of a bounds file.
+        The bounds, their cost, and the contents of a bounds file.
 
     Raises
     ------
     ArgumentError, SchemaError, TableError
         If an argument, the schema, or a name or type in the table is wrong. Nothing is spent.
     BudgetExceeded, LedgerError
-        If the ledger has no room for the release, or cannot be used.
+        If the limit of the ledger does not allow the release, or the ledger cannot be used.
 
     Examples
     --------
@@ -253,7 +257,7 @@ def suggest_bounds(
 def _facts(
     request: BoundsRequest, narrow: Iterable[Column], guarantee: Guarantee
 ) -> dict[str, Any]:
-    """The contents of a bounds file with the released bounds and their price."""
+    """Return the contents of a bounds file with the released bounds and their cost."""
     assert guarantee.epsilon is not None
     by_name = {column.name: column for column in narrow}
     paid = PaidBounds(tuple(by_name), guarantee.epsilon, request.neighbours, guarantee.seeded)

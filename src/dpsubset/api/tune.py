@@ -1,8 +1,8 @@
-"""tune: a model whose setting is chosen privately among a grid, under one total epsilon.
+"""tune: a model whose setting is chosen privately from a grid, under one total epsilon.
 
-A response range is released first, once. Each run then takes a random setting of the grid, draws
-what :func:`dpsubset.fit` would release with it, and gets a noisy score (`models.run_score`). The
-number of runs is random (`privacy.random_stopping`), and the run with the highest score is
+A response range is released first, once. Each run then picks a random setting of the grid, draws
+what :func:`dpsubset.fit` would release with it, and receives a noisy score (`models.run_score`).
+The number of runs is random (`privacy.random_stopping`), and the run with the highest score is
 released. The proof is in `proofs/private_search.md`.
 """
 
@@ -62,13 +62,13 @@ _OF_RULE = {"fit": "mechanism", "budget_fraction": "budget_fraction", "width": "
 _FORMER = {**SELECTION, "share": "budget_fraction"}
 VARIED = (*_OF_SELECTION, *_OF_RULE)
 
-#: Most settings of a grid.
+#: Largest number of settings of a grid.
 LARGEST_GRID = 1000
 
 #: The steps of a search after the response range, as guarantees name them.
 SEARCH, SCORE_STEP = "the search", "the score"
 
-#: The share of the score in the budget of one run.
+#: The fraction of the budget of one run that the score has.
 SCORE_SHARE = Fraction(1, 6)
 
 #: The shape of the default stopping rule.
@@ -79,15 +79,15 @@ Grid = Mapping[str, Iterable[Value]] | Sequence[Mapping[str, Iterable[Value]]]
 
 @dataclass(frozen=True)
 class SearchTables:
-    """The table, opened for settings that need the records, for those that sums suffice for, or
-    both.
+    """The table, opened for settings that need the records, for settings that need only sums, or
+    for both.
     """
 
     by_need: dict[bool, SensitiveTable]
 
     @property
     def any(self) -> SensitiveTable:
-        """One of them."""
+        """One of the opened tables."""
         return next(iter(self.by_need.values()))
 
     @property
@@ -102,22 +102,22 @@ class SearchTables:
 
 @dataclass(frozen=True)
 class TuneRequest(Request[SearchTables, Release]):
-    """A private search, ready for a table. Public.
+    """A private search whose arguments have been checked. Public.
 
     Attributes
     ----------
     grid : tuple of dict
         The settings.
     candidates : tuple of FitRequest
-        What a run with each of them draws before it is scored.
+        The fit of each setting, which a run draws before it is scored.
     score : RunScore
         How a run is scored.
     stopping : Stopping
         The distribution of the number of runs.
     response_range : ResponseRange, optional
-        What is released of the response once, before all runs.
+        The response range that is released once, before all runs.
     range_epsilon : Fraction
-        The budget of that, for one row.
+        The budget of the response range, for one row.
     """
 
     grid: tuple[dict[str, Value], ...]
@@ -129,7 +129,7 @@ class TuneRequest(Request[SearchTables, Release]):
 
     @property
     def first(self) -> SelectionRequest:
-        """The selection of the first setting: schema, neighbours and seed are those of all."""
+        """The selection of the first setting. All settings have its schema, neighbours and seed."""
         return self.candidates[0].selection
 
     @property
@@ -146,7 +146,7 @@ class TuneRequest(Request[SearchTables, Release]):
 
     @property
     def priced_item(self) -> str:
-        """The settings: the cost of one may depend on the number of rows."""
+        """The settings: the cost of a setting may depend on the number of rows."""
         return "a setting of the grid"
 
     @property
@@ -160,7 +160,7 @@ class TuneRequest(Request[SearchTables, Release]):
 
     @cached_property
     def runs(self) -> tuple[Guarantee, ...]:
-        """What one run with each setting costs a unit: selection, fit and score."""
+        """The guarantees of one run with each setting, for one unit: selection, fit and score."""
         seeded, rows = self.seed is not None, self.first.spec.schema.rows_per_unit
         score = self.score.guarantee(seeded=seeded).group_privacy(rows)
         return tuple(
@@ -170,7 +170,7 @@ class TuneRequest(Request[SearchTables, Release]):
 
     @cached_property
     def guarantee(self) -> Guarantee:
-        """What the whole search costs a unit."""
+        """The guarantee of the whole search for one unit."""
         whole = self.stopping.guarantee(list(self.runs))
         if self.response_range is not None:
             seeded, rows = self.seed is not None, self.first.spec.schema.rows_per_unit
@@ -205,7 +205,7 @@ class TuneRequest(Request[SearchTables, Release]):
         )
 
     def run(self, execution: Execution[SearchTables]) -> Release:
-        """Release the response range, make the runs, and return the best of them."""
+        """Release the response range, make the runs, and return the one with the highest score."""
         tables, rng = execution.table, execution.rng
         counts, n = tables.any.count_response()
         request = self.with_rows(n)
@@ -237,7 +237,7 @@ class TuneRequest(Request[SearchTables, Release]):
 
 
 def settings(grid: Any) -> tuple[dict[str, Value], ...]:
-    """The settings of a grid, in order: all combinations of the values of each mapping."""
+    """Return the settings of a grid in order: all combinations of the values of each mapping."""
     parts = [grid] if isinstance(grid, Mapping) else grid
     if isinstance(parts, str) or not isinstance(parts, Iterable):
         parts = ()
@@ -248,9 +248,7 @@ def settings(grid: Any) -> tuple[dict[str, Value], ...]:
         part = current_names(part, _FORMER, "grid")
         for name, values in part.items():
             if name not in VARIED:
-                raise ArgumentError(
-                    f"a grid may vary {', '.join(VARIED)}; {str(name)!r} is none of them"
-                )
+                raise ArgumentError(f"a grid may vary {', '.join(VARIED)}; not {str(name)!r}")
             if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
                 raise ArgumentError(f"the values of {name} in a grid must be a list")
         lists = [[_value(name, value) for value in values] for name, values in part.items()]
@@ -277,7 +275,7 @@ def _value(name: str, value: Any) -> Value:
 
 
 def rule_of(rule: FitRule | None, setting: Mapping[str, Value]) -> FitRule:
-    """The FitRule of a setting of the grid."""
+    """Return the FitRule of a setting of the grid."""
     varied: Any = {_OF_RULE[name]: v for name, v in setting.items() if name in _OF_RULE}
     return replace(FitRule() if rule is None else rule, **varied)
 
@@ -304,7 +302,7 @@ def build_tune_request(
     if readable_fraction(options.get("check_readable")):
         raise ArgumentError(
             "check_readable is for select and fit: each run of a private search would pay for it. "
-            "Check the table before, with a release of its own"
+            "Release the counts before, with select or fit"
         )
     stopping = Stopping.of_mean(max(len(listed), 2) if runs is None else runs, eta)
     budget = exact_epsilon(epsilon)
@@ -327,8 +325,8 @@ def build_tune_request(
             candidates.append(one)
         return tuple(candidates)
 
-    # Whether there is a response range is known once all settings are checked; its share is of the
-    # total.
+    # Whether there is a response range is known once all settings are checked. Its fraction is of
+    # the total budget.
     ranges = [each.selection.response_range for each in candidates_at(budget)]
     used = next((each for each in ranges if each is not None), None)
     range_fraction = Fraction(0) if used is None else used.budget_fraction
@@ -340,7 +338,7 @@ def build_tune_request(
     score = RunScore(run_epsilon * SCORE_SHARE / rows, candidates[0].neighbours)
     request = TuneRequest(listed, candidates, score, stopping, used, budget * range_fraction / rows)
     if not request.needs_rows:
-        _ = request.guarantee  # what pricing refuses is refused here
+        _ = request.guarantee  # raises the errors of pricing
     return request
 
 
@@ -369,7 +367,7 @@ def tune(
     ``release.tuned.setting`` is the chosen setting, and ``release.model`` its model. The running
     time depends on the number of runs, which is not released.
 
-    Takes the arguments of :func:`dpsubset.select`, which hold for all settings.
+    The arguments of :func:`dpsubset.select` are accepted and hold for all settings.
 
     Parameters
     ----------
@@ -386,17 +384,18 @@ def tune(
     epsilon : number
         The privacy budget of the whole search; taken exactly as given.
     k : int, optional
-        How many variables to select, where the grid does not say so.
+        Number of variables to select, unless the grid has k.
     rule : FitRule, optional
-        How models are fitted, where the grid does not say so.
+        How models are fitted, for parameters that the grid does not set.
     runs : number, optional
-        The mean number of runs, by default the number of settings. It does not change what the
-        search costs.
+        The mean number of runs; by default the number of settings. It does not change the cost of
+        the search.
     eta : number
-        Above -1 and at most 1: the shape of the distribution of the number of runs. A smaller one
-        leaves each run more of epsilon and makes a single run likelier.
+        The shape of the distribution of the number of runs, above -1 and at most 1. With a smaller
+        eta each run has a larger part of epsilon, and a single run is more likely.
     ledger : path, URL or Ledger, optional
-        Where epsilon is debited before a value is read, as for :func:`dpsubset.select`.
+        The ledger to which epsilon is debited before a value is read; as for
+        :func:`dpsubset.select`.
 
     Returns
     -------
@@ -408,9 +407,9 @@ def tune(
     ArgumentError, SchemaError, TableError
         If an argument, the schema, or a name or type in the table is wrong. Nothing is spent.
     BudgetExceeded, LedgerError
-        If the ledger has no room for the search, or cannot be used.
+        If the limit of the ledger does not allow the search, or the ledger cannot be used.
     SearchLimitError
-        If a run passes a node or time limit. Nothing is released, and epsilon is spent.
+        If a run exceeds a node or time limit. Nothing is released, and epsilon is spent.
 
     Examples
     --------
@@ -430,7 +429,7 @@ def tune(
 def _score(
     score: RunScore, release: Release, table: SensitiveTable, window: Window, rng: Randomness
 ) -> float:
-    """The noisy score of a run; minus infinity where no model was released."""
+    """Return the noisy score of a run; minus infinity if no model was released."""
     fit = release.fit
     if fit is None:
         return -math.inf
@@ -454,7 +453,7 @@ def event_of_tune(
     y: Any = None,
     **options: Unpack[SelectionOptions],
 ) -> Event:
-    """What a ledger would note of :func:`tune` with these arguments. Reads no value."""
+    """Return the ledger entry of :func:`tune` with these arguments. Reads no value."""
     request = build_tune_request(
         data, schema, grid=grid, epsilon=epsilon, k=k, rule=rule, runs=runs, eta=eta, y=y, **options
     )
@@ -480,9 +479,9 @@ def price_tune(
     Parameters
     ----------
     data : path, data frame or array, optional
-        With it, names and types of its columns are compared with the schema.
+        A table, whose column names and types are compared with the schema.
     schema, grid, epsilon, k, rule, runs, eta
-        As for :func:`tune`, and so are all other arguments.
+        As for :func:`tune`. All its other arguments are accepted as well.
 
     Returns
     -------
@@ -491,7 +490,7 @@ def price_tune(
     Raises
     ------
     ArgumentError, SchemaError, TableError
-        What :func:`tune` would raise before it reads a value.
+        The errors that :func:`tune` would raise before it reads a value.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -85,9 +86,11 @@ def fit_command(
         arguments["rule"] = fit_rule(budget_fraction, how, width)
         if on is None:
             arguments["k"] = k
-            hint = None
+            hint: Callable[..., list[str]] | None = None
             if power:  # its modules and its simulation take longer than the price
-                from ..power_analysis.dry_run_hint import dry_run_hint_of_fit as hint
+                from ..power_analysis.dry_run_hint import dry_run_hint_of_fit
+
+                hint = dry_run_hint_of_fit
             making.make(arguments, price=price_fit, event=event_of_fit, release=fit, hint=hint)
         else:
             making.make(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -59,7 +60,9 @@ def select_command(
     with output.prepare(file, schema) as making:
         from ..api.select import event_of_select, price, select
 
-        hint = None
+        hint: Callable[..., list[str]] | None = None
         if power:  # its modules and its simulation take longer than the price
-            from ..power_analysis.dry_run_hint import dry_run_hint as hint
+            from ..power_analysis.dry_run_hint import dry_run_hint
+
+            hint = dry_run_hint
         making.make(arguments, price=price, event=event_of_select, release=select, hint=hint)

@@ -60,7 +60,7 @@ class FrameTable(Table):
         self._rows = int(frame.shape[0])
         wanted = schema.columns_read if response is None else schema.features
         # All at once: of an Arrow table, one column by its position takes time for every name.
-        held = dict(zip(names, frame.iter_columns(), strict=True))
+        held: dict[str, Any] = dict(zip(names, frame.iter_columns(), strict=True))
         self._readers = readers(schema)
         self._columns = [
             series_cells(held[column.name], column.name, read.takes)

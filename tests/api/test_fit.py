@@ -374,7 +374,7 @@ def test_the_statement_has_a_table_and_what_it_means() -> None:
     text = release.statement()
     assert "| column | coefficient | 95 % interval | standardised |" in text
     assert "the fit costs" in text
-    assert "not corrected for the selection" in text
+    assert "does not account for the choice of the variables from the same table" in text
     assert "For the fit the response was clipped to between" in text
     assert release.to_dict()["fit"]["mechanism"] == "noisy-moments"
     assert "## Model" not in dps.select(frame(), SCHEMA, k=2, epsilon=1).statement()

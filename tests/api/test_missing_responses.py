@@ -321,7 +321,7 @@ def test_moments_that_lack_rows_are_refused_where_all_rows_count() -> None:
     declared = schema(missing={"as": "middle"})
     moments = kept()
     moments.fingerprint = declared.fingerprint()
-    with pytest.raises(TableError, match="all count"):
+    with pytest.raises(TableError, match="with their schema all records count"):
         dps.select(moments, declared, k=1, epsilon=1)
 
 

@@ -112,7 +112,7 @@ def test_what_is_said_of_it(neighbours: Neighbours) -> None:
     assert "unit of privacy: one person, up to 3 rows" in str(release)
     text = release.statement()
     assert "Unit of privacy: one person, up to 3 rows." in text
-    assert "was declared by the caller and cannot be checked" in text
+    assert "The caller declared that nobody has more rows, which cannot be checked" in text
     assert "up to 3 rows of one unit are" in text
     assert "Unit of privacy: one person, up to 3 rows" in str(
         dps.price(FRAME, THREE, k=1, epsilon=1)

@@ -105,7 +105,7 @@ class PublicCount(FitSums):
     def law(self, *asked: Any) -> Law:
         law = super().law(*asked)
         assert isinstance(law, SupNorm)
-        return _Counted(law.noise, law.values)
+        return _Counted(law.values, law.noise)
 
 
 class MeanProducts(FitSums):
@@ -148,7 +148,7 @@ class QuietSums(FitSums):
     def law(self, *asked: Any) -> Law:
         law = super().law(*asked)
         assert isinstance(law, SupNorm)
-        return _Quiet(law.noise, law.values)
+        return _Quiet(law.values, law.noise)
 
 
 class _Louder(Laplace):
@@ -160,7 +160,7 @@ class QuietMeans(Means):
     def law(self, *asked: Any) -> Law:
         law = super().law(*asked)
         assert isinstance(law, Laplace)
-        return _Louder(law.budget, law.values, law.change)
+        return _Louder(law.values, law.budget, law.change)
 
 
 @pytest.mark.parametrize("twin", [QuietSums, QuietMeans])

@@ -71,7 +71,7 @@ def test_estimators_have_these_parameters_and_defaults(estimator: Any, without: 
     assert set(found) - set(expected) <= {"k", "epsilon", "schema", "ledger", "rule"}
     assert estimator(3, 0.5).get_params()["k"] == 3
     assert made.set_params(loss="huber").loss == "huber"
-    with pytest.raises(TypeError, match=rf"^{estimator.__name__}\(\): .*unexpected.*'looss'"):
+    with pytest.raises(TypeError, match=rf"^{estimator.__name__}\(\): unknown argument looss"):
         estimator(looss="huber")
     with pytest.warns(FutureWarning, match="prediction_bound"):
         assert estimator(reach=2).prediction_bound == 2

@@ -258,9 +258,9 @@ def digest_of(moments: Any) -> Any:
 def test_the_statement_says_where_nothing_is_promised() -> None:
     x, y = table(9, 4)
     release = released("sample-aggregate", x, y, 2, "replace-one")
-    assert "Under add-remove neighbours nothing is promised" in release.statement()
+    assert "Nothing is promised for tables that differ by a row that is added or removed" in release.statement()
     release = released("sample-aggregate", x, y, 2, "add-remove")
-    assert "nothing is promised" not in release.statement()
+    assert "othing is promised for tables" not in release.statement()
     assert "under add-remove" in release.statement()
 
 
@@ -282,6 +282,6 @@ def test_a_release_of_a_mechanism_that_was_removed_still_loads_and_verifies(tmp_
     assert loaded.guarantee.costs == made.guarantee.costs
     assert json.loads(loaded.to_json()) == json.loads(former.to_json())
     assert "choose-reach" in loaded.statement()
-    assert all(check.holds for check in checks(path, schema.fingerprint()))
+    assert all(check.holds is not False for check in checks(path, schema.fingerprint()))
     with pytest.raises(ArgumentError, match="mechanism must be one of"):
         dps.select(x, y=x[:, 0], bounds=BOUNDS, k=1, epsilon=1, mechanism="choose-reach")

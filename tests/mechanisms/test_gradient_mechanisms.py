@@ -591,5 +591,5 @@ def test_statements_say_what_a_row_moves(name: str) -> None:
             Problem.create(40, 9, prediction_bound=2, intercept=False), Fraction(1, 2), delta
         )
         said = " ".join(mechanism(name).details(setting))
-        assert "row added or removed" in said
+        assert "A row that is added or removed changes it by at most" in said
         assert ("zero-concentrated" in said) == bool(delta)

@@ -428,7 +428,8 @@ def test_the_guarantee_says_what_it_assumes() -> None:
     )
     text = str(Metropolis(5000).guarantee(Setting.of(problem, 1, DELTA)))
     assert "approximate epsilon = 1 and delta = 1e-06" in text
-    assert "ASSUMING that after 5000 steps" in text
+    assert "ASSUMING that the random walk that drew the answer" in text
+    assert "5000 steps" in text
     assert (
         "within 2.68e-7 of its stationary distribution in total variation, on every table" in text
     )

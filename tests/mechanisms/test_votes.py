@@ -730,7 +730,7 @@ def test_releases() -> None:
     common["response_range"] = "declared"  # all of epsilon goes into the votes
     release = select(x, mechanism="sample-aggregate", **common)
     assert release.support == (1, 4)
-    assert "44 blocks" in release.statement()
+    assert "The number of blocks is 44." in release.statement()
     tested = select(x, mechanism="stability", delta=1e-6, neighbours="add-remove", **common)
     assert tested.support == (1, 4)
     assert tested.guarantee.delta <= Fraction(1e-6)

@@ -191,7 +191,7 @@ def test_scores_and_searches_take_the_threshold(threshold: float, constraint: st
     assert one.row_loss == Huber(float(threshold))
     scored = enumerate_supports(digest, problem, unit)
     for i in rng.choice(len(scored), 3, replace=False):
-        total = one.sum(scored.supports[i])
+        total = one.objective(scored.supports[i])
         assert total.loss == one.row_loss
         low, high = minimum(total, problem.coefficients, unit / 64)
         assert low - unit <= int(scored.scores[i]) * unit <= high + unit

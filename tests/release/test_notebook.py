@@ -79,7 +79,7 @@ def test_a_release_without_a_model_has_no_table() -> None:
 
 def test_labels_and_rows_without_a_sign_say_their_units() -> None:
     bounds = dps.Bounds(x=1, labels=(0, 1))
-    labels = (X[NAMES[0]] > 0.5).astype(int)
+    labels = (X[NAMES[0]] > 0.5).astype(int).rename("above")
     for loss in ("least-squares", "logistic"):
         fitted = dps.fit(X, y=labels, bounds=bounds, k=1, epsilon=1, loss=loss, seed=1)
         assert fitted.model is not None

@@ -225,7 +225,7 @@ def test_moments_have_no_cells() -> None:
     x, y = np.zeros((9, 2)), np.zeros(9)
     schema = dps.Schema.from_bounds({"a": (-1, 1), "b": (-1, 1)}, ("y", -1, 1))
     moments = dps.Moments.from_blocks(schema, [(x, y)])
-    with pytest.raises(dps.ArgumentError, match="moments have no cells"):
+    with pytest.raises(dps.ArgumentError, match="moments do not contain cells"):
         dps.select(moments, schema, k=1, epsilon=1, check_readable=True)
 
 
@@ -292,7 +292,7 @@ class Apart(Readable):
     def law(self, *asked: Any) -> Law:
         law = super().law(*asked)
         assert isinstance(law, SupNorm)
-        return _Apart(law.noise, law.values)
+        return _Apart(law.values, law.noise)
 
 
 class _Apart(SupNorm):

@@ -370,7 +370,7 @@ def test_a_statement_says_what_was_declared() -> None:
     told = replace(release, schema=schema, problem=replace(release.problem, always_include=(0,)))
     text = told.statement()
     for line in (
-        "- In every candidate set by declaration: `body`.",
+        "- Every candidate set contains `body`, as declared.",
         "count as the middle of their bounds, unless the table below says otherwise.",
         "| variable | low | high | also declared |",
         "| age | 0 | 110 | part of the group body; missing if -9, 999; an added column indicates",
@@ -407,9 +407,9 @@ def test_the_files_of_the_page_are_schemas(tmp_path: Path, text: str) -> None:
 
 
 def test_the_python_of_the_page_runs() -> None:
-    (source,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     found: dict[str, Any] = {}
-    exec(source, found)
+    for source in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(source, found)
     assert Design.of(found["schema"]).layout.sizes == (1, 2, 1)
 
 

@@ -172,7 +172,7 @@ def test_limits_raise_and_say_that_the_cost_is_spent(name: str, limit: dict[str,
 
 def test_the_statement_says_what_a_limit_costs() -> None:
     unprotected = select().statement().split("## Not protected")[1]
-    assert "time limit" in unprotected
+    assert "If a limit was set for the time or the number of steps of the search" in unprotected
     assert "epsilon counts as spent" in unprotected
 
 

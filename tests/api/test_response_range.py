@@ -181,7 +181,9 @@ def test_every_mechanism_has_what_is_left(name: str, asked: Any) -> None:
         # Two pure steps may cost less as concentrated ones; mechanisms may leave some of theirs.
         assert guarantee.epsilon <= scale.epsilon + selection.epsilon <= 1
         assert guarantee.delta <= chance
-    assert "Range of the response: each released quantile was drawn at random" in release.statement()
+    assert (
+        "Range of the response: each released quantile was drawn at random" in release.statement()
+    )
 
 
 def test_what_has_no_guarantee_has_none_with_a_scale() -> None:

@@ -45,6 +45,11 @@ def test_functions_read_a_dict_as_they_read_the_schema() -> None:
     assert found.names == ("age",)
 
 
+def test_a_dict_of_bounds_alone_is_refused_with_the_form_that_is_meant() -> None:
+    with pytest.raises(dps.SchemaError, match=r"a schema is a mapping with 'columns'.*from_bounds"):
+        dps.select(TABLE, {"age": (0, 110)}, **ASKED)
+
+
 def test_a_release_file_is_fitted_with_a_dict(tmp_path: Path) -> None:
     first = dps.select(TABLE, SCHEMA, k=1, epsilon=1, ledger=False)
     (tmp_path / "release.json").write_text(first.to_json())

@@ -413,7 +413,9 @@ def test_parts_are_shown() -> None:
     statement = release.statement()
     assert shown_cost(found.costs["replace-one"]) in statement
     assert "- It is the total of scale (epsilon = 0.25) and selection (epsilon = " in statement
-    assert "zero-concentrated differential privacy, the release has rho = 0.05125 under" in statement
+    assert (
+        "zero-concentrated differential privacy, the release has rho = 0.05125 under" in statement
+    )
     written = json.loads(release.to_json())["guarantee"]
     assert [part["name"] for part in written["parts"]] == ["scale", "selection"]
     scale, selection = written["parts"]

@@ -346,7 +346,9 @@ def test_sentences_on_what_is_not_protected_have_their_subjects() -> None:
     schema = dps.Schema.from_bounds(dict.fromkeys("abcd", (-1, 1)), ("y", -1, 1))
     text = dps.tune(frame, schema, grid={"k": [1, 2]}, epsilon=5, runs=2).statement()
     assert "The number of runs of the search is not released" in text
-    assert "If a limit was set for the time or the number of steps of the search, the chance" in text
+    assert (
+        "If a limit was set for the time or the number of steps of the search, the chance" in text
+    )
     assert "So does" not in text
 
 

@@ -41,7 +41,7 @@ MISTAKES: dict[str, tuple[Callable[..., Any], str]] = {
     "k of no variable": (lambda **o: select(FRAME, SCHEMA, k=None, **o), r"not NoneType: "),
     "too large a k": (lambda **o: select(FRAME, SCHEMA, k=9, **o), "at most p.*which is 3"),
     "epsilon in words": (lambda **o: select(FRAME, SCHEMA, epsilon="1", **o),
-                         "epsilon must be a finite number, not str. It must lie between 1e-9 and 1e6"),
+                         "a finite number, not str. It must lie between 1e-9 and 1e6"),
     "no epsilon": (lambda **o: select(FRAME, SCHEMA, epsilon=None, **o), "number, not NoneType"),
     "epsilon is an array": (lambda **o: select(FRAME, SCHEMA, epsilon=np.array(1.0), **o),
                             "number, not ndarray"),

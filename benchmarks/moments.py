@@ -1,6 +1,6 @@
 """Moments of an array in memory, against a bare float64 product of the same array.
 
-The product X'X is what any method must compute; clipping, scaling, quantising and the move to
+The product X'X is what any method must compute; clipping, scaling, quantizing and the move to
 integers come on top. Goals: at most 2.5 times the time of the product, and at most the size of the
 input plus two p x p matrices of extra memory.
 """

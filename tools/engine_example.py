@@ -71,7 +71,7 @@ class Story:
     """What happened in one draw."""
 
     scored: ScoredSupports
-    unit: float
+    score_step: float
     first: Node
     gains: np.ndarray
     ref: float
@@ -137,16 +137,16 @@ def tell() -> Story:
     schema = Schema.from_bounds(dict.fromkeys(NAMES, (-1, 1)), ("y", -1, 1))
     moments = Moments.from_blocks(schema, [table()])
     problem = Problem.create(P, K, intercept=False)
-    unit = Sensitivity.of(problem).score_step
-    scored = enumerate_supports(moments, problem, unit)
-    engine = Engine(moments, problem, unit, float(ETA), tuning=IMPATIENT)
+    score_step = Sensitivity.of(problem).score_step
+    scored = enumerate_supports(moments, problem, score_step)
+    engine = Engine(moments, problem, score_step, float(ETA), tuning=IMPATIENT)
     race = TalkingRace(engine)
     first = race._leaves[0]
     assert isinstance(first, Node)
     gains = engine.bound_oracle.gains(first)
     winner = race.draw(Randomness(SeededSource(SEED)))
-    ref = race._scale.ref * float(unit)
-    return Story(scored, float(unit), first, gains, ref, race.root, race.lines, name(winner))
+    ref = race._scale.ref * float(score_step)
+    return Story(scored, float(score_step), first, gains, ref, race.root, race.lines, name(winner))
 
 
 def scores_text(story: Story) -> str:
@@ -154,7 +154,7 @@ def scores_text(story: Story) -> str:
     chances = {key: cls().probabilities(scored, ETA) for key, cls in PLAIN.items()}
     lines = ["support      f      q   bound   mass   exponential   permute-and-flip"]
     for i in np.argsort(scored.scores, kind="stable"):
-        f, support = float(scored.scores[i]) * story.unit, scored.support(int(i))
+        f, support = float(scored.scores[i]) * story.score_step, scored.support(int(i))
         bound = story.first.base - float(story.gains[list(support)].sum())
         lines.append(
             f"{name(support):>7}  {f:5.2f}  {np.exp(eta * (story.ref - f)):5.3f}  {bound:6.2f}  "
@@ -166,7 +166,7 @@ def scores_text(story: Story) -> str:
 
 def root_text(story: Story) -> str:
     gains = "   ".join(f"{NAMES[j]} {story.gains[j]:.2f}" for j in range(P))
-    q = np.exp(float(ETA) * (story.ref - story.scored.scores * story.unit))
+    q = np.exp(float(ETA) * (story.ref - story.scored.scores * story.score_step))
     return (
         f"base {story.first.base:.2f}, gains   {gains}\n"
         f"sum of all q {q.sum():.3f}, total mass of the root {story.root.mass:.3f}\n"

@@ -26,7 +26,7 @@ from dpsubset.privacy.quantiles import QuantileRule, RangeInSteps, log_probabili
 from dpsubset.privacy.relations import RELATIONS, Neighbours
 from dpsubset.privacy.response_range import ResponseRange
 
-#: Quantised records, the response last.
+#: Quantized records, the response last.
 Table = np.ndarray
 Pair = tuple[Table, Table]
 #: Logarithms of the probabilities of the released medians.

@@ -40,7 +40,7 @@ def schema(labels: Any = ("no", "yes"), rule: Any = None) -> Schema:
 
 
 def response(data: Any, y: Any = None, **options: Any) -> list[int]:
-    """The quantised response of a table, in STEPS."""
+    """The quantized response of a table, in STEPS."""
     declared = schema(**options)
     digest = GramData.from_records(declared, open_table(data, declared, y).blocks())
     assert {int(q) for q in digest.response} <= {-STEPS, 0, STEPS}

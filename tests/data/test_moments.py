@@ -36,9 +36,9 @@ DTYPES = [
 
 def oracle(table: np.ndarray, schema: Schema = SCHEMA) -> list[list[int]]:
     """X'X in Python integers, of whatever size."""
-    quantised = np.empty(table.shape)
-    Quantizer(schema).records(table[:, :-1], table[:, -1], quantised)
-    rows = [[int(q) for q in row] for row in quantised]
+    quantized = np.empty(table.shape)
+    Quantizer(schema).records(table[:, :-1], table[:, -1], quantized)
+    rows = [[int(q) for q in row] for row in quantized]
     width = table.shape[1]
     return [[sum(r[i] * r[j] for r in rows) for j in range(width)] for i in range(width)]
 
@@ -126,9 +126,9 @@ def test_the_same_bytes_for_any_number_of_threads_on_a_large_block() -> None:
         with threadpool_limits(threads):
             states.add(state(of(table, schema)))
     assert len(states) == 1
-    quantised = np.empty(table.shape)
-    Quantizer(schema).records(table[:, :-1], table[:, -1], quantised)
-    integers = quantised.astype(np.int64)
+    quantized = np.empty(table.shape)
+    Quantizer(schema).records(table[:, :-1], table[:, -1], quantized)
+    integers = quantized.astype(np.int64)
     np.testing.assert_array_equal(of(table, schema).products, integers.T @ integers)
 
 
@@ -362,13 +362,13 @@ def test_any_intercept_follows_from_a_column_of_ones(table: np.ndarray, constant
     assert_same(GramData.from_moments(kept, constant), GramData.from_moments(made, constant))
     assert_same(GramData.from_moments(kept), GramData.from_moments(of(table)))
     np.testing.assert_array_equal(kept.products, before)
-    quantised = np.empty((len(table), P + 2))
-    Quantizer(SCHEMA, constant).records(table[:, :-1], table[:, -1], quantised)
+    quantized = np.empty((len(table), P + 2))
+    Quantizer(SCHEMA, constant).records(table[:, :-1], table[:, -1], quantized)
     # Records without a response have 0 in every column, this one included.
     dropped = np.isnan(table[:, -1])
-    assert (quantised[:, -2] == np.where(dropped, 0, constant)).all()
+    assert (quantized[:, -2] == np.where(dropped, 0, constant)).all()
     assert kept.counted == made.counted == (~dropped).sum()
-    integers = quantised.astype(np.int64)
+    integers = quantized.astype(np.int64)
     np.testing.assert_array_equal(made.products, integers.T @ integers)
 
 

@@ -32,7 +32,7 @@ BOUNDS = [
 BOUNDS = [tuple(sorted(pair)) for pair in BOUNDS]
 
 
-def quantise(values: np.ndarray, bounds: list[tuple[float, float]], rule: str = "middle",
+def quantize(values: np.ndarray, bounds: list[tuple[float, float]], rule: str = "middle",
              dtype: type = np.float64) -> np.ndarray:  # fmt: skip
     """Columns through the door; the response column is left out."""
     columns = {f"x{j}": pair for j, pair in enumerate(bounds)}
@@ -45,21 +45,21 @@ def quantise(values: np.ndarray, bounds: list[tuple[float, float]], rule: str = 
 
 @given(hnp.arrays(np.float64, (7, len(BOUNDS)), elements=ANY))
 def test_any_cell_becomes_a_15_bit_integer(values: np.ndarray) -> None:
-    q = quantise(values, BOUNDS)
+    q = quantize(values, BOUNDS)
     assert np.isfinite(q).all()
     assert (np.abs(q) <= STEPS).all()
     assert (q == np.rint(q)).all()
-    np.testing.assert_array_equal(q, quantise(values, BOUNDS, dtype=np.int16))
+    np.testing.assert_array_equal(q, quantize(values, BOUNDS, dtype=np.int16))
 
 
 def test_extremes_with_every_width_of_bounds() -> None:
     values = np.tile(np.array(EXTREMES)[:, None], (1, len(BOUNDS)))
-    q = quantise(values, BOUNDS)
+    q = quantize(values, BOUNDS)
     assert np.isfinite(q).all()
     for j, (lo, hi) in enumerate(BOUNDS):
         ends = (
-            quantise(np.full((1, len(BOUNDS)), lo), BOUNDS)[0, j],
-            quantise(np.full((1, len(BOUNDS)), hi), BOUNDS)[0, j],
+            quantize(np.full((1, len(BOUNDS)), lo), BOUNDS)[0, j],
+            quantize(np.full((1, len(BOUNDS)), hi), BOUNDS)[0, j],
         )
         if hi - lo > 4 * math.ulp(max(abs(lo), abs(hi))):
             assert ends == (-STEPS, STEPS)
@@ -71,14 +71,14 @@ def test_extremes_with_every_width_of_bounds() -> None:
 def test_monotone(a: float, b: float, pair: tuple[float, float]) -> None:
     if math.isnan(a) or math.isnan(b):
         return
-    low, high = quantise(np.array([[min(a, b)], [max(a, b)]]), [pair])[:, 0]
+    low, high = quantize(np.array([[min(a, b)], [max(a, b)]]), [pair])[:, 0]
     assert low <= high
 
 
 @given(st.floats(-3, 8), st.floats(-5, 0), st.floats(0.001, 6))
 def test_the_value_is_kept_to_half_a_step(v: float, lo: float, width: float) -> None:
     hi = lo + width
-    q = Fraction(float(quantise(np.array([[v]]), [(lo, hi)])[0, 0]))
+    q = Fraction(float(quantize(np.array([[v]]), [(lo, hi)])[0, 0]))
     clipped = Fraction(min(max(v, lo), hi))
     exact = (2 * clipped - Fraction(lo) - Fraction(hi)) / (Fraction(hi) - Fraction(lo)) * STEPS
     assert abs(q - exact) <= Fraction(1, 2) + Fraction(1, 10**6)
@@ -87,24 +87,24 @@ def test_the_value_is_kept_to_half_a_step(v: float, lo: float, width: float) -> 
 @given(hnp.arrays(np.float64, (6, 3), elements=ANY), st.integers(0, 5), st.integers(0, 2), ANY)
 def test_a_cell_never_affects_another(values: np.ndarray, i: int, j: int, new: float) -> None:
     bounds = [(0.0, 1.0), (-2.0, 5.0), (-1e300, 1e300)]
-    before = quantise(values, bounds)
+    before = quantize(values, bounds)
     changed = values.copy()
     changed[i, j] = new
-    after = quantise(changed, bounds)
+    after = quantize(changed, bounds)
     others = np.ones(values.shape, dtype=bool)
     others[i, j] = False
     np.testing.assert_array_equal(before[others], after[others])
-    alone = quantise(np.array([[0.0, 0.0, 0.0]]), bounds)
+    alone = quantize(np.array([[0.0, 0.0, 0.0]]), bounds)
     row = np.array([[0.0, 0.0, 0.0]])
     row[0, j] = new
-    alone = quantise(row, bounds)
+    alone = quantize(row, bounds)
     assert after[i, j] == alone[0, j]
 
 
 @pytest.mark.parametrize(("rule", "image"), [("middle", 0), ("low", -STEPS), ("high", STEPS)])
 def test_bad_cells_go_where_the_rule_says(rule: str, image: int) -> None:
     values = np.array([[math.nan, 3.0], [2.0, math.nan]])
-    q = quantise(values, [(0, 10), (1, 3)], rule)
+    q = quantize(values, [(0, 10), (1, 3)], rule)
     assert q[0, 0] == image
     assert q[1, 1] == image
     # The others do not care for the rule.
@@ -116,10 +116,10 @@ def test_bad_cells_go_where_the_rule_says(rule: str, image: int) -> None:
 def test_layout_of_the_input_does_not_matter(order: str) -> None:
     values = np.random.default_rng(0).normal(size=(50, 4))
     bounds = [(-1.0, 1.0)] * 4
-    wanted = quantise(values, bounds)
-    np.testing.assert_array_equal(quantise(np.asarray(values, order=order), bounds), wanted)
+    wanted = quantize(values, bounds)
+    np.testing.assert_array_equal(quantize(np.asarray(values, order=order), bounds), wanted)
     strided = np.repeat(np.repeat(values, 2, axis=0), 3, axis=1)[::2, ::3]
-    np.testing.assert_array_equal(quantise(strided, bounds), wanted)
+    np.testing.assert_array_equal(quantize(strided, bounds), wanted)
 
 
 # -- columns of every kind, against an oracle in Python -----------------------------------------

@@ -55,7 +55,7 @@ def contrary(
 
 
 def made_up(p: int, k: int, n: int, seed: int) -> Moments:
-    """Quantised records, y following k columns."""
+    """Quantized records, y following k columns."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, size=(n, p))
     b = np.zeros(p)

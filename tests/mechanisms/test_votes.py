@@ -52,7 +52,7 @@ def table(records: np.ndarray) -> Data:
 
 
 def made_up(n: int, p: int, active: Sequence[int], seed: int, noise: float = 0.05) -> np.ndarray:
-    """Quantised records in which y is the sum of the active columns, with noise."""
+    """Quantized records in which y is the sum of the active columns, with noise."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, size=(n, p))
     weights = 1 / np.arange(1, len(active) + 1) ** 0.5

@@ -11,7 +11,7 @@ import pytest
 from dpsubset.data.quantize import STEPS
 from dpsubset.objective.losses import LOSSES, scorer
 from dpsubset.objective.losses.base import ABOVE, SLOPES
-from dpsubset.objective.losses.cutoff_kernels import lower_bound, quantised_slopes
+from dpsubset.objective.losses.cutoff_kernels import lower_bound, quantized_slopes
 from dpsubset.objective.losses.rows import FromRecords
 from dpsubset.objective.problem import Problem
 from dpsubset.objective.sensitivity import Sensitivity
@@ -53,7 +53,7 @@ def test_any_lines_at_any_point_are_below_the_minimum(loss: str) -> None:
             if trial < 10:
                 t = one.records[columns].T @ b / STEPS
             q = np.empty(n, dtype=np.int16)
-            const = quantised_slopes(t, one.response, row, float(STEPS),
+            const = quantized_slopes(t, one.response, row, float(STEPS),
                                      float(rng.choice([1e-9, 0.1])), 0.0,
                                      row.conjugates(), q)  # fmt: skip
             assert np.abs(q.astype(int)).max() <= SLOPES

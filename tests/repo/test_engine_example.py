@@ -49,7 +49,7 @@ def test_masses_are_never_below_the_weights() -> None:
     scored = STORY.scored
     for leaf in leaves:
         q = sum(
-            2.718281828459045 ** (float(example.ETA) * (STORY.ref - score * STORY.unit))
+            2.718281828459045 ** (float(example.ETA) * (STORY.ref - score * STORY.score_step))
             for i, score in enumerate(scored.scores.tolist())
             if example.name(scored.support(i)) in leaf.supports
         )

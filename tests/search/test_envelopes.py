@@ -134,7 +134,7 @@ def test_masses_dominate_the_weights_of_the_mechanism(kind: str, constraint: str
         scale = scale_of(recipe, eta, ref)
         for number, bound in enumerate(steps.bounds(8)):
             about = f"{recipe} eta={eta} region {number}"
-            if float(eta) * (ref * scale.unit - bound.lower_bound) > 2000:
+            if float(eta) * (ref * scale.score_step - bound.lower_bound) > 2000:
                 continue  # such bounds are for splitting: a race makes no masses of them
             seen += 1
             envelope = ModularEnvelope(steps.bound_oracle, bound, scale)

@@ -65,7 +65,7 @@ class Case:
 
 
 def data(p: int, n: int, seed: int, kind: str, strength: float) -> np.ndarray:
-    """Quantised records: y follows the first two columns, with noise."""
+    """Quantized records: y follows the first two columns, with noise."""
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, size=(n, p))
     if kind == "duplicated":

@@ -74,7 +74,7 @@ class Collinear:
 
     @cached_property
     def cells(self) -> np.ndarray:
-        """Quantised columns, the intercept's among them, the response last."""
+        """Quantized columns, the intercept's among them, the response last."""
         rng = np.random.default_rng([self.seed, 2, DESIGNS.index(self.design)])
         n = int(rng.integers(15, 81))
         x = columns(self.design, n, self.sizes, rng)

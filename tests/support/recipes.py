@@ -58,7 +58,7 @@ class Recipe:
 
     @cached_property
     def records(self) -> np.ndarray:
-        """Quantised records, the response last."""
+        """Quantized records, the response last."""
         p = self.problem.p
         rng = np.random.default_rng([self.seed, DESIGNS.index(self.design)])
         x = design(self.design, p, rng)

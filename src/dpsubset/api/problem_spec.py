@@ -18,11 +18,10 @@ from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
 from ..base.errors import ArgumentError, TableError
 from ..base.renamed import SELECTION, current_names
 from ..base.unknown_arguments import check_keywords
-from ..constraints import Name as Constraint
+from ..constraints import ConstraintName
 from ..data.moments import Moments
 from ..data.readers import read_schema
-from ..objective.losses import CLASSIFICATION, LOSSES, REGRESSION
-from ..objective.losses import Name as Loss
+from ..objective.losses import CLASSIFICATION, LOSSES, REGRESSION, LossName
 from ..objective.problem import Problem
 from ..objective.sensitivity import Sensitivity
 from ..privacy.relations import Neighbours
@@ -44,9 +43,9 @@ class ProblemOptions(TypedDict, total=False):
     """The options of a problem other than k and the data; see :func:`dpsubset.select`."""
 
     bounds: Bounds | None
-    loss: Loss | None
+    loss: LossName | None
     threshold: float | None
-    constraint: Constraint
+    constraint: ConstraintName
     prediction_bound: float | None
     radius: float | None
     ridge: float
@@ -111,9 +110,9 @@ def build_problem_spec(
     k: int,
     y: Any = None,
     bounds: Bounds | None = None,
-    loss: Loss | None = None,
+    loss: LossName | None = None,
     threshold: float | None = None,
-    constraint: Constraint = "box",
+    constraint: ConstraintName = "box",
     prediction_bound: float | None = None,
     radius: float | None = None,
     ridge: float = 0.0,

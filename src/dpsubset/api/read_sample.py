@@ -2,7 +2,7 @@
 
 This tests a schema before it is used on the sensitive table. A text file has no types, so only its
 cells show whether they are written as the schema declares. Cells are shown as they are, so the rows
-must be public or simulated. They are read and quantised as in a selection.
+must be public or simulated. They are read and quantized as in a selection.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _values(data: Any, schema: Schema, rows: int) -> NDArray[np.float64]:
 
 
 def _images(schema: Schema, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Quantised values, column by column; NaN for levels."""
+    """Quantized values, column by column; NaN for levels."""
     found = np.full(values.shape, np.nan)
     for j, column in enumerate(schema.columns_read):
         if column.levels is None:

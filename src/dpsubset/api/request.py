@@ -323,7 +323,7 @@ class SelectionRequest(Request[SensitiveTable, Release]):
     def read(
         self, table: SensitiveTable, passes: Passes | None, scale: RangeInSteps | None
     ) -> tuple[SelectionRequest, Data]:
-        """Quantise all values, the response in its released range.
+        """Quantize all values, the response in its released range.
 
         Returns the request with the number of rows if that is public, and the private data.
         """

@@ -232,7 +232,7 @@ def simulate(
         _ = request.guarantee  # what `select` would refuse is refused here too
         scales_by_effect = {}
         for scale in (ranges.draw(rng) for _ in range(draws)):
-            # Ranges that map all responses of the table in the same way share its quantised form.
+            # Ranges that map all responses of the table in the same way share its quantized form.
             effect = scale.images(STEPS)[present].tobytes()
             scales_by_effect.setdefault(sha256(effect).digest(), []).append(scale)
         if len(scales_by_effect) > 1:
@@ -250,7 +250,7 @@ def _drawn(
     scales: list[RangeInSteps | None],
     rng: Randomness,
 ) -> list[Outcome]:
-    """Draw one support for each of several response ranges that result in the same quantised
+    """Draw one support for each of several response ranges that result in the same quantized
     table.
     """
     if private is None:

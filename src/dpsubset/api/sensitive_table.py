@@ -78,7 +78,7 @@ class SensitiveTable:
         return None if self._moments is None else self._moments.n
 
     def count_response(self, passes: Passes | None = None) -> tuple[NDArray[np.int64], int]:
-        """Return the histogram of the quantised response without bad cells, and the number of rows.
+        """Return the histogram of the quantized response without bad cells, and the number of rows.
 
         Both are private. Moments have no histogram: requests that need it refuse them before.
         """
@@ -115,7 +115,7 @@ class SensitiveTable:
         """Quantize the values. Records are kept if ``records_for`` is set, or if there are many
         columns and the number of records is known beforehand.
 
-        ``images`` maps the quantised response to its released range.
+        ``images`` maps the quantized response to its released range.
         """
         constant = problem.layout.constant
         if self._table is None:
@@ -154,11 +154,11 @@ class SensitiveTable:
         passes: Passes | None = None,
         images: NDArray[np.int16] | None = None,
     ) -> NDArray[np.int16]:
-        """Return the quantised columns of the schema ``part``, one record per row, with the
+        """Return the quantized columns of the schema ``part``, one record per row, with the
         constant and the response last.
         """
-        digest = GramData.from_records(part, self._support(part, passes), constant, images)
-        return np.concatenate([digest.records, digest.response[None]])
+        gram = GramData.from_records(part, self._support(part, passes), constant, images)
+        return np.concatenate([gram.records, gram.response[None]])
 
     def _blocks(self, passes: Passes | None) -> Iterator[Block]:
         """Yield all records, from memory if they are kept there."""

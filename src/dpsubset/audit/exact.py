@@ -66,7 +66,7 @@ class Pair:
 
     @classmethod
     def of_records(cls, first: Any, second: Any, label: str) -> Pair:
-        """From quantised records."""
+        """From quantized records."""
         both = np.asarray(first, dtype=np.int64), np.asarray(second, dtype=np.int64)
         return cls(moments_of_records(both[0]), moments_of_records(both[1]), label, both)
 
@@ -185,7 +185,7 @@ def _hockey_stick(one: NDArray[np.float64], two: NDArray[np.float64], promised: 
 
 
 def moments_of_records(records: Any, copies: Any = 1) -> Moments:
-    """Moments of quantised records, each counted ``copies`` times."""
+    """Moments of quantized records, each counted ``copies`` times."""
     records = np.asarray(records, dtype=np.int64)
     counts = np.broadcast_to(np.asarray(copies, dtype=np.int64), records.shape[:1])
     products = (records * counts[:, None]).T @ records
@@ -288,7 +288,7 @@ def _mixtures(copies: int) -> tuple[tuple[int, int], ...]:
 
 
 def shade(problem: Problem) -> int:
-    """The quantised x at which the border of C predicts what is best for y = 1.
+    """The quantized x at which the border of C predicts what is best for y = 1.
 
     At x = 1 it predicts B, which may be more than that.
     """

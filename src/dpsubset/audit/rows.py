@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..objective.problem import Problem
 from ..schema.layout import STEPS, Layout
 
-#: Quantised records, one a row: the columns of the model, then the response; |q| <= STEPS.
+#: Quantized records, one a row: the columns of the model, then the response; |q| <= STEPS.
 Records = NDArray[np.int64]
 
 

@@ -13,8 +13,8 @@ from .box import Box
 from .l1 import L1
 
 #: The values of the argument ``constraint`` of `select`.
-Name = Literal["box", "ball", "l1"]
+ConstraintName = Literal["box", "ball", "l1"]
 
 CONSTRAINTS: dict[str, type[Constraint]] = {"box": Box, "ball": Ball, "l1": L1}
 
-__all__ = ["CONSTRAINTS", "Constraint", "Name"]
+__all__ = ["CONSTRAINTS", "Constraint", "ConstraintName"]

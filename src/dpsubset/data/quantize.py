@@ -63,7 +63,7 @@ class ColumnQuantizer:
 
     def quantize(self, values: NDArray[Any], out: NDArray[Any]) -> None:
         """Quantize ``values`` into ``out``, both of shape (rows,)."""
-        _quantise(_as_floats(values).reshape(-1, 1), *self._maps, out[:, None])
+        _quantize(_as_floats(values).reshape(-1, 1), *self._maps, out[:, None])
 
     def bad(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Which of the values are bad cells."""
@@ -102,7 +102,7 @@ class Quantizer:
 
     def features(self, x: NDArray[Any], out: NDArray[Any]) -> None:
         """Quantize x (rows, features) into ``out``, of shape (rows, model columns)."""
-        _quantise(_as_floats(x), *self._features, out)
+        _quantize(_as_floats(x), *self._features, out)
 
     def records(self, x: NDArray[Any], y: NDArray[Any], out: NDArray[Any]) -> None:
         """Quantize x (rows, features) and y (rows,) into ``out`` (rows, width).
@@ -138,7 +138,7 @@ def _maps(columns: Sequence[ModelColumn], features: Sequence[Column], bad_cells:
     if np.isnan(replacements).all():
         return *maps, fill
     images = np.empty((1, len(columns)))
-    _quantise(replacements, *maps, fill, images)
+    _quantize(replacements, *maps, fill, images)
     return *maps, images[0]
 
 
@@ -172,7 +172,7 @@ def _as_floats(values: NDArray[Any]) -> NDArray[np.float64]:
 
 
 @threaded_kernel
-def _quantise(
+def _quantize(
     values: NDArray[np.float64],
     feature: NDArray[np.int64],
     kind: NDArray[np.int64],

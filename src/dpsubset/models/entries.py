@@ -1,11 +1,11 @@
 """Entries: the sums of products that a fit releases, and the moments of a model made from them.
 
-A model has columns u_1, ..., u_m with values between -S and S, S = 32767: a number as quantised; S
+A model has columns u_1, ..., u_m with values between -S and S, S = 32767: a number as quantized; S
 where a feature has a level or is missing, and -S otherwise. The first level of a category is the
 reference level and has no column. The constant column, the last, is S.
 
 A record counts unless its response is unreadable and the schema leaves such records out. A record
-that does not count is 0 in every quantised column, including the constant's, and 0 in every sum.
+that does not count is 0 in every quantized column, including the constant's, and 0 in every sum.
 
 The released entries are sums over the records that count; each term is an integer between -S^2 and
 S^2:
@@ -67,7 +67,7 @@ class Entries:
 
     #: The columns of the model, without its constant.
     columns: tuple[ModelColumn, ...]
-    #: Their positions among all quantised columns.
+    #: Their positions among all quantized columns.
     places: tuple[int, ...]
     #: Whether the number of rows that count is private, and so released with the others.
     counted: bool
@@ -104,7 +104,7 @@ class Entries:
         return self.columns[a].feature == self.columns[b].feature
 
     def values(self, products: Ints) -> list[int]:
-        """The exact sums, from those of the quantised columns, the constant S and the response.
+        """The exact sums, from those of the quantized columns, the constant S and the response.
 
         The square of the constant's column is S^2 times the number of records that count.
         """

@@ -153,7 +153,7 @@ class ObjectivePerturbation:
 
 
 def margins(entries: Entries, cells: Cells, loss: Smooth) -> tuple[Cells, Cells]:
-    """Rows a_i and responses o_i of a fit, from quantised columns with the response last.
+    """Rows a_i and responses o_i of a fit, from quantized columns with the response last.
 
     A record that does not count is 0 in all of them.
     """

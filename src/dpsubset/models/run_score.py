@@ -107,7 +107,7 @@ def total_loss(
 ) -> int:
     """The exact sum of the losses of all rows.
 
-    ``cells`` are quantised columns, one a row, the constant and the response last; ``weights`` are
+    ``cells`` are quantized columns, one a row, the constant and the response last; ``weights`` are
     those of the columns of the model and of the constant. With ``odds`` the model predicts log
     odds.
     """

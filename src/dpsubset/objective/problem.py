@@ -25,7 +25,7 @@ from typing import Any, get_args
 
 from ..base.errors import ArgumentError
 from ..base.validation import check_choice, check_float, check_int, check_positive
-from ..constraints import CONSTRAINTS, Constraint, Name
+from ..constraints import CONSTRAINTS, Constraint, ConstraintName
 from ..privacy.relations import Neighbours
 from ..schema.layout import STEPS, Layout
 
@@ -64,7 +64,7 @@ class Problem:
 
     p: int
     k: int
-    constraint: Name
+    constraint: ConstraintName
     radius: float
     ridge: float
     neighbours: Neighbours

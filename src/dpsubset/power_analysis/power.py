@@ -20,10 +20,10 @@ from ..base.validation import (
     check_progress,
     check_seed,
 )
-from ..constraints import Name as Constraint
+from ..constraints import ConstraintName
 from ..mechanisms import Mechanism
 from ..models.rule import FitRule
-from ..objective.losses import Name as Loss
+from ..objective.losses import LossName
 from ..privacy.relations import Neighbours
 from ..privacy.response_range import ResponseRange
 from .expectation import Expectation, expected
@@ -59,9 +59,9 @@ def power(
     mechanism: str | Mechanism = "permute-and-flip",
     options: Mapping[str, Any] | None = None,
     allow_unproven: bool = False,
-    loss: Loss | None = None,
+    loss: LossName | None = None,
     threshold: float | None = None,
-    constraint: Constraint = "box",
+    constraint: ConstraintName = "box",
     prediction_bound: float | None = None,
     radius: float | None = None,
     ridge: float = 0.0,

@@ -100,7 +100,7 @@ def _rows(request: SelectionRequest, p: int, n: int) -> int:
 def _cells(
     request: SelectionRequest, population: Population, n: int, rng: np.random.Generator
 ) -> NDArray[np.int16]:
-    """Draw quantised cells: one row for each column, the intercept's and the response last."""
+    """Draw quantized cells: one row for each column, the intercept's and the response last."""
     constant, p = request.setting.problem.layout.constant, population.p
     cells = np.empty((p + (constant != 0) + 1, n), dtype=np.int16)
     cells[p] = constant
@@ -109,19 +109,19 @@ def _cells(
         rows = slice(start, min(start + step, n))
         x = population.columns(rows.stop - start, rng)
         y = population.response(x, rng)
-        cells[-1, rows] = _quantised(y, 1.0 if population.labels else population.y_bound)
-        cells[:p, rows] = _quantised(x.T, population.x_bound)
+        cells[-1, rows] = _quantized(y, 1.0 if population.labels else population.y_bound)
+        cells[:p, rows] = _quantized(x.T, population.x_bound)
     return cells
 
 
-def _quantised(values: Floats, bound: float) -> NDArray[np.int16]:
+def _quantized(values: Floats, bound: float) -> NDArray[np.int16]:
     scaled = values * (STEPS / bound)
     np.clip(scaled, -STEPS, STEPS, out=scaled)
     return np.rint(scaled, out=scaled).astype(np.int16)
 
 
 def _expected_products(population: Population, constant: int, scale: RangeInSteps | None) -> Floats:
-    """The expected products of one row's quantised cells, in the order of `_cells`."""
+    """The expected products of one row's quantized cells, in the order of `_cells`."""
     points, masses, hermite = _gaussian()
     p = population.p
     f, squares, between = _column_products(population)
@@ -148,7 +148,7 @@ def _response_masses(bound: float) -> Floats:
 
 
 def _response_at(points: Floats, population: Population, scale: RangeInSteps | None) -> Floats:
-    """The quantised response, in [-1, 1], at points of its Gaussian distribution."""
+    """The quantized response, in [-1, 1], at points of its Gaussian distribution."""
     if population.labels:
         return np.asarray(np.where(points < 0, -1.0, 1.0))
     y = np.clip(points / population.y_bound, -1, 1)

@@ -212,12 +212,12 @@ class Guarantee:
     def of_weight(
         cls,
         eta: Fraction,
-        spread: Callable[[Neighbours], Fraction],
+        score_range: Callable[[Neighbours], Fraction],
         neighbours: Neighbours,
         seeded: bool,
     ) -> Guarantee:
         """Guarantee of a mechanism whose privacy loss is at most eta times the range of scores."""
-        costs = {relation: Cost(eta * spread(relation)) for relation in RELATIONS}
+        costs = {relation: Cost(eta * score_range(relation)) for relation in RELATIONS}
         return cls(neighbours, costs, seeded)
 
     @classmethod

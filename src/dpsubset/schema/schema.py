@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -322,7 +323,7 @@ class Schema:
         ]
         return f"Schema({'; '.join(parts)})"
 
-    @property
+    @cached_property
     def features(self) -> tuple[Column, ...]:
         """The p variables: columns with role ``feature`` or ``always``, in order."""
         return tuple(c for c in self.columns if c.role != "ignored")

@@ -65,7 +65,7 @@ class Best:
         self._next_nodes *= 2
         self._engine.run(self)
         if self._heap:
-            reached = math.floor(self._heap[0][0] / float(self._engine.unit))
+            reached = math.floor(self._heap[0][0] / float(self._engine.score_step))
             # A child may have a weaker bound than its parent: keep the best lower bound.
             self._low = max(self._low, reached)
 
@@ -120,7 +120,7 @@ class Best:
         """A node with a larger lower bound is pruned: it cannot even contain a tie."""
         if len(self._incumbents) < self._wanted:
             return math.inf
-        return self._incumbents[-1][0] * float(self._engine.unit)
+        return self._incumbents[-1][0] * float(self._engine.score_step)
 
     def _offer(self, score: int, support: Support) -> None:
         entry = (score, support)

@@ -46,7 +46,7 @@ class BlockEnvelope:
             )
         )  # fmt: skip
         self._together, self._sums = together, np.cumsum(self._rest)
-        log2 = scale.bits - scale.eta * (bound.base - scale.ref * scale.unit) / math.log(2)
+        log2 = scale.bits - scale.eta * (bound.base - scale.ref * scale.score_step) / math.log(2)
         log2 += m * (scale.eta * middle / math.log(2) - WEIGHT_BITS) - math.log2(math.factorial(m))
         self._factor = scale.exp2_rounded_up(log2 + scale.bits * 2.0**-48)
         # before[c][t]: sum over t picks from the blocks before c; best: the largest product

@@ -138,29 +138,29 @@ class Engine:
         self,
         data: Moments | GramData,
         problem: Problem,
-        unit: Fraction,
+        score_step: Fraction,
         eta: float,
         limits: Limits | None = None,
         penalty: int = 0,
         tuning: Tuning = USUAL,
     ) -> None:
         self.problem = problem
-        self.unit = unit
+        self.score_step = score_step
         self.tuning = tuning
-        digest = GramData.of(data, problem.layout.constant)
-        self._scorer = scorer(digest, problem, unit, penalty)
-        self.bound_oracle = bound_oracle(digest, problem, self._scorer, eta, tuning)
+        gram = GramData.of(data, problem.layout.constant)
+        self._scorer = scorer(gram, problem, score_step, penalty)
+        self.bound_oracle = bound_oracle(gram, problem, self._scorer, eta, tuning)
         self._scores: dict[Support, int] = {}
         self._limits = limits or Limits()
         self._deadline = time.monotonic() + self._limits.seconds
         self.nodes = 0
 
     def score(self, support: Support) -> int:
-        """f~(S) / unit, cached."""
+        """f~(S) / score_step, cached."""
         return self.scores([support])[0]
 
     def scores(self, supports: Sequence[Support]) -> list[int]:
-        """f~(S) / unit of several supports, cached."""
+        """f~(S) / score_step of several supports, cached."""
         missing = [support for support in supports if support not in self._scores]
         if missing:
             if len(self._scores) > _MAX_CACHED_SCORES:

@@ -42,7 +42,7 @@ class ScoredSupports:
 
     @property
     def differences(self) -> NDArray[np.int64]:
-        """Differences of the scores from the best one, in multiples of ``unit``."""
+        """Differences of the scores from the best one, in score steps."""
         return np.asarray(self.scores - self.scores.min())
 
 

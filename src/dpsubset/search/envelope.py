@@ -41,11 +41,11 @@ Support = tuple[int, ...]
 class MassScale:
     """What all masses of a race have in common: the mass 2**bits stands for a score of ``ref``."""
 
-    def __init__(self, eta: Fraction, unit: Fraction, ref: int, bits: int) -> None:
-        self.weight = eta * unit  # in the exponent, for one unit of the score
+    def __init__(self, eta: Fraction, score_step: Fraction, ref: int, bits: int) -> None:
+        self.weight = eta * score_step  # in the exponent, for one step of the score
         self.rate = float(self.weight)
         self.eta = float(eta)
-        self.unit = float(unit)
+        self.score_step = float(score_step)
         self.ref = ref
         self.bits = bits
 
@@ -73,7 +73,7 @@ class ModularEnvelope:
     def __init__(self, bound_oracle: BoundOracle, bound: Node, scale: MassScale) -> None:
         region = bound.region
         g = bound_oracle.gains(bound)
-        log2 = scale.bits - scale.eta * (bound.base - scale.ref * scale.unit) / math.log(2)
+        log2 = scale.bits - scale.eta * (bound.base - scale.ref * scale.score_step) / math.log(2)
         self._members = [int(j) for j in region.members]
         self._pools = []
         for pool, m in enumerate(region.picks):

@@ -107,19 +107,19 @@ class Race:
         ref = min(itertools.chain.from_iterable(map(self._reference_scores, leaves)))
         for leaf in leaves:
             if isinstance(leaf, Flat):
-                while leaf.open and self._eta * engine.unit * (ref - leaf.low) > _FAR:
+                while leaf.open and self._eta * engine.score_step * (ref - leaf.low) > _FAR:
                     leaf.narrow()
                 ref = ref if leaf.open else min(ref, leaf.low)
         bits = engine.tuning.first_bits
         if bits is None:
             bits = _first_bits(engine.problem, sum(map(_count, leaves)))
-        self._scale = MassScale(self._eta, engine.unit, ref, bits)
+        self._scale = MassScale(self._eta, engine.score_step, ref, bits)
         loose = [leaf for leaf in leaves if isinstance(leaf, Node) and self._is_loose(leaf)]
         if loose:
             # An incumbent may be far from the best support: weights relative to it could be very
             # long.
             ref = min(ref, *(Best(engine, leaf.region).find()[0][0] for leaf in loose))
-            self._scale = MassScale(self._eta, engine.unit, ref, bits)
+            self._scale = MassScale(self._eta, engine.score_step, ref, bits)
         if len(leaves) == 1 and isinstance(leaves[0], Node):
             self._root = leaves[0]
         for leaf in leaves:
@@ -216,7 +216,7 @@ class Race:
         chosen: ModularEnvelope | BlockEnvelope | SupportEnvelope
         chosen = ModularEnvelope(bound_oracle, leaf, scale)
         if blocks is not None:
-            below = scale.eta * (blocks.magnitude + abs(scale.ref * scale.unit - blocks.base))
+            below = scale.eta * (blocks.magnitude + abs(scale.ref * scale.score_step - blocks.base))
             leaf.block_bound = None
             if below <= LONG_BITS * math.log(2):
                 envelope = BlockEnvelope(blocks, leaf.region, scale)
@@ -234,7 +234,7 @@ class Race:
 
     def _is_loose(self, leaf: Node) -> bool:
         scale = self._scale
-        below = scale.eta * (scale.ref * scale.unit - leaf.lower_bound)
+        below = scale.eta * (scale.ref * scale.score_step - leaf.lower_bound)
         steep = scale.eta * (leaf.base - leaf.lower_bound)
         return not (below <= _LOOSE_BITS * math.log(2) and steep <= _STEEP)
 
@@ -354,7 +354,7 @@ class Race:
         2**-(bits/2), but without it a draw might not end.
         """
         scale = self._scale
-        self._scale = MassScale(self._eta, self._engine.unit, scale.ref, 2 * scale.bits)
+        self._scale = MassScale(self._eta, self._engine.score_step, scale.ref, 2 * scale.bits)
         for place, leaf in enumerate(self._leaves):
             self._set_leaf(leaf, place)
 

@@ -31,10 +31,10 @@ class SupportEnvelope:
         self._cache: dict[tuple[int, ...], list[int]] = {}
         #: 0 if the supports have no usable weights.
         self.total = self.peak = 0
-        weights = solved.weights_by_first_pick(scale.eta, bound.yy, penalty, scale.unit)
+        weights = solved.weights_by_first_pick(scale.eta, bound.yy, penalty, scale.score_step)
         if weights is None:
             return
-        below = scale.eta * (solved.base - solved.top - scale.ref * scale.unit)
+        below = scale.eta * (solved.base - solved.top - scale.ref * scale.score_step)
         if not abs(below) <= LONG_BITS * math.log(2):  # or is not a number
             return
         self._sums = list(itertools.accumulate(weights.tolist()))

@@ -1,7 +1,7 @@
 """PrivateEstimator: what selector, regressor and classifier share.
 
 Unlike scikit-learn's own validation, nothing here fails because of a cell or quotes one: X and y
-are quantised as they are.
+are quantized as they are.
 """
 
 from __future__ import annotations

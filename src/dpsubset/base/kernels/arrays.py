@@ -11,7 +11,7 @@ from .compiled import kernel
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Quantised cells.
+#: Quantized cells.
 Cells = NDArray[np.int16]
 
 #: The largest relative error of one operation in float64.

@@ -20,7 +20,7 @@ NOTE = (
 )
 
 #: Kernels that read a table, and kernels that score supports, which a run calls after them.
-_READING = {("dpsubset.data.readers.delimited", "_split"), ("dpsubset.data.quantize", "_quantise")}
+_READING = {("dpsubset.data.readers.delimited", "_split"), ("dpsubset.data.quantize", "_quantize")}
 _SCORING = {
     ("dpsubset.objective.losses.quadratic_kernels", "score_all"),
     ("dpsubset.objective.losses.row_kernels", "score_all"),

@@ -1,7 +1,7 @@
 """A logarithm made of IEEE additions, multiplications and divisions, equal on every machine.
 
 Library logarithms differ in the last bit between machines and, where a compiler vectorises, between
-the middle and the end of an array. A cell could then be quantised differently depending on its
+the middle and the end of an array. A cell could then be quantized differently depending on its
 position, that is, on other records.
 """
 

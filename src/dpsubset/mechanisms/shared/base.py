@@ -66,7 +66,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Data:
-    """The private data: a quantised table.
+    """The private data: a quantized table.
 
     Limits and tuning are public, and equal for every table.
     """

@@ -7,7 +7,7 @@ fixed step:
 
 where radius = numerator / denominator, up to the rounding of the ridge term, which does not depend
 on the data. One record (x, y) contributes x_j (y - x'b), of size at most 1 + radius |m| / parts,
-where |m| is `max_inner_product`, a bound on |x'm| over quantised records. j runs over columns,
+where |m| is `max_inner_product`, a bound on |x'm| over quantized records. j runs over columns,
 including the intercept's.
 """
 
@@ -66,7 +66,7 @@ def record_change(layout: Layout, radius: Fraction, m: Mapping[int, int], parts:
 
 
 def max_inner_product(layout: Layout, m: Mapping[int, int]) -> int:
-    """A bound on |x'm| over quantised records, in steps of the quantizer.
+    """A bound on |x'm| over quantized records, in steps of the quantizer.
 
     The columns of a choice sum up to at most its width in absolute value, and each is at most 1; so
     at most that many columns, those with the largest weights, can be at their ends. The intercept's

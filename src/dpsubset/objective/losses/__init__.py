@@ -18,7 +18,7 @@ from .logistic import LOGISTIC
 from .rows import FromRecords
 
 #: Values of ``select(loss=...)``.
-Name = Literal["least-squares", "logistic", "hinge", "huber"]
+LossName = Literal["least-squares", "logistic", "hinge", "huber"]
 
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (LEAST_SQUARES, LOGISTIC, HINGE, HUBER)}
 
@@ -26,7 +26,16 @@ LOSSES: dict[str, Loss] = {loss.name: loss for loss in (LEAST_SQUARES, LOGISTIC,
 REGRESSION = LEAST_SQUARES.name
 CLASSIFICATION = LEAST_SQUARES.name
 
-__all__ = ["CLASSIFICATION", "LOSSES", "REGRESSION", "Loss", "Name", "Scorer", "loss_of", "scorer"]
+__all__ = [
+    "CLASSIFICATION",
+    "LOSSES",
+    "REGRESSION",
+    "Loss",
+    "LossName",
+    "Scorer",
+    "loss_of",
+    "scorer",
+]
 
 
 def loss_of(problem: Problem) -> Loss:

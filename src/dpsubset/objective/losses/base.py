@@ -33,7 +33,7 @@ class Smoothed(Protocol):
     @property
     @abstractmethod
     def labels(self) -> bool:
-        """Whether y is a label, -1 or 1: the sign of the quantised response, 1 for 0."""
+        """Whether y is a label, -1 or 1: the sign of the quantized response, 1 for 0."""
 
 
 class RowLoss(Smoothed, Protocol):

@@ -37,7 +37,7 @@ _MIN_TRIES = 16
 
 
 @kernel
-def quantised_slopes(
+def quantized_slopes(
     t: Array, response: Cells, loss: RowLoss, scale: float, width: float, omega: float,
     table: Ints, q: Cells,
 ) -> float:  # fmt: skip
@@ -55,9 +55,9 @@ def quantised_slopes(
         _, slope, _ = smooth(loss, width, y / scale, margin)
         slope = omega * margin - slope if loss.labels else slope
         wanted = slope * steps if np.isfinite(slope) else 0.0
-        quantised = np.int32(np.rint(min(max(wanted, 0.0 if loss.labels else -_STEEP), _STEEP)))
-        q[i] = -sign * quantised if loss.labels else quantised
-        first, second = conjugate(loss, np.int64(quantised), np.int64(y), table)
+        quantized = np.int32(np.rint(min(max(wanted, 0.0 if loss.labels else -_STEEP), _STEEP)))
+        q[i] = -sign * quantized if loss.labels else quantized
+        first, second = conjugate(loss, np.int64(quantized), np.int64(y), table)
         total += first
         square += second
     return conjugate_sum(loss, total, square, scale)
@@ -65,7 +65,7 @@ def quantised_slopes(
 
 @kernel
 def half_slope(loss: RowLoss, scale: float) -> float:
-    """Half of the step of a slope, per step of a quantised cell."""
+    """Half of the step of a slope, per step of a quantized cell."""
     return 0.5 / (scale * SLOPES) * steepest(loss)
 
 
@@ -155,7 +155,7 @@ def _is_above(
     highest, step, decided = -np.inf, 1.0, False
     for _ in range(_PASSES):
         predictions(records, support, b, scale, t)
-        const = quantised_slopes(t, response, loss, scale, widths[0], 0.0, table, q)
+        const = quantized_slopes(t, response, loss, scale, widths[0], 0.0, table, q)
         low = lower_bound(records, support, loss, c, ridge, scale, const, q, most, start, b, g)
         if low > highest:
             highest = low

@@ -29,7 +29,7 @@ from .scores import CertifiedScorer
 
 
 class FromRecords(CertifiedScorer):
-    """Scores of supports from quantised records: deterministic, certified, on an integer grid."""
+    """Scores of supports from quantized records: deterministic, certified, on an integer grid."""
 
     def __init__(
         self,

@@ -1,6 +1,6 @@
 """Bound oracles: certified modular lower bounds on the scores of a region.
 
-    f~(S) * unit >= base - sum over the free choices j of S of g_j   for every support S
+    f~(S) * score_step >= base - sum over the free choices j of S of g_j   for every support S
 
 A dual point has one entry for each column of the model, and each column has a gain. The gain of a
 choice is the sum of the gains of its columns. Gains of columns that every support contains (those

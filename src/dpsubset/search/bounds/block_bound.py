@@ -140,7 +140,7 @@ class BlockBound:
                 break
         self.phi = now.phi
 
-    def certify(self, yy: float, penalty: float, size: float, k: int, unit: float) -> None:
+    def certify(self, yy: float, penalty: float, size: float, k: int, score_step: float) -> None:
         """Compute the bound, lowered by a bound on all rounding errors.
 
         ``size`` is at least every entry of H and of Q; ``k`` is the most columns of a support.
@@ -152,14 +152,16 @@ class BlockBound:
         highest = float(np.maximum(self.gains.max(), self.rest_gains.max(initial=0.0)))
         self.magnitude = k * highest + float(np.abs(self.consts).max(axis=1).sum())
         self.base = yy + penalty - offset - float(self.consts[:, 0].sum())
-        self.base -= self._rounding_margin(2 * yy + penalty + abs(offset), highest, size, k, unit)
+        self.base -= self._rounding_margin(
+            2 * yy + penalty + abs(offset), highest, size, k, score_step
+        )
         if not math.isfinite(self.base):
             self.magnitude = math.inf
         # Many nodes may be kept: drop what only the ascent needed.
         del self._a, self._n, self._d, self._c
 
     def _rounding_margin(
-        self, base_size: float, highest: float, size: float, k: int, unit: float
+        self, base_size: float, highest: float, size: float, k: int, score_step: float
     ) -> float:
         """See proofs/bounds.md, "Blocks". ``base_size`` bounds the terms of the base."""
         norm = float(np.abs(self.b).sum()) * (1.0 + 1e-9)
@@ -177,7 +179,11 @@ class BlockBound:
         )
         rounding = (5 * k + 8 * blocks + width + 64) * ROUNDING * (base_size + self.magnitude)
         return float(
-            gain_error + each * norm * norm + blocks * each * points * points + rounding + 2 * unit
+            gain_error
+            + each * norm * norm
+            + blocks * each * points * points
+            + rounding
+            + 2 * score_step
         )
 
     def _product(self, b: Array) -> Array:

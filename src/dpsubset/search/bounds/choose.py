@@ -13,8 +13,8 @@ from .rows import RowLossOracle
 
 
 def bound_oracle(
-    digest: GramData, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning = USUAL
+    gram: GramData, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning = USUAL
 ) -> BoundOracle:
     if isinstance(scorer, FromRecords):
-        return RowLossOracle(digest, problem, scorer, eta, tuning)
-    return LeastSquaresOracle(digest, problem, scorer, eta, tuning)
+        return RowLossOracle(gram, problem, scorer, eta, tuning)
+    return LeastSquaresOracle(gram, problem, scorer, eta, tuning)

@@ -21,7 +21,7 @@ from ...base.kernels.arrays import Array, Ints
 from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...objective.losses.base import SLOPES, steepest
-from ...objective.losses.cutoff_kernels import half_slope, quantised_slopes
+from ...objective.losses.cutoff_kernels import half_slope, quantized_slopes
 from ...objective.losses.rows import FromRecords
 from ...objective.problem import Problem
 from ..region import Region
@@ -39,15 +39,15 @@ class CurvedOracle(QuadraticOracle):
     """Bounds for a loss of records that has curvature within the prediction bound."""
 
     def __init__(
-        self, digest: GramData, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning,
+        self, gram: GramData, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning,
         parabola: tuple[float, Ints],
     ) -> None:  # fmt: skip
         self._omega, self._table = parabola
-        digest.fetch(range(problem.columns))
+        gram.fetch(range(problem.columns))
         # Rounded up: the computed H must not exceed the exact one.
         scale = float(STEPS) ** 2 * (2.0 / self._omega) * (1.0 + 2.0**-40)
-        super().__init__(digest, problem, scorer, tuning, c=np.zeros(problem.columns),
-                         yy=float(digest.n), scale=scale, eta=eta)  # fmt: skip
+        super().__init__(gram, problem, scorer, tuning, c=np.zeros(problem.columns),
+                         yy=float(gram.n), scale=scale, eta=eta)  # fmt: skip
         self.max_last_picks = min(tuning.last_pick, tuning.last_pick_records)
         self._from = scorer
         self._cores = CoreDiagonal(self)
@@ -75,7 +75,7 @@ class CurvedOracle(QuadraticOracle):
         """c and yy from the slopes at predictions t, and the value of the lines at t."""
         source, q, c = self._from, np.empty(len(t), dtype=np.int16), np.empty(self.problem.columns)
         loss = source.row_loss
-        yy = quantised_slopes(
+        yy = quantized_slopes(
             t, source.response, loss, float(STEPS), 0.0, self._omega, self._table, q
         )
         half = half_slope(loss, float(STEPS))

@@ -45,20 +45,20 @@ class QuadraticOracle(BoundOracle):
     """Bounds from a quadratic objective b'Hb - 2c'b + yy with H = X'X / scale + ridge."""
 
     def __init__(
-        self, digest: GramData, problem: Problem, scorer: Scorer, tuning: Tuning, *, c: Array,
+        self, gram: GramData, problem: Problem, scorer: Scorer, tuning: Tuning, *, c: Array,
         yy: float, scale: float, eta: float,
     ) -> None:  # fmt: skip
         # |G_ij| <= max G_ii for a Gram matrix.
-        largest = float(digest.diagonal.max()) / scale + problem.ridge
+        largest = float(gram.diagonal.max()) / scale + problem.ridge
         super().__init__(problem, scorer, tuning, c=c, yy=yy, largest=largest, eta=eta)
-        self.gram, self.scale = digest, scale
+        self.gram, self.scale = gram, scale
         self._cap = np.inf if self.constraint.is_joint() else self.constraint.radius
         #: Most columns in which a dual point moves at a time.
         self._max_working_set = tuning.working_set
-        if not digest.whole:
+        if not gram.whole:
             self._max_working_set = min(self._max_working_set, 3 * problem.most_columns + 16)
         #: Whether all columns are in memory and few enough for better diagonals.
-        self._can_raise_diagonal = digest.whole and problem.columns <= tuning.whole
+        self._can_raise_diagonal = gram.whole and problem.columns <= tuning.whole
         #: Whether a hard search computes a diagonal for each region.
         self._diagonal_per_region = False
         self.diagonal_rule: DiagonalRule = SharedDiagonal(self)
@@ -181,20 +181,20 @@ class LeastSquaresOracle(QuadraticOracle):
     """Bounds for least squares, from moments."""
 
     def __init__(
-        self, digest: GramData, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning
+        self, gram: GramData, problem: Problem, scorer: Scorer, eta: float, tuning: Tuning
     ) -> None:
-        yy = digest.yy / _SCALE
+        yy = gram.yy / _SCALE
         # For large eta the envelope is smoothed more than the mechanism needs: the dual ascent
         # needs it, above all for joint constraints. A pick gains about y'y / k.
         steepest = 5000.0
         if problem.coefficients.is_joint():
             steepest = min(120.0 * problem.k, steepest)
         smooth = min(eta, steepest / yy) if yy > 0 else 1.0
-        super().__init__(digest, problem, scorer, tuning, c=digest.c / _SCALE, yy=yy, scale=_SCALE,
+        super().__init__(gram, problem, scorer, tuning, c=gram.c / _SCALE, yy=yy, scale=_SCALE,
                          eta=smooth)  # fmt: skip
         # For the balls the diagonal decides how hard a search is: small problems get one for each
         # region. With a large ridge most searches are easy, so they start with the ridge.
-        small = problem.columns <= tuning.small and digest.whole
+        small = problem.columns <= tuning.small and gram.whole
         self._diagonal_per_region = self.constraint.is_joint() and small
         if self._diagonal_per_region and problem.ridge < 0.05 * self._largest:
             self.diagonal_rule = RegionDiagonal(self)

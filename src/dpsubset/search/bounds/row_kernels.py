@@ -23,7 +23,7 @@ from ...base.kernels.arrays import Array, Cells, Ints, put
 from ...base.kernels.compiled import kernel
 from ...constraints.base import Constraint
 from ...objective.losses.base import RowLoss, smooth
-from ...objective.losses.cutoff_kernels import half_slope, product, quantised_slopes
+from ...objective.losses.cutoff_kernels import half_slope, product, quantized_slopes
 from .ascent import coordinate_descent, working_set
 from .kernels import (
     MU,
@@ -128,7 +128,7 @@ def _ascend_at_width(
     zero, slot, core = np.zeros(p), np.zeros(p, dtype=np.int64), np.empty(0, dtype=np.bool_)
     q, half = np.empty(n, dtype=np.int16), half_slope(loss, scale)
     if point[STARTED] == 0.0 or point[WIDTH] != width:
-        const = quantised_slopes(t, response, loss, scale, width, 0.0, table, q)
+        const = quantized_slopes(t, response, loss, scale, width, 0.0, table, q)
         gradient(records, region.column_status, q, half, u)
         point[OFFSET], point[OFFSET_ERROR] = most - const, 2.0**-48 * (most + 1.0)
         point[STARTED], point[WIDTH] = 1.0, width
@@ -165,7 +165,7 @@ def _ascend_at_width(
         for _trial in range(8):
             for r in range(n):
                 trial[r] = t[r] + step * move[r]
-            const = quantised_slopes(trial, response, loss, scale, width, 0.0, table, q)
+            const = quantized_slopes(trial, response, loss, scale, width, 0.0, table, q)
             gradient(records, region.column_status, q, half, new_u)
             mu, nu = update_multipliers(constraint, zero, new_u, d, 0.0, work)
             value = envelope(zero, new_u, region, constraint, d, mu, nu, eta, most - const,

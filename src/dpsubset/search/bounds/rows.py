@@ -26,7 +26,7 @@ class RowLossOracle(BoundOracle):
     """Bounds for the regions of one problem on the records of a data set."""
 
     def __init__(
-        self, digest: GramData, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning
+        self, gram: GramData, problem: Problem, scorer: FromRecords, eta: float, tuning: Tuning
     ) -> None:
         # |w| and the constant are at most this.
         most = scorer.records.shape[1] * scorer.row_loss.largest()
@@ -37,7 +37,7 @@ class RowLossOracle(BoundOracle):
         curved = scorer.row_loss.parabola(problem.prediction_bound) is not None
         self.max_listed = tuning.listable_records if curved else tuning.listable_straight
         self.hard_after = tuning.hard_after_records
-        self._gram, self._from = digest, scorer
+        self._gram, self._from = gram, scorer
         self._curved: CurvedOracle | None = None
         self._table = scorer.row_loss.conjugates()
         #: The first and the last width to which kinks are smoothed.

@@ -38,7 +38,7 @@ class SupportBounds:
     m : int
         How many are picked.
     base : float
-        The part of the bound that no pick contributes to: f~(S) * unit >= base - gain(S).
+        The part of the bound that no pick contributes to: f~(S) * score_step >= base - gain(S).
     top, highest : float
         The gain that weights are relative to, and the largest gain.
     heaviest : int
@@ -88,7 +88,7 @@ class SupportBounds:
         return mu, float(np.sum(square / (values + mu)))
 
     def weights_by_first_pick(
-        self, eta: float, yy: float, penalty: float, unit: float
+        self, eta: float, yy: float, penalty: float, score_step: float
     ) -> Ints | None:
         """Sums of the weights of supports by their first pick; also sets the base.
 
@@ -105,7 +105,7 @@ class SupportBounds:
             if eta * (self.highest - self.top) <= support_kernels.OVER / 2:
                 break
             self.top = self.highest
-        self.base = self._base(yy, penalty, unit)
+        self.base = self._base(yy, penalty, score_step)
         return sums
 
     def weights_after(self, picks: tuple[int, ...], eta: float) -> Ints:
@@ -120,7 +120,7 @@ class SupportBounds:
         )  # fmt: skip
         return out, float(highest), int(heaviest)
 
-    def _base(self, yy: float, penalty: float, unit: float) -> float:
+    def _base(self, yy: float, penalty: float, score_step: float) -> float:
         """The base, lowered by a bound on all rounding errors: see proofs/bounds.md."""
         k = len(self._members) + self.m
         extra = self._mu * self._radius * self._radius
@@ -128,5 +128,5 @@ class SupportBounds:
         each = (k + 8) * ROUNDING * ((self._largest + self._mu) * gained) ** 0.5
         c_error = k * (each + 4 * ROUNDING * float(np.abs(self._c).max()))
         size = 2 * yy + penalty + extra + gained
-        margin = 2 * self._radius * c_error + (4 * k + 64) * ROUNDING * size + 2 * unit
+        margin = 2 * self._radius * c_error + (4 * k + 64) * ROUNDING * size + 2 * score_step
         return float(yy + penalty - extra - self._gained - margin)

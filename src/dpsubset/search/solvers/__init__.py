@@ -55,9 +55,9 @@ def check(solver: str, problem: Problem) -> None:
 
 
 def solve(
-    solver: str, digest: GramData, problem: Problem, unit: Fraction, count: int, limits: Limits
+    solver: str, gram: GramData, problem: Problem, score_step: Fraction, count: int, limits: Limits
 ) -> list[Ranked]:
     """The R best supports in order, in the form of `search.best.best_supports`."""
     check(solver, problem)
-    relaxation = SOLVERS[solver](digest, problem, limits)
-    return Certified(digest, problem, unit, count, limits).find(relaxation)
+    relaxation = SOLVERS[solver](gram, problem, limits)
+    return Certified(gram, problem, score_step, count, limits).find(relaxation)

@@ -51,7 +51,7 @@ class Relaxation(ABC):
     extra: ClassVar[str] = "solvers"
     needs: ClassVar[str]
 
-    def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
+    def __init__(self, gram: GramData, problem: Problem, limits: Limits) -> None:
         self._solver = self._import()
         self._problem, self._limits = problem, limits
         self._deadline = time.monotonic() + limits.seconds
@@ -96,18 +96,18 @@ class Certified:
     """The R best supports, certified by a relaxation."""
 
     def __init__(
-        self, digest: GramData, problem: Problem, unit: Fraction, count: int, limits: Limits
+        self, gram: GramData, problem: Problem, score_step: Fraction, count: int, limits: Limits
     ) -> None:
         self._problem = problem
-        self._unit = float(unit)
+        self._score_step = float(score_step)
         self._wanted = min(count, problem.supports)
-        self._scorer = scorer(digest, problem, unit)
+        self._scorer = scorer(gram, problem, score_step)
         self._scores: dict[Support, int] = {}
         self._searched: set[Support] = set()
         self._deadline = time.monotonic() + limits.seconds
         # The first incumbent: the largest marginal gains.
-        gain = digest.c.astype(np.float64) ** 2 / np.maximum(
-            digest.diagonal + problem.ridge * STEPS**2, 1.0
+        gain = gram.c.astype(np.float64) ** 2 / np.maximum(
+            gram.diagonal + problem.ridge * STEPS**2, 1.0
         )
         gain = problem.layout.of_choices(gain)
         gain[list(problem.always_include)] = math.inf
@@ -138,12 +138,12 @@ class Certified:
 
     def _exclusion_problem(self, relaxation: Relaxation) -> tuple[float, list[Support]]:
         """A limit in the relaxation's units, and the known supports that may lie below it."""
-        # A score is within one unit of f, so a support that ties with the last one has f of at most
-        # one unit more. The second unit covers the rounding of this line.
+        # A score is within one step of f, so a support that ties with the last one has f of at most
+        # one step more. The second step covers the rounding of this line.
         worst = self._best()[-1][0] + 2
-        limit = worst * self._unit / relaxation.scale + relaxation.slack
+        limit = worst * self._score_step / relaxation.scale + relaxation.slack
         # The solver may also underestimate a support.
-        top = worst + 2 + 2 * relaxation.slack * relaxation.scale / self._unit
+        top = worst + 2 + 2 * relaxation.slack * relaxation.scale / self._score_step
         return limit, [support for support, score in self._scores.items() if score <= top]
 
     def _score_new(self, supports: Iterable[Support]) -> None:

@@ -34,11 +34,11 @@ _ROUNDING = 1e-13
 class Cones:
     """The coefficients of (8), with its objective in units of a power of two."""
 
-    def __init__(self, digest: GramData, problem: Problem) -> None:
+    def __init__(self, gram: GramData, problem: Problem) -> None:
         self._problem = problem
-        digest.fetch(range(digest.p))
-        g = digest.product_rows() / float(STEPS) ** 2
-        c, yy = digest.c / float(STEPS) ** 2, digest.yy / STEPS**2
+        gram.fetch(range(gram.p))
+        g = gram.product_rows() / float(STEPS) ** 2
+        c, yy = gram.c / float(STEPS) ** 2, gram.yy / STEPS**2
         self.scale = power_of_two(yy)
         self.g = g / self.scale
         #: b'X'Xb is the sum of the squares of these linear forms.

@@ -47,7 +47,7 @@ from ...constraints.base import shrink, solve
 from ...data.gram import GramData
 from ...data.quantize import STEPS
 from ...objective.losses import scorer
-from ...objective.losses.cutoff_kernels import half_slope, quantised_slopes
+from ...objective.losses.cutoff_kernels import half_slope, quantized_slopes
 from ...objective.losses.row_kernels import proximal_newton, scaled_rows
 from ...objective.losses.rows import FromRecords
 from ...objective.problem import Problem
@@ -122,13 +122,13 @@ class Planes(ABC):
 class Cuts(Planes):
     """Tangent planes for least squares, from moments."""
 
-    def __init__(self, digest: GramData, problem: Problem, shift: bool = True) -> None:
-        self._digest, self._problem = digest, problem
-        self.scale = power_of_two(digest.yy / STEPS**2)
-        self._c = digest.c.astype(object)
+    def __init__(self, gram: GramData, problem: Problem, shift: bool = True) -> None:
+        self._gram, self._problem = gram, problem
+        self.scale = power_of_two(gram.yy / STEPS**2)
+        self._c = gram.c.astype(object)
         self._radius = Fraction(problem.radius)
         #: In the units of the Gram matrix.
-        self._delta = _least_eigenvalue(digest) if shift else 0
+        self._delta = _least_eigenvalue(gram) if shift else 0
         #: Rounded down.
         self._ridge = problem.ridge + self._delta / STEPS**2
         if self._delta:
@@ -145,21 +145,21 @@ class Cuts(Planes):
         w = (self._c << _BITS) - gb
         unit = STEPS**2 << _BITS
         square = Fraction(int(exact @ gb[features]), unit << _BITS)  # b'Gb
-        base = Fraction(self._digest.yy, STEPS**2) - square - Fraction(mu) * self._radius**2
+        base = Fraction(self._gram.yy, STEPS**2) - square - Fraction(mu) * self._radius**2
         size = np.array([math.nextafter(abs(int(x)) / unit, math.inf) for x in w])
         return math.nextafter(float(base), -math.inf), self._gains(size, mu)
 
     def _columns(self, features: NDArray[np.int64]) -> NDArray[np.int64]:
-        self._digest.fetch(features.tolist())
-        return self._digest.product_rows(features)
+        self._gram.fetch(features.tolist())
+        return self._gram.product_rows(features)
 
     def _coefficients(self, features: NDArray[np.int64], z: Floats) -> tuple[Floats, float]:
         """Approximately the b of c(z) on its support, and the ball's multiplier."""
         problem = self._problem
         g = self._columns(features)[:, features] / float(STEPS) ** 2
         g[np.diag_indices_from(g)] -= self._delta / STEPS**2
-        c = self._digest.c[features] / float(STEPS) ** 2
-        yy = self._digest.yy / STEPS**2
+        c = self._gram.c[features] / float(STEPS) ** 2
+        yy = self._gram.yy / STEPS**2
         if problem.constraint == "ball":
             # b = sqrt(z) u: a ridge and a ball on u.
             root = np.sqrt(z)
@@ -196,7 +196,7 @@ class RowCuts(Planes):
         """Base and gains from slopes that are integers, so that their sums are exact."""
         source, n, scale = self._from, self._n, float(STEPS)
         q, half = np.empty(n, dtype=np.int16), np.empty(self._problem.columns)
-        const = quantised_slopes(self._predictions(z), source.response, source.row_loss, scale,
+        const = quantized_slopes(self._predictions(z), source.response, source.row_loss, scale,
                        _SMOOTHINGS[-1], 0.0, self._table, q)  # fmt: skip
         status = np.full(self._problem.columns, FREE, dtype=np.int8)
         gradient(source.records, status, q, half_slope(source.row_loss, scale), half)
@@ -236,20 +236,20 @@ class RowCuts(Planes):
         return np.where(source.response < 0, -t, t) if loss.labels else t
 
 
-def planes(digest: GramData, problem: Problem) -> Planes:
+def planes(gram: GramData, problem: Problem) -> Planes:
     """Tangent planes for the problem's loss."""
-    source = scorer(digest, problem, Fraction(1))  # used for its type and records only
-    return RowCuts(problem, source) if isinstance(source, FromRecords) else Cuts(digest, problem)
+    source = scorer(gram, problem, Fraction(1))  # used for its type and records only
+    return RowCuts(problem, source) if isinstance(source, FromRecords) else Cuts(gram, problem)
 
 
-def _least_eigenvalue(digest: GramData) -> int:
+def _least_eigenvalue(gram: GramData) -> int:
     """A lower bound on the smallest eigenvalue of X'X, in units of its entries.
 
     0 if not all columns are available.
     """
-    if not digest.whole:
+    if not gram.whole:
         return 0
-    g = digest.product_rows().astype(np.float64)
+    g = gram.product_rows().astype(np.float64)
     # The error of float64 grows with p and with the size of the matrix.
-    margin = 8.0 * digest.p * 2.0**-52 * float(np.linalg.norm(g))
+    margin = 8.0 * gram.p * 2.0**-52 * float(np.linalg.norm(g))
     return max(0, math.floor(smallest_eigenvalue(g) - margin))

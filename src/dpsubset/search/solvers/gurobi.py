@@ -124,9 +124,9 @@ class _Tree(Relaxation):
 class OuterApproximation(_Tree):
     """Cuts on f(S) / scale, with scale a power of two, so that everything lies in [0, 1]."""
 
-    def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
-        super().__init__(digest, problem, limits)
-        self._planes = planes(digest, problem)
+    def __init__(self, gram: GramData, problem: Problem, limits: Limits) -> None:
+        super().__init__(gram, problem, limits)
+        self._planes = planes(gram, problem)
         self.scale = self._planes.scale
         self._rows: list[tuple[float, NDArray[np.float64]]] = []
 
@@ -182,9 +182,9 @@ class OuterApproximation(_Tree):
 class ConeProgram(_Tree):
     """The cone program (8), solved anew for every limit."""
 
-    def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
-        super().__init__(digest, problem, limits)
-        self._cones = Cones(digest, problem)
+    def __init__(self, gram: GramData, problem: Problem, limits: Limits) -> None:
+        super().__init__(gram, problem, limits)
+        self._cones = Cones(gram, problem)
         self.scale = self._cones.scale
 
     @property

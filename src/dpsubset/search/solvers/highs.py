@@ -46,9 +46,9 @@ class OuterApproximation(Relaxation):
 
         return highspy
 
-    def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
-        super().__init__(digest, problem, limits)
-        self._planes = planes(digest, problem)
+    def __init__(self, gram: GramData, problem: Problem, limits: Limits) -> None:
+        super().__init__(gram, problem, limits)
+        self._planes = planes(gram, problem)
         self.scale = self._planes.scale
         self._forbidden: set[Support] = set()
         self._highs = self._model()

@@ -40,9 +40,9 @@ class ConeProgram(Relaxation):
 
         return pyscipopt
 
-    def __init__(self, digest: GramData, problem: Problem, limits: Limits) -> None:
-        super().__init__(digest, problem, limits)
-        self._cones = Cones(digest, problem)
+    def __init__(self, gram: GramData, problem: Problem, limits: Limits) -> None:
+        super().__init__(gram, problem, limits)
+        self._cones = Cones(gram, problem)
         self.scale = self._cones.scale
 
     @property

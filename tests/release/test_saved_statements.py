@@ -280,6 +280,42 @@ def test_a_style_that_hides_a_warning_is_found(folder: Path) -> None:
     assert "NO  the statement differs" in verify("page.html", "--about", "about.yaml").stdout
 
 
+def test_what_looks_the_same_is_written_out(folder: Path) -> None:
+    select("--out", "r.json", "--statement", "page.html")
+    page = Path("page.html")
+    text = page.read_text()
+    page.write_text(text.replace("<li>Someone", "<li hidden>Someone"))
+    hidden = verify("page.html", "--about", "about.yaml")
+    assert hidden.exit_code == 1
+    assert "stated:   <li hidden>Someone" in hidden.stdout
+    assert "expected: <li>Someone" in hidden.stdout
+    page.write_text(text.replace("at most", "\u0430t most"))
+    lookalike = verify("page.html", "--about", "about.yaml")
+    assert lookalike.exit_code == 1
+    assert "become \\u0430t most" in lookalike.stdout
+
+
+def test_a_page_under_another_ending_says_so(folder: Path) -> None:
+    select("--out", "r.json", "--statement", "page.html")
+    Path("page.html").rename("page.txt")
+    result = verify("page.txt", "--about", "about.yaml")
+    assert result.exit_code == 1
+    assert "It is HTML: let its name end in .html" in result.stdout
+
+
+def test_tags_are_not_filled_in_by_hand(folder: Path) -> None:
+    select("--out", "r.json", "--statement", "page.md")
+    page = Path("page.md")
+    text = page.read_text()
+    for name, code in (
+        ("B. Officer", 0), (r"B. \<b@x.org\> \\", 0), ("<style>ul{display:none}</style>", 1),
+        (r"\\<!--", 1), (r"B. Officer \\\\<style>", 1),
+    ):  # fmt: skip
+        page.write_text(text.replace("- Signature: " + "_" * 24, f"- Signature: {name}"))
+        result = verify("page.md", "--about", "about.yaml")
+        assert result.exit_code == code, (name, result.output)
+
+
 def test_escapes_of_a_terminal_are_not_printed(folder: Path) -> None:
     select("--out", "r.json", "--statement", "page.md")
     page = Path("page.md")

@@ -170,6 +170,33 @@ def test_a_made_up_model_is_refused() -> None:
         dps.Release.from_json(text, schema())
 
 
+def test_what_is_no_path_and_no_schema_is_named(tmp_path: Path) -> None:
+    release = dps.select(frame(), schema(), k=1, epsilon=1)
+    path = tmp_path / "r.json"
+    path.write_text(release.to_json())
+    for schema_of_no_kind in (None, 3, ["age"]):
+        with pytest.raises(dps.ArgumentError, match="schema must be"):
+            dps.Release.load(path, schema_of_no_kind)  # type: ignore[arg-type]
+    with pytest.raises(dps.ArgumentError, match="as a path, not NoneType"):
+        dps.Release.load(None, schema())  # type: ignore[arg-type]
+    with pytest.raises(dps.TableError, match=r"no release file \.$"):
+        dps.Release.load(".", schema())
+    with pytest.raises(dps.SchemaError, match=r"s\.yaml: this is a URL, and only local files"):
+        dps.Release.load(path, "s3://bucket/s.yaml")
+
+
+def test_patterns_lead_to_the_names_of_the_table(tmp_path: Path) -> None:
+    bounds, path = tmp_path / "p.yaml", tmp_path / "r.json"
+    bounds.write_text(
+        "response: {name: cost, lo: 0, hi: 1}\n"
+        "columns:\n  ward: {levels: [x, y, z]}\n  default: {lo: 0, hi: 1}\n"
+    )
+    path.write_text(dps.select(frame(), bounds, k=1, epsilon=1).to_json())
+    with pytest.raises(dps.SchemaError, match=r"Schema\.read\(path, names\), or --table"):
+        dps.Release.load(path, bounds)
+    assert dps.Release.load(path, dps.Schema.read(bounds, list(frame().columns)))
+
+
 # -- written again ---------------------------------------------------------------------------------
 
 

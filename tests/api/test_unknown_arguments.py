@@ -41,7 +41,7 @@ def test_a_power_analysis_does_the_same() -> None:
     said = refusal(dps.power, **sizes, eps=1)
     assert said == "power(): unknown argument eps; did you mean epsilon?"
     said = refusal(dps.power, **sizes, epsilon=1, random_state=0)
-    assert said == "power(): unknown argument random_state; did you mean seed?"  # nothing is private
+    assert said == "power(): unknown argument random_state; did you mean seed?"  # and no more
     assert refusal(dps.power, **sizes, target="y") == "power(): unknown argument target"
     with pytest.warns(FutureWarning, match="prediction_bound"):
         dps.power(**sizes, epsilon=1, tables=2, seed=0, reach=1.0)  # type: ignore[call-arg]

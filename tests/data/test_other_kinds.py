@@ -124,7 +124,7 @@ def test_an_array_of_one_dimension_is_told_how_to_get_two(ledger: Ledger) -> Non
 
 
 def test_none_is_no_table() -> None:
-    with pytest.raises(dps.TableError, match="^X is None, which is no table$"):
+    with pytest.raises(dps.TableError, match=r"^X is None, which is no table$"):
         dps.select(None, SCHEMA, k=1, epsilon=1)
 
 

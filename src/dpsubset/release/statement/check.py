@@ -168,10 +168,11 @@ def _told_apart(differences: Sequence[tuple[str, str]]) -> Iterator[tuple[str, s
         text = _shown(line)
         if text in texts["stated"] & texts["expected"]:
             text = line.strip()
-        yield title, "".join(
+        written = (
             each if each.isascii() or each in known else each.encode("unicode_escape").decode()
             for each in text
         )
+        yield title, "".join(written)
 
 
 def _shown(line: str) -> str:

@@ -24,7 +24,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from dpsubset.cli.warmup import _NOTE as COMPILING
+from dpsubset.base.kernels.first_run import NOTE as COMPILING
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
@@ -95,7 +95,7 @@ def _command(line: str) -> str:
         env={**known, "PYTHONPATH": str(ROOT / "src"), "NO_COLOR": "1"},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
     )  # fmt: skip
-    return done.stdout.replace(COMPILING, "")
+    return done.stdout.replace(f"{COMPILING}\n", "")
 
 
 if __name__ == "__main__":

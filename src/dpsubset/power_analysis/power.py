@@ -161,7 +161,9 @@ def power(
     population = Population(p, k, snr, rho, "equal", least, x_bound, y_bound, labels)
     shape = Shape.given(population.k, levels)
     if shape.levels and release != "fit":
-        raise ArgumentError("levels are for the columns of a fit: they need release='fit'")
+        raise ArgumentError(
+            "levels are for the columns of a fit: they need release='fit' (--release fit)"
+        )
     effort = _effort(tables, seconds, seed)
     scenario = Scenario.create(population, {
         "delta": delta, "mechanism": mechanism, "options": options,

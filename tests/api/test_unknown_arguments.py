@@ -36,6 +36,17 @@ def test_an_unknown_argument_is_named_before_a_missing_one(function: Callable[..
     assert said == f"{function.__name__}(): unknown argument eps; did you mean epsilon?"
 
 
+def test_a_power_analysis_does_the_same() -> None:
+    sizes = {"n": 100, "p": 10, "k": 1}
+    said = refusal(dps.power, **sizes, eps=1)
+    assert said == "power(): unknown argument eps; did you mean epsilon?"
+    said = refusal(dps.power, **sizes, epsilon=1, random_state=0)
+    assert said == "power(): unknown argument random_state; did you mean seed?"  # and no more
+    assert refusal(dps.power, **sizes, target="y") == "power(): unknown argument target"
+    with pytest.warns(FutureWarning, match="prediction_bound"):
+        dps.power(**sizes, epsilon=1, tables=2, seed=0, reach=1.0)  # type: ignore[call-arg]
+
+
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_estimators_do_the_same(estimator: Callable[..., Any]) -> None:
     name = estimator.__name__  # type: ignore[attr-defined]

@@ -68,6 +68,24 @@ def test_nothing_overflows(browser: Browser, page: str, width: int) -> None:
     assert overflowing(browser, width) == []
 
 
+def test_a_model_fits_a_telephone_and_no_row_is_printed_alone(
+    browser: Browser, tmp_path: Path
+) -> None:
+    x = np.random.default_rng(0).uniform(0, 1, (200, 3))
+    release = dps.fit(x, y=x[:, 0], bounds=dps.Bounds(x=(0, 1), y=(0, 1)), k=2, epsilon=1, seed=1)
+    path = tmp_path / "statement.html"
+    path.write_text(release.statement(form="html"), encoding="utf-8")
+    browser.screen(400)
+    browser.open(path.as_uri())
+    assert browser.evaluate("document.querySelector('th').innerText") == "column"
+    assert browser.evaluate("[...document.querySelectorAll('.wide')]"
+                            ".every(e => e.scrollWidth <= e.clientWidth)")  # fmt: skip
+    browser.screen(673, media="print")
+    rows = browser.evaluate("[...document.querySelector('tbody').rows]"
+                            ".map(e => getComputedStyle(e).breakAfter)")  # fmt: skip
+    assert rows == ["avoid", "avoid", "auto"]
+
+
 def test_nobody_is_asked_for_anything_and_no_name_is_run(browser: Browser, page: str) -> None:
     browser.screen(800)
     browser.open(page)

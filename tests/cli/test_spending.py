@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 from typer.testing import CliRunner
 
@@ -142,6 +147,28 @@ def test_a_release_holds_what_was_asked_for(folder: Path) -> None:
 
 
 # -- what it would cost ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_price_does_without_pandas(tmp_path: Path, ending: str) -> None:
+    """It takes longer to import than everything else that a dry run does with a table."""
+    columns = {"v": [0.5, 0.25], "w": ["x", "y"], "y": [0.5, 0.25]}
+    table = tmp_path / f"t.{ending}"
+    if ending == "csv":
+        pyarrow.csv.write_csv(pyarrow.table(columns), table)
+    else:
+        pyarrow.parquet.write_table(pyarrow.table(columns), table)
+    facts = {
+        "response": {"name": "y", "lo": 0, "hi": 1},
+        "columns": {"v": {"lo": 0, "hi": 1}, "w": {"levels": ["x", "y"]}},
+    }
+    code = (
+        "import sys, dpsubset as dps\n"
+        f"dps.price({str(table)!r}, {facts!r}, k=1, epsilon=1)\n"
+        "print('pandas' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_a_dry_run_prices_and_reads_no_row(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

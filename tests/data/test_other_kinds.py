@@ -123,6 +123,11 @@ def test_an_array_of_one_dimension_is_told_how_to_get_two(ledger: Ledger) -> Non
         dps.select(X[:, 0], bounds=BOUNDS, y=X[:, 0], k=1, epsilon=1, ledger=ledger)
 
 
+def test_none_is_no_table() -> None:
+    with pytest.raises(dps.TableError, match=r"^X is None, which is no table$"):
+        dps.select(None, SCHEMA, k=1, epsilon=1)
+
+
 def test_a_list_of_paths_is_no_table(ledger: Ledger, tmp_path: Path) -> None:
     for paths in (["a.csv", "b.csv"], [tmp_path / "a.parquet"]):
         with pytest.raises(dps.TableError, match="A list of paths is no table"):

@@ -58,7 +58,7 @@ def test_beyond_the_limit_only_if_it_has_been_spent(ledger: Ledger) -> None:  # 
     with pytest.raises(BudgetExceeded):
         ledger.reserve(event(Fraction(1, 10**9)))
     assert ledger.standing().left.exceeded
-    with pytest.raises(LedgerError, match="spent already"):
+    with pytest.raises(LedgerError, match=r"= 11, is spent already: epsilon = 12\. .* stays eps"):
         ledger.change_limit(epsilon=11, reason="more", name="B. Officer")
     ledger.change_limit(epsilon=13, reason="more", name="B. Officer")
     ledger.reserve(event(1))

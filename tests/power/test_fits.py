@@ -209,7 +209,7 @@ def test_shapes_are_those_of_models() -> None:
     ("wrong", "says"),
     [
         ({"release": "tune"}, "release must be one of select, fit"),
-        ({"release": "select", "levels": [3]}, "need release='fit'"),
+        ({"release": "select", "levels": [3]}, r"need release='fit' \(--release fit\)"),
         ({"release": "select", "rule": dps.FitRule()}, "needs release='fit'"),
         ({"rule": 0.5}, "rule must be a dpsubset.FitRule"),
         ({"levels": [1]}, "at least 2"),

@@ -170,6 +170,33 @@ def test_a_made_up_model_is_refused() -> None:
         dps.Release.from_json(text, schema())
 
 
+def test_what_is_no_path_and_no_schema_is_named(tmp_path: Path) -> None:
+    release = dps.select(frame(), schema(), k=1, epsilon=1)
+    path = tmp_path / "r.json"
+    path.write_text(release.to_json())
+    for schema_of_no_kind in (None, 3, ["age"]):
+        with pytest.raises(dps.ArgumentError, match="schema must be"):
+            dps.Release.load(path, schema_of_no_kind)  # type: ignore[arg-type]
+    with pytest.raises(dps.ArgumentError, match="as a path, not NoneType"):
+        dps.Release.load(None, schema())  # type: ignore[arg-type]
+    with pytest.raises(dps.TableError, match=r"no release file \.$"):
+        dps.Release.load(".", schema())
+    with pytest.raises(dps.SchemaError, match=r"s\.yaml: this is a URL, and only local files"):
+        dps.Release.load(path, "s3://bucket/s.yaml")
+
+
+def test_patterns_lead_to_the_names_of_the_table(tmp_path: Path) -> None:
+    bounds, path = tmp_path / "p.yaml", tmp_path / "r.json"
+    bounds.write_text(
+        "response: {name: cost, lo: 0, hi: 1}\n"
+        "columns:\n  ward: {levels: [x, y, z]}\n  default: {lo: 0, hi: 1}\n"
+    )
+    path.write_text(dps.select(frame(), bounds, k=1, epsilon=1).to_json())
+    with pytest.raises(dps.SchemaError, match=r"Schema\.read\(path, names\), or --table"):
+        dps.Release.load(path, bounds)
+    assert dps.Release.load(path, dps.Schema.read(bounds, list(frame().columns)))
+
+
 # -- written again ---------------------------------------------------------------------------------
 
 
@@ -278,6 +305,42 @@ def test_a_style_that_hides_a_warning_is_found(folder: Path) -> None:
     assert "ok  the statement, every sentence" in honest
     page.write_text(text.replace("</style>", ".alarm { display: none }\n</style>"))
     assert "NO  the statement differs" in verify("page.html", "--about", "about.yaml").stdout
+
+
+def test_what_looks_the_same_is_written_out(folder: Path) -> None:
+    select("--out", "r.json", "--statement", "page.html")
+    page = Path("page.html")
+    text = page.read_text()
+    page.write_text(text.replace("<li>Someone", "<li hidden>Someone"))
+    hidden = verify("page.html", "--about", "about.yaml")
+    assert hidden.exit_code == 1
+    assert "stated:   <li hidden>Someone" in hidden.stdout
+    assert "expected: <li>Someone" in hidden.stdout
+    page.write_text(text.replace("at most", "\u0430t most"))
+    lookalike = verify("page.html", "--about", "about.yaml")
+    assert lookalike.exit_code == 1
+    assert "become \\u0430t most" in lookalike.stdout
+
+
+def test_a_page_under_another_ending_says_so(folder: Path) -> None:
+    select("--out", "r.json", "--statement", "page.html")
+    Path("page.html").rename("page.txt")
+    result = verify("page.txt", "--about", "about.yaml")
+    assert result.exit_code == 1
+    assert "It is HTML: let its name end in .html" in result.stdout
+
+
+def test_tags_are_not_filled_in_by_hand(folder: Path) -> None:
+    select("--out", "r.json", "--statement", "page.md")
+    page = Path("page.md")
+    text = page.read_text()
+    for name, code in (
+        ("B. Officer", 0), (r"B. \<b@x.org\> \\", 0), ("<style>ul{display:none}</style>", 1),
+        (r"\\<!--", 1), (r"B. Officer \\\\<style>", 1),
+    ):  # fmt: skip
+        page.write_text(text.replace("- Signature: " + "_" * 24, f"- Signature: {name}"))
+        result = verify("page.md", "--about", "about.yaml")
+        assert result.exit_code == code, (name, result.output)
 
 
 def test_escapes_of_a_terminal_are_not_printed(folder: Path) -> None:

@@ -165,6 +165,15 @@ def test_a_record_of_the_registry_has_exact_decimals(epsilon: str) -> None:
     assert isinstance(number, float)
 
 
+def test_a_record_names_the_steps_as_the_statement_does(releases: dict[str, dps.Release]) -> None:
+    text = releases["select"].statement(form="yaml")
+    assert "the scale of the response" not in text
+    record = yaml.safe_load(text)["deployment"]
+    assert "the range of the response, the selection" in record["implementation"]["composition"]
+    details = record["privacy_loss"]["privacy_parameters_details"]
+    assert re.search(r"the selection \(epsilon = [\d.]+\)\. Someone who", details)
+
+
 def test_other_numbers_of_a_record_are_rounded_up(releases: dict[str, dps.Release]) -> None:
     release = releases["rho"]
     record = yaml.load(release.statement(form="yaml"), yaml.BaseLoader)["deployment"]

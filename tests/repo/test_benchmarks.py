@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -204,3 +205,19 @@ def test_bars_of_columns_that_are_alike_on_tiny_tables(monkeypatch: pytest.Monke
     assert len(rows) == (2 * 2 + 1) + 2 + 3 * 2 * 2
     assert all(row.measured is not None and not row.failed for row in rows)
     assert rows[5].note == "16 cells"
+
+
+def test_the_scripts_of_cold_starts_run(tmp_path: Path):
+    """Each in a process of its own, as the benchmark runs them, but with the code compiled here."""
+    from benchmarks import cold
+
+    def run(*arguments: str) -> str:
+        return subprocess.run(
+            [sys.executable, *arguments], cwd=tmp_path, check=True, text=True, capture_output=True
+        ).stdout
+
+    run("-c", cold._TABLES, ".", "12")
+    kinds = run("-c", cold._WIDE, ".", "1").split()[::2]
+    assert {"array", "parquet", "feather", "csv", "pandas"} <= set(kinds)
+    assert "nothing is spent" in run(*cold._LEVELS, "--dry-run")
+    run("-c", cold._ARRAY)

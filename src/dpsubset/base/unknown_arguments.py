@@ -42,7 +42,9 @@ def check_keywords(given: Iterable[str], known: Collection[str], function: str) 
 
 def _meant(name: str, known: Collection[str]) -> str:
     meant = _OTHER_NAMES.get(name)
+    has_table = "tables" not in known  # a power analysis simulates its tables, and its seed is fine
     if meant is not None and meant not in known:
-        return _ELSEWHERE.get(meant, "")
+        return _ELSEWHERE.get(meant, "") if has_table else ""
     close = [meant] if meant is not None else get_close_matches(name, known, 1)
-    return f"; did you mean {close[0]}?{_NOTES.get(close[0], '')}" if close else ""
+    note = _NOTES.get(close[0], "") if close and has_table else ""
+    return f"; did you mean {close[0]}?{note}" if close else ""

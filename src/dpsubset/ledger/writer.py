@@ -193,7 +193,10 @@ class LedgerWriter(LedgerReader):
                     "another limit of that kind, or make a new ledger"
                 )
             if not limit.admits(standing.current):
-                raise LedgerError("more than this limit is spent already")
+                raise LedgerError(
+                    f"more than this limit, {limit}, is spent already: "
+                    f"{limit.shown(standing.current)}. The limit stays {before}"
+                )
             replaced[:] = [before]
             return replace(standing, limit=limit)
 

@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
-from ..api.problem_spec import Rule
+from ..api.problem_spec import Rule, with_keywords_of
 from ..api.request import exact_epsilon
 from ..base.errors import ArgumentError
 from ..base.validation import (
@@ -37,6 +37,7 @@ from .widths import Shape
 LARGEST_N = 2**33 - 1
 
 
+@with_keywords_of()
 def power(
     *,
     p: int,
@@ -160,7 +161,9 @@ def power(
     population = Population(p, k, snr, rho, "equal", least, x_bound, y_bound, labels)
     shape = Shape.given(population.k, levels)
     if shape.levels and release != "fit":
-        raise ArgumentError("levels are for the columns of a fit: they need release='fit'")
+        raise ArgumentError(
+            "levels are for the columns of a fit: they need release='fit' (--release fit)"
+        )
     effort = _effort(tables, seconds, seed)
     scenario = Scenario.create(population, {
         "delta": delta, "mechanism": mechanism, "options": options,

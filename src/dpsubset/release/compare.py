@@ -318,7 +318,7 @@ def _why_not_added(first: ReleaseFacts, second: ReleaseFacts) -> list[str]:
             why = "was made with a seed" if each.guarantee.seeded else "has no privacy guarantee"
             reasons.append(f"{name.capitalize()} {why}, so nothing limits what both reveal.")
     if first.unit != second.unit:
-        units = " and ".join(f"{unit!r} with up to {most} rows" for unit, most in
+        units = " and ".join(f"{unit!r} with up to {most} row{'s' * (most > 1)}" for unit, most in
                              (first.unit, second.unit))  # fmt: skip
         reasons.append(f"They protect different units: {units}. Their costs cannot be added.")
     sets = first.entry.get("data_set"), second.entry.get("data_set")

@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,9 @@ def sha256_of_bytes(content: bytes) -> str:
 
 def read_bytes(path: str | Path, what: str) -> bytes:
     """Read a file, or raise an error that names it."""
+    if not isinstance(path, (str, PathLike)):
+        raise ArgumentError(f"a {what} file must be given as a path, not {type(path).__name__}")
     try:
         return Path(path).read_bytes()
     except OSError:
-        raise TableError(f"there is no {what} file {Path(path).name}") from None
+        raise TableError(f"there is no {what} file {Path(path).name or path}") from None

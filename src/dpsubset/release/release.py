@@ -227,8 +227,8 @@ class Release(Generic[OptionalModel]):
         text : str or bytes
             The content of a release file.
         schema : Schema, path of a bounds file or dict of the same form
-            The schema that the release was made with. A bounds file must have no patterns, since
-            these stand for the names of a table.
+            The schema that the release was made with. For a bounds file with patterns, which stand
+            for the names of a table, pass ``Schema.read(path, names)``.
 
         Raises
         ------
@@ -237,8 +237,13 @@ class Release(Generic[OptionalModel]):
         """
         if isinstance(schema, Mapping):
             schema = Schema.from_dict(schema)
-        elif not isinstance(schema, Schema):
+        elif isinstance(schema, (str, Path)):
             schema = Schema.read(schema)
+        elif not isinstance(schema, Schema):
+            raise ArgumentError(
+                "schema must be the dpsubset.Schema that the release was made with, the path of "
+                "its bounds file, or a dict of the same form"
+            )
         return _release_from_json(text, schema)
 
     @classmethod

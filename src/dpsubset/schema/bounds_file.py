@@ -78,7 +78,9 @@ def load(path: str | Path) -> Any:
     with suppress(OSError, UnicodeDecodeError):
         text = path.read_text(encoding="utf-8")
     if text is None:
-        raise SchemaError(f"cannot read the schema file {path.name}")
+        is_url = re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path))
+        local = ": this is a URL, and only local files are read" if is_url else ""
+        raise SchemaError(f"cannot read the schema file {path.name}{local}")
     place = ""
     # The errors of the parsers quote the file, so only the position is kept.
     try:
@@ -227,8 +229,9 @@ def expand(
     if names is None:
         raise SchemaError(
             "the schema has patterns (names with *, ? or [ ], or 'default'), which stand for the "
-            "columns of a table with names: a file or a data frame. If these are names of columns, "
-            "say so with 'patterns: false'"
+            "columns of a table with names: a file or a data frame. Where there is no table, give "
+            "its names: Schema.read(path, names), or --table of the commands that have it. If "
+            "these are names of columns, say so with 'patterns: false'"
         )
     if len(present) < len(names):
         raise TableError("the table has several columns of one name: names must be unique")

@@ -46,6 +46,8 @@ _REFUSED = (
 
 def refusal(data: Any, what: str) -> TableError:
     """The error for a table or column that is not read: it may have yet to be computed."""
+    if data is None:
+        return TableError(f"{what} is None, which is no {'column' if what == 'y' else 'table'}")
     known = message_of_kind(data, what)
     return TableError(known or f"{what} {_REFUSED.format(kind=type(data).__name__)}")
 

@@ -7,6 +7,7 @@ A cell has a level, a label or a code if both have the same canonical form; see
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +31,7 @@ class LevelReader:
         texts = [(read, image) for read, image in pairs if isinstance(read, str)]
         self._numbers = np.array([read for read, _ in numbers])
         self._images = np.array([image for _, image in numbers], dtype=np.float64)
-        self._texts = pa.array([read.encode() for read, _ in texts], pa.large_binary())
+        self._encoded = [read.encode() for read, _ in texts]
         # The last entry is for text that is none of the levels.
         self._text_images = np.array([image for _, image in texts] + [np.nan], dtype=np.float64)
         able = {"number"} if numbers else set()
@@ -38,6 +39,11 @@ class LevelReader:
         self.takes: Takes = frozenset(able)
         # Only words whose value is a level matter.
         self._words = [word for word, value in WORDS.items() if value in self._numbers]
+
+    @cached_property
+    def _texts(self) -> pa.LargeBinaryArray:
+        """Levels that are text. Made when cells are read: it imports pandas if that is there."""
+        return pa.array(self._encoded, pa.large_binary())
 
     def numbers(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Convert numbers that are a level."""

@@ -31,9 +31,10 @@ if TYPE_CHECKING:
 #: Most lines that are shown of a difference.
 _SHOWN = 20
 
-#: What is left to fill in, by form, and what may stand there later.
+#: What is left to fill in, by form, and what may stand there later. Tags may not: a style can hide
+#: sentences.
 _TO_FILL: Mapping[Form, tuple[str, str]] = {
-    "markdown": (BLANK, "(.+)"),
+    "markdown": (BLANK, r"((?:\\.|[^<>\\])+)"),
     "html": ('<dd class="blank"></dd>', '<dd(?: class="blank")?>([^<>]+)</dd>'),
     "yaml": (TO_FILL, "(.+)"),
 }
@@ -68,7 +69,7 @@ def statement_checks(
     masked = list(_as_unfilled(found, expected, form, filled))
     differences = list(_differences(expected, masked))
     return [
-        *_compared(differences, text, about),
+        *_compared(differences, text, about, form),
         *_files(stated, release, release_file, schema_file),
         *(
             [Check(None, "what was filled in by hand or declared", tuple(map(_shown, filled)))]
@@ -129,24 +130,49 @@ def _differences(expected: Sequence[str], found: Sequence[str]) -> Iterator[tupl
             yield from (("expected", line) for line in expected[i:j] if line)
 
 
-def _compared(differences: list[tuple[str, str]], text: str, about: About | None) -> list[Check]:
+def _compared(
+    differences: list[tuple[str, str]], text: str, about: About | None, form: Form
+) -> list[Check]:
     if not differences:
         return [Check(True, "the statement, every sentence against the release")]
     says = "the statement differs from the one that this release and schema have"
     words = r"\s+".join(WRITTEN_BY.split())
     hit = re.search(rf"{words}\s+([\w.+!-]*\w)", text)
     version = None if hit is None else hit[1]
-    if version != __version__:
+    if form != "html" and text.lstrip().lower().startswith("<!doctype html"):
+        says += ". It is HTML: let its name end in .html"
+    elif version != __version__:
         says += (
             f". It was written by dpsubset {version or 'of a version that it does not name'}, and "
             f"this is {__version__}, whose sentences may differ: compare it by that version"
         )
     elif about is None:
         says += ". If it was written with --about, give the same file here"
-    lines = [f"{title + ':':9} {_shown(line)}" for title, line in differences[:_SHOWN]]
+    lines = [f"{title + ':':9} {line}" for title, line in _told_apart(differences[:_SHOWN])]
     if differences[_SHOWN:]:
         lines.append(f"... and {len(differences) - _SHOWN} more lines")
     return [Check(False, says, tuple(lines))]
+
+
+def _told_apart(differences: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield differences as they are shown: what looks the same is written out.
+
+    That is tags around the same text, and letters that the expected lines do not have.
+    """
+    texts = {
+        title: {_shown(line) for side, line in differences if side == title}
+        for title in ("stated", "expected")
+    }
+    known = set("".join(line for title, line in differences if title == "expected"))
+    for title, line in differences:
+        text = _shown(line)
+        if text in texts["stated"] & texts["expected"]:
+            text = line.strip()
+        written = (
+            each if each.isascii() or each in known else each.encode("unicode_escape").decode()
+            for each in text
+        )
+        yield title, "".join(written)
 
 
 def _shown(line: str) -> str:

@@ -26,7 +26,9 @@ from .technical import (
     fit_line,
     mechanism_lines,
     preparation_lines,
+    step_name,
     versions_as_text,
+    with_step_names,
 )
 
 if TYPE_CHECKING:
@@ -143,7 +145,7 @@ def _promised(release: Release, content: Content) -> dict[str, Any]:
             **({} if content.rows is None else _units(content.rows, schema.rows_per_unit)),
             "privacy_parameters": _privacy_parameters(g),
             "privacy_parameters_details": _plain_sentences(
-                [escape(str(g)), *plain_lines(release, content)]
+                [f"{escape(str(with_step_names(g)))}.", *plain_lines(release, content)]
             ),
         },
     }
@@ -191,7 +193,8 @@ def _deployment_model(content: Content) -> dict[str, Any]:
 
 def _implementation(release: Release, content: Content, promised: bool) -> dict[str, Any]:
     parts = release.guarantee.parts
-    composed = "One step." if not parts else f"Sequential: {', '.join(each for each, _ in parts)}."
+    steps = ", ".join(step_name(name) for name, _ in parts)
+    composed = f"Sequential: {steps}." if parts else "One step."
     searched = [] if release.tuned is None else map(escape, release.tuned.lines())
     known = "Proofs" if promised else "What is known of the mechanism"
     return {

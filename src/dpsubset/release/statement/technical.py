@@ -109,7 +109,7 @@ def guarantee_lines(g: Guarantee, schema: Schema) -> list[str]:
     formula = "P(release in S) <= exp(epsilon) P'(release in S)" + " + delta" * bool(cost.delta)
     lines = [
         f"{kind} differential privacy, {shown_cost(cost)}{rest}.",
-        *([f"It is the total of {escape(_parts_as_text(g))}."] if g.parts else []),
+        *([f"It is the total of {escape(shown_parts(with_step_names(g)))}."] if g.parts else []),
         *_rho_lines(g),
         _unit_line(g, schema),
         f"Neighbours: {g.neighbours}. Two tables are neighbours if one becomes the other when "
@@ -355,9 +355,9 @@ def _code_spans(names: Iterable[str]) -> str:
     return ", ".join(map(code_span, names))
 
 
-def _parts_as_text(g: Guarantee) -> str:
-    steps = tuple((step_name(name), part) for name, part in g.parts)
-    return shown_parts(replace(g, parts=steps))
+def with_step_names(g: Guarantee) -> Guarantee:
+    """Return a guarantee whose parts have the names that a statement gives them."""
+    return replace(g, parts=tuple((step_name(name), part) for name, part in g.parts))
 
 
 def step_name(name: str) -> str:

@@ -64,7 +64,7 @@ class Model(RuleBasedStateMachine):
     def reserve(self, sevenths: int) -> Any:
         cost = sevenths * SEVENTH
         if self.current + cost > 1:
-            with pytest.raises(BudgetExceeded, match="no room"):
+            with pytest.raises(BudgetExceeded, match="does not allow this"):
                 self.ledger.reserve(event(cost))
             return multiple()
         entry = self.ledger.reserve(event(cost))

@@ -383,8 +383,8 @@ def test_from_create_to_verify(folder: Path) -> None:
     assert refused.exit_code == 4
     assert refused.stdout == ""
     assert refused.stderr == (
-        "Error: the ledger of 'patients' has no room: this release costs epsilon = 1, and epsilon "
-        "= 2 of epsilon = 2.5 is spent already. Nothing was read or spent\n"
+        "Error: the ledger of 'patients' does not allow this: this release costs epsilon = 1, and "
+        "epsilon = 2 of epsilon = 2.5 is spent already. Nothing was read or spent\n"
     )
     assert not (folder / "more.json").exists()
     bounds = ("bounds", "suggest", "t.csv", "--within", "-9", "9", "--columns", "a,b", "--epsilon")

@@ -258,9 +258,9 @@ def digest_of(moments: Any) -> Any:
 def test_the_statement_says_where_nothing_is_promised() -> None:
     x, y = table(9, 4)
     release = released("sample-aggregate", x, y, 2, "replace-one")
-    assert "Under add-remove neighbours nothing is promised" in release.statement()
+    assert "There is no guarantee for tables that differ by a row" in release.statement()
     release = released("sample-aggregate", x, y, 2, "add-remove")
-    assert "nothing is promised" not in release.statement()
+    assert "There is no guarantee for tables" not in release.statement()
     assert "under add-remove" in release.statement()
 
 

@@ -25,7 +25,7 @@ A limit fixes the way of accounting:
 *epsilon and delta*, "basic"
     epsilons and deltas add up, those of concentrated releases as they were stated.
 
-The cost of some releases holds only under an assumption that nobody has checked. A sum that
+The cost of some releases holds only under an assumption that has not been checked. A sum that
 includes such a release holds under the same assumption. So sums keep their assumptions, each with
 the number of releases that make it, and every output of a sum names them.
 
@@ -121,8 +121,8 @@ class Totals:
         count = sum(number for _, number in self.assumes)
         which = "a release" if count == 1 else f"{count} releases"
         return (
-            f"That sum includes {which} by assumption. It holds only if {self.assumed}. Nobody has "
-            "checked that, and it may be false."
+            f"That sum includes {which} by assumption. It holds only if {self.assumed}. This has "
+            "not been checked and may be false."
         )
 
     @property

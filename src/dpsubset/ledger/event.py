@@ -39,7 +39,7 @@ class Event:
     options : mapping
         Public options of the mechanism and the problem, as text, integers and booleans.
     costs : mapping from relation to Cost
-        Nothing is promised under a relation that is missing here.
+        There is no guarantee under a relation that is missing here.
     unit : str
         The unit of privacy, in the schema's words.
     rows_per_unit : int
@@ -101,16 +101,16 @@ class Event:
         return self.what == OUTSIDE
 
     def cost(self, relation: Neighbours) -> Cost:
-        """Return the cost under a relation; an error if nothing is promised under it."""
+        """Return the cost under a relation; an error if it has none under it."""
         if relation not in self.costs:
             known = "it has no guarantee"
             if self.costs:
                 known = (
-                    f"it has a cost under {', '.join(self.costs)} alone, since it tells the number "
-                    f"of rows or depends on it. Ask for it with neighbours={relation!r}"
+                    f"it has a cost under {', '.join(self.costs)} alone, since it states the "
+                    f"number of rows or depends on it. Use neighbours={relation!r}"
                 )
             raise LedgerError(
-                f"this release promises nothing under {relation}, the relation of the ledger: "
+                f"this release has no guarantee under {relation}, the relation of the ledger: "
                 f"{known}"
             )
         return self.costs[relation]

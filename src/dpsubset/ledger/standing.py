@@ -166,8 +166,9 @@ class Standing:
         limit, together = self.limit, sum(costs, start=Totals())
         priced = f"this {what} costs" if len(costs) == 1 else f"{len(costs)} {what}s cost"
         return (
-            f"the ledger of {data_set!r} has no room: {priced} {limit.shown(together)}, and "
-            f"{limit.shown(self.current)} of {limit} is spent already. Nothing was read or spent"
+            f"the ledger of {data_set!r} does not allow this: {priced} {limit.shown(together)}, "
+            f"and {limit.shown(self.current)} of {limit} is spent already. Nothing was read or "
+            "spent"
         )
 
     def credited(self, cost: Totals, epoch: int) -> Standing:

@@ -265,7 +265,7 @@ def _reading_mode(path: Path) -> str:
     if os.access(path.parent, os.W_OK) and os.access(path, os.W_OK):
         return "mode=rw"
     log = Path(f"{path}-wal")
-    # Lines of the log count, so whoever cannot read them fails.
+    # Lines of the log count, so a process that cannot read them fails.
     return "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
 
 

@@ -1,6 +1,6 @@
 """What is not read as a table, and what to pass instead: one table of kinds.
 
-A kind is told by the module and the name of a class alone: looking at anything else of a lazy
+A kind is recognised by the module and the name of a class alone: looking at anything else of a lazy
 object could compute it.
 """
 

@@ -1,8 +1,8 @@
 """The statement as a record for the Differential Privacy Deployments Registry of OpenDP, in YAML.
 
 `registry_schema.json` has the registry's field names, types, fixed choices and what it requires, as
-of commit 057e5d81 of its data. A record is a draft: whoever sends it in has to read it first, and
-fill in what was not declared here. A release that is not private names no guarantee.
+of commit 057e5d81 of its data. A record is a draft: the person who submits it has to read it first,
+and fill in what was not declared here. A release that is not private names no guarantee.
 """
 
 from __future__ import annotations

@@ -141,7 +141,7 @@ class Totals:
     @classmethod
     def from_dict(cls, facts: Any) -> Totals:
         """Read what :meth:`to_dict` wrote."""
-        wrong = LedgerError("the ledger holds totals of a form that is not known here")
+        wrong = LedgerError("the ledger contains totals of an unknown format")
         if not isinstance(facts, Mapping) or not set(facts) <= {*_SUMS, _ASSUMES}:
             raise wrong
         assumed = facts.get(_ASSUMES, {})
@@ -288,7 +288,7 @@ class Limit:
     @classmethod
     def from_dict(cls, facts: Any) -> Limit:
         """Read what :meth:`to_dict` wrote."""
-        wrong = LedgerError("the ledger holds a limit of a form that is not known here")
+        wrong = LedgerError("the ledger contains a limit of an unknown format")
         known = {"epsilon", "delta", "rho", "accounting"}
         if not isinstance(facts, Mapping) or not set(facts) <= known:
             raise wrong

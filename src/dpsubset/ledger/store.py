@@ -293,7 +293,7 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 
 
 _SQLITE = {
-    sqlite3.SQLITE_ERROR: "it is no ledger, or a damaged one",
+    sqlite3.SQLITE_ERROR: "it is not a ledger, or it is damaged",
     sqlite3.SQLITE_BUSY: "another process holds it, and did not let go in time",
     sqlite3.SQLITE_LOCKED: "another connection holds it, and did not let go in time",
     sqlite3.SQLITE_FULL: "the disk is full",

@@ -240,7 +240,7 @@ def test_what_does_not_belong_is_refused_and_spends_nothing(ledger: Ledger) -> N
     for wrong, says in (
         (event(1, unit="one patient"), "unit and rows_per_unit"),
         (event(1, rows_per_unit=3), "unit and rows_per_unit"),
-        (event(1, costs={"add-remove": Cost(Fraction(1))}), "promises nothing under replace-one"),
+        (event(1, costs={"add-remove": Cost(Fraction(1))}), "has no guarantee under replace-one"),
         (event(1, costs={}), "no guarantee"),
         (event(cost=Cost.concentrated(Fraction(1, 9), Fraction(1, 9))), "not purely private"),
     ):

@@ -244,7 +244,7 @@ def test_what_no_relation_bounds_is_refused(ledger: Ledger, tmp_path: Path) -> N
         dps.select(X, mechanism="mistakes", options={"anchor": "data"}, allow_unproven=True,
                    ledger=ledger, **ASKED)  # fmt: skip
     other = made("sqlite", tmp_path, neighbours="add-remove")
-    with pytest.raises(LedgerError, match="promises nothing under add-remove"):
+    with pytest.raises(LedgerError, match="has no guarantee under add-remove"):
         dps.select(X, ledger=other, **ASKED)
     dps.select(X, ledger=other, neighbours="add-remove", **ASKED)
     assert len(other.verify().entries) == 1
@@ -340,7 +340,7 @@ def test_a_release_is_compared_with_its_entry(
         ({"ledger": {**facts["ledger"], "release_id": "other"}}, "no such entry"),
         ({"ledger": {**facts["ledger"], "ledger": "other"}}, "another ledger"),
         ({"ledger": None}, "names no entry"),
-        ({"guarantee": {**facts["guarantee"], "epsilon_if_replace_one": 2.0}}, "costs under"),
+        ({"guarantee": {**facts["guarantee"], "epsilon_if_replace_one": 2.0}}, "states under"),
         ({"guarantee": {**facts["guarantee"], "private": False}}, "not private"),
         ({"versions": {}}, "version"),
     ):

@@ -350,7 +350,7 @@ def test_a_release_is_compared_with_its_entry(
     path.write_text(dps.select(*csv, k=2, epsilon=1).to_json())
     assert any("names no entry" in line for line in told(path, schema, ledger))
     path.write_text("{}")
-    with pytest.raises(dps.ArgumentError, match="no release"):
+    with pytest.raises(dps.ArgumentError, match="not a release file"):
         checks(path, "")
 
 

@@ -307,7 +307,7 @@ def test_what_is_no_ledger(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="no SQLite database"):
         Ledger(tmp_path / "text.db").standing()
     sqlite3.connect(tmp_path / "empty.db").execute("create table t(a)").connection.close()
-    with pytest.raises(LedgerError, match="no ledger"):
+    with pytest.raises(LedgerError, match="is not a ledger"):
         Ledger(tmp_path / "empty.db").begin(event(1))
 
 

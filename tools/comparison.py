@@ -32,7 +32,7 @@ How to choose a mechanism:
    score is never worse than that of `exponential`.
 2. To choose the number of variables as well, up to k, use `penalised` or `choose-size`. Both use
    a public [penalty](#the-penalty-of-penalised).
-3. If a good guess of the support is public, use `mistakes`, which takes the guess as its anchor.
+3. If a good estimate of the support is public, use `mistakes`, which takes it as its anchor.
 4. If p is so large that a search over supports does not finish, use a mechanism that selects
    single variables: `peeling` if they are nearly uncorrelated, `hard-thresholding` or
    `frank-wolfe` if they are correlated. These mechanisms may have a delta.

@@ -24,7 +24,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from dpsubset.base.kernels.first_run import NOTE as COMPILING
+from dpsubset.base.kernels.first_run import NOTE
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = (
@@ -88,14 +88,14 @@ def _command(line: str) -> str:
     started = {"dpsubset": [sys.executable, "-m", "dpsubset"], "python": [sys.executable]}
     if program == "python":
         arguments[0] = str(ROOT / arguments[0])
-    # A ledger of whoever runs this has no part in a page.
+    # The ledger of the environment is not used.
     known = {name: value for name, value in os.environ.items() if name != "DPSUBSET_LEDGER"}
     done = subprocess.run(
         [*started.get(program, [program]), *arguments],
         env={**known, "PYTHONPATH": str(ROOT / "src"), "NO_COLOR": "1"},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
     )  # fmt: skip
-    return done.stdout.replace(f"{COMPILING}\n", "")
+    return done.stdout.replace(f"{NOTE}\n", "")
 
 
 if __name__ == "__main__":

@@ -391,7 +391,7 @@ def test_a_response_that_is_mostly_unreadable_is_warned_of(readable: float) -> N
     assert release.model is not None
     assert (release.model.r2 is None) == (readable == 0)
     (text,) = [t for t in release.warnings_of_counts if "readable y" in t]
-    assert ("cannot be told from 0" in text) == (readable == 0)
+    assert ("cannot be distinguished from 0" in text) == (readable == 0)
     assert text in str(release)
     assert "readable y" in release.statement()
     # Whoever makes errors of warnings does not lose what was paid for.

@@ -225,10 +225,10 @@ def test_a_ledger_of_add_remove_refuses_what_tells_n(tmp_path: Path) -> None:
 
     x, y = arrays(N)
     for mechanism in ("penalised", "choose-size"):
-        with pytest.raises(LedgerError, match="Ask for it with neighbours='add-remove'"):
+        with pytest.raises(LedgerError, match="Use neighbours='add-remove'"):
             dps.select(x, y=y, bounds=BOUNDS, k=1, epsilon=1, mechanism=mechanism, ledger=book,
                        response_range="declared")  # fmt: skip
-    with pytest.raises(LedgerError, match="alone, since it tells the number of rows or depends"):
+    with pytest.raises(LedgerError, match="alone, since it states the number of rows or depends"):
         dps.fit(x, y=y, bounds=BOUNDS, k=1, epsilon=1, ledger=book, response_range="declared")
     assert book.verify().entries == {}
     release = dps.select(x, y=y, bounds=BOUNDS, k=1, epsilon=1, ledger=book,

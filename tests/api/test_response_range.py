@@ -146,7 +146,7 @@ def test_parts_add_up_to_epsilon(asked: Any, neighbours: str) -> None:
     assert scale.epsilon == Fraction(7, 10) * share
     assert selection.epsilon == Fraction(7, 10) * (1 - share)
     assert priced.guarantee.epsilon == Fraction(7, 10)
-    assert "the scale of the response (epsilon = " in str(priced)
+    assert "the range of the response (epsilon = " in str(priced)
     assert dps.select(FRAME, SCHEMA, **given).guarantee == priced.guarantee
 
 
@@ -413,7 +413,7 @@ def test_the_command_line_has_it(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*asked, "private", "--dry-run"])
     # Of a text file the rows are not counted yet, and the rule depends on them.
     assert "pure epsilon = 1" in result.stdout
-    assert "the scale of the response" not in result.stdout
+    assert "the range of the response" not in result.stdout
     result = CliRunner().invoke(app, [*asked, "both"])
     assert result.exit_code == 2
     assert "response_range must be" in result.stderr

@@ -121,7 +121,7 @@ def test_what_is_said_of_it(neighbours: Neighbours) -> None:
     assert "whoever" not in plain.statement()
     assert json.loads(plain.to_json())["guarantee"]["rows_per_unit"] == 1
     unnamed = dps.Schema.from_bounds(BOUNDS, ("y", -1, 1), rows_per_unit=2)
-    assert "whoever has up to 2 rows" in str(dps.select(FRAME, unnamed, k=1, epsilon=1))
+    assert "one unit with up to 2 rows" in str(dps.select(FRAME, unnamed, k=1, epsilon=1))
 
 
 def contrary(neighbours: Neighbours, rows: int) -> tuple[np.ndarray, np.ndarray]:

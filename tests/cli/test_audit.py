@@ -107,7 +107,7 @@ def test_a_broken_twin_in_the_table_ends_with_1(table: Callable[..., None], tmp_
     table(Doubled)
     one = run("doubled", "--runs", "400")
     assert one.exit_code == 1
-    assert "doubled: CONTRADICTED: epsilon = 1 is promised and does not hold" in one.stdout
+    assert "doubled: CONTRADICTED: epsilon = 1 is stated and does not hold" in one.stdout
     file = tmp_path / "audit.json"
     everything = run("--all", "--runs", "400", "--report", str(file))
     assert everything.exit_code == 1

@@ -64,7 +64,7 @@ class Model(RuleBasedStateMachine):
     def reserve(self, sevenths: int) -> Any:
         cost = sevenths * SEVENTH
         if self.current + cost > 1:
-            with pytest.raises(BudgetExceeded, match="no room"):
+            with pytest.raises(BudgetExceeded, match="does not allow this"):
                 self.ledger.reserve(event(cost))
             return multiple()
         entry = self.ledger.reserve(event(cost))
@@ -240,7 +240,7 @@ def test_what_does_not_belong_is_refused_and_spends_nothing(ledger: Ledger) -> N
     for wrong, says in (
         (event(1, unit="one patient"), "unit and rows_per_unit"),
         (event(1, rows_per_unit=3), "unit and rows_per_unit"),
-        (event(1, costs={"add-remove": Cost(Fraction(1))}), "promises nothing under replace-one"),
+        (event(1, costs={"add-remove": Cost(Fraction(1))}), "has no guarantee under replace-one"),
         (event(1, costs={}), "no guarantee"),
         (event(cost=Cost.concentrated(Fraction(1, 9), Fraction(1, 9))), "not purely private"),
     ):
@@ -307,7 +307,7 @@ def test_what_is_no_ledger(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="no SQLite database"):
         Ledger(tmp_path / "text.db").standing()
     sqlite3.connect(tmp_path / "empty.db").execute("create table t(a)").connection.close()
-    with pytest.raises(LedgerError, match="no ledger"):
+    with pytest.raises(LedgerError, match="is not a ledger"):
         Ledger(tmp_path / "empty.db").begin(event(1))
 
 

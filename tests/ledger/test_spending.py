@@ -244,7 +244,7 @@ def test_what_no_relation_bounds_is_refused(ledger: Ledger, tmp_path: Path) -> N
         dps.select(X, mechanism="mistakes", options={"anchor": "data"}, allow_unproven=True,
                    ledger=ledger, **ASKED)  # fmt: skip
     other = made("sqlite", tmp_path, neighbours="add-remove")
-    with pytest.raises(LedgerError, match="promises nothing under add-remove"):
+    with pytest.raises(LedgerError, match="has no guarantee under add-remove"):
         dps.select(X, ledger=other, **ASKED)
     dps.select(X, ledger=other, neighbours="add-remove", **ASKED)
     assert len(other.verify().entries) == 1
@@ -340,7 +340,7 @@ def test_a_release_is_compared_with_its_entry(
         ({"ledger": {**facts["ledger"], "release_id": "other"}}, "no such entry"),
         ({"ledger": {**facts["ledger"], "ledger": "other"}}, "another ledger"),
         ({"ledger": None}, "names no entry"),
-        ({"guarantee": {**facts["guarantee"], "epsilon_if_replace_one": 2.0}}, "costs under"),
+        ({"guarantee": {**facts["guarantee"], "epsilon_if_replace_one": 2.0}}, "states under"),
         ({"guarantee": {**facts["guarantee"], "private": False}}, "not private"),
         ({"versions": {}}, "version"),
     ):
@@ -350,7 +350,7 @@ def test_a_release_is_compared_with_its_entry(
     path.write_text(dps.select(*csv, k=2, epsilon=1).to_json())
     assert any("names no entry" in line for line in told(path, schema, ledger))
     path.write_text("{}")
-    with pytest.raises(dps.ArgumentError, match="no release"):
+    with pytest.raises(dps.ArgumentError, match="not a release file"):
         checks(path, "")
 
 
@@ -383,8 +383,8 @@ def test_from_create_to_verify(folder: Path) -> None:
     assert refused.exit_code == 4
     assert refused.stdout == ""
     assert refused.stderr == (
-        "Error: the ledger of 'patients' has no room: this release costs epsilon = 1, and epsilon "
-        "= 2 of epsilon = 2.5 is spent already. Nothing was read or spent\n"
+        "Error: the ledger of 'patients' does not allow this: this release costs epsilon = 1, and "
+        "epsilon = 2 of epsilon = 2.5 is spent already. Nothing was read or spent\n"
     )
     assert not (folder / "more.json").exists()
     bounds = ("bounds", "suggest", "t.csv", "--within", "-9", "9", "--columns", "a,b", "--epsilon")

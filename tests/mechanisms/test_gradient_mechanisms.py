@@ -571,7 +571,7 @@ def test_wrong_options_are_refused(name: str, options: dict[str, Any], words: st
 
 def test_the_number_of_rows_must_be_guessed_where_it_is_private() -> None:
     private = Setting.of(Problem.create(5, 2, neighbours="add-remove", intercept=False), 1)
-    with pytest.raises(ArgumentError, match="public guess"):
+    with pytest.raises(ArgumentError, match="public estimate"):
         HardThresholding().check(private)
     HardThresholding(rows=100).check(private)
     HardThresholding().check(Setting.of(Problem.create(5, 2, intercept=False), 1))

@@ -59,7 +59,7 @@ def test_costs_add_for_each_relation(tmp_path: Path) -> None:
     counted = together(select(response_range=None), second, tmp_path)
     assert counted.guarantee is not None
     assert set(counted.guarantee.costs) == {"replace-one"}
-    assert "nothing is promised under add-remove" in str(counted)
+    assert "no guarantee under add-remove" in str(counted)
 
 
 def test_deltas_are_added_by_the_accounting_of_guarantees(tmp_path: Path) -> None:

@@ -256,11 +256,11 @@ def test_what_was_not_checked_is_not_called_ok(folder: Path) -> None:
     select("--ledger", "l.db", "--out", "r.json")
     lines = done("verify", "r.json", "--schema", "s.yaml").splitlines()
     unchecked = [line for line in lines if line.startswith("not checked: ")]
-    assert "whether it was paid for" in unchecked[0]
+    assert "whether its cost was debited" in unchecked[0]
     assert "a statement" in unchecked[1]
     assert not any("ledger" in line or "statement" in line for line in lines if line[:2] == "ok")
     whole = done("verify", "r.json", "--schema", "s.yaml", "--ledger", "l.db")
-    assert "whether it was paid for" not in whole
+    assert "whether its cost was debited" not in whole
 
 
 @each_ending

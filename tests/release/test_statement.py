@@ -384,7 +384,7 @@ def test_bounds_that_were_paid_for(tmp_path: Path) -> None:
 
 def test_an_assumption_goes_with_the_figure(releases: dict[str, dps.Release]) -> None:
     text = releases["assuming"].statement()
-    assert "- Only if the assumption that is stated above holds: Someone who was 50 % sure" in text
+    assert "- Only if the assumption that is stated above holds: A reader who was 50 % sure" in text
     assert "The guarantee holds only if pigs have wings." in text.split("## ")[0]
 
 

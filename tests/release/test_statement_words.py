@@ -190,4 +190,4 @@ def test_which_statements_show_both_relations(releases: dict[str, dps.Release], 
     both = kind not in ("select", "fit")
     text = releases[kind].statement()
     assert bool(re.search(r"The same release costs epsilon = .* and epsilon = ", text)) is both
-    assert ("Nothing is promised for tables that differ by a row" in text) is not both
+    assert ("There is no guarantee for tables that differ by a row" in text) is not both

@@ -151,9 +151,8 @@ class Request(ABC, Generic[Table, Release]):
         """
         if self.needs_rows:
             raise LedgerError(
-                f"what {self.priced_item} costs depends on the number of rows, which this file "
-                "does not tell before it is read: with a ledger, take a Parquet file or a data "
-                "frame"
+                f"the cost of {self.priced_item} depends on the number of rows, which is not known "
+                "before this file is read: with a ledger, use a Parquet file or a data frame"
             )
         guarantee = self.debited_guarantee
         if self.division_needs_rows:

@@ -224,7 +224,7 @@ def suggest_bounds(
         The ledger to which the cost is debited before a value is read; as for
         :func:`dpsubset.select`.
     separator : {",", ";", "|", "\\t"}, optional
-        The column separator of a text file, if its name's ending does not imply it. A schema
+        The column separator of a text file, if its extension does not imply it. A schema
         declares its own separator.
 
     Returns

@@ -30,7 +30,7 @@ from .findings import Audit, Finding, Report
 from .pairs import flattening_pairs, missing_response_pairs, tie_breaking_pairs, vote_changing_pairs
 from .rows import is_plain
 
-#: Told what share of the work is done.
+#: Called with the fraction of the work that is done.
 Progress = Callable[[float], None]
 
 #: Random pairs of each problem.
@@ -42,7 +42,7 @@ _DROPPED = 4
 _MANY, _FEW = 2000, 100
 #: Delta of mechanisms that need one.
 DELTA = Fraction(1, 1000)
-#: Seconds for the draws under one loss and one relation, unless told otherwise.
+#: Default number of seconds for the draws under one loss and one relation.
 SECONDS = 2.0
 
 
@@ -95,7 +95,7 @@ class Recipe:
 
 
 def variants(name: str) -> list[tuple[Mechanism, Recipe]]:
-    """What of a mechanism there is to audit: with the options of each of its recipes."""
+    """Return the variants of a mechanism to audit: with the options of each of its recipes."""
     recipes = RECIPES.get(name, (Recipe(),))
     return [(mechanism(name, recipe.options), recipe) for recipe in recipes]
 
@@ -137,7 +137,7 @@ def audit(
     runs, seconds
         Most draws, and about the most time, under one loss and one relation of neighbours.
     progress : callable, optional
-        Told the share of the work that is done.
+        Called with the fraction of the work that is done.
     """
     if isinstance(chosen, str):
         chosen, usual = variants(chosen)[0]
@@ -215,12 +215,12 @@ def _finding(audited: Audit, problem: Problem, promise: _Promise) -> Finding:
     return Finding(audited, problem.neighbours, problem.neighbours, problem, promise.claimed)
 
 
-def _losses(asked: str | Sequence[str] | None) -> list[str]:
-    if asked is None:
+def _losses(given: str | Sequence[str] | None) -> list[str]:
+    if given is None:
         return [*LOSSES]
     return [
         check_choice(name, LOSSES, "loss")
-        for name in ([asked] if isinstance(asked, str) else asked)
+        for name in ([given] if isinstance(given, str) else given)
     ]
 
 
@@ -253,7 +253,7 @@ def _problems(recipe: Recipe, losses: Iterable[str]) -> Iterator[Problem]:
 
 
 def _refusal(chosen: Mechanism, setting: Setting) -> str | None:
-    """Why a mechanism will not run, if so."""
+    """Return why a mechanism refuses to run; None if it does not."""
     try:
         chosen.check(setting)
     except ArgumentError as error:

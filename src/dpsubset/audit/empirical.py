@@ -37,7 +37,7 @@ from ..privacy.guarantee import Cost
 from ..privacy.random import Randomness, SystemSource
 from .exact import LabelledPair, Pair
 
-#: Chance that an audit contradicts a promise which holds.
+#: Probability that an audit contradicts a guarantee that holds.
 LEVEL = 1e-9
 
 #: Draws of an audit, on both data sets together, choosing and testing.
@@ -93,7 +93,7 @@ class EmpiricalAudit:
 
     @property
     def contradicted(self) -> bool:
-        """Whether the promise is broken, with the stated confidence."""
+        """Whether the guarantee is contradicted, with the stated confidence."""
         return self.lower > float(self.promised.epsilon)
 
 
@@ -126,7 +126,7 @@ def audit_empirical(
     seconds : float, optional
         About how long it may take; slow mechanisms are then drawn from less often.
     level : float
-        Chance of contradicting a promise that holds.
+        Probability of contradicting a guarantee that holds.
     rng : Randomness, optional
         Fresh bits of the operating system by default.
     """
@@ -233,7 +233,7 @@ def _pilot(rivals: Sequence[_Rival], rng: Randomness, runs: int, seconds: float 
 def _best_event(
     draws: tuple[Counter[Outcome], Counter[Outcome]], p: int, delta: float, level: float, each: int
 ) -> tuple[float, Event, bool]:
-    """The event that promises the largest bound in ``each`` draws, and its direction."""
+    """Return the event with the largest expected bound in ``each`` draws, and its direction."""
     events = list(_candidate_events(draws, p))
     counts = np.array([[event.count(side) for side in draws] for event in events])
     totals = draws[0].total(), draws[1].total()

@@ -9,8 +9,8 @@ of the statistical tests.
 An audit can only contradict a guarantee, not prove it; its worth is that of its pairs. So
 `worst_case_pairs` builds pairs that come as close to epsilon as one likes, for every loss, and a
 mechanism with twice the eta, or a loss with a range that is 5 % too small, fails on them. With an
-intercept or groups they come within 10 % of it, and a reach that leaves out the intercept or the
-width of a group fails.
+intercept or groups they come within 10 % of it, and a prediction bound that leaves out the
+intercept or the width of a group fails.
 """
 
 from __future__ import annotations
@@ -105,12 +105,12 @@ class ExactAudit:
 
     @property
     def contradicted(self) -> bool:
-        """Whether the promise is broken."""
+        """Whether the stated cost is contradicted."""
         return not self.passed
 
     @property
     def passed(self) -> bool:
-        """Whether nothing contradicts the promise."""
+        """Whether nothing contradicts the stated cost."""
         if self.promised.delta:
             return self.excess <= float(self.promised.delta) * (1 + SLACK) + 1e-14
         return self.worst <= float(self.promised.epsilon) + SLACK
@@ -140,7 +140,7 @@ def audit_exact(
     pairs : iterable of Pair
         Neighbours under ``problem.neighbours``; the audit takes the caller's word for it.
     sensitivity : Sensitivity, optional
-        What the mechanism is told; the right one by default.
+        The sensitivity that the mechanism uses; by default the correct one.
     promised : Cost, optional
         What it must keep, where that is not its budget.
     skip : bool
@@ -179,7 +179,7 @@ def _difference(one: NDArray[np.float64], two: NDArray[np.float64]) -> NDArray[n
 
 
 def _hockey_stick(one: NDArray[np.float64], two: NDArray[np.float64], promised: Cost) -> float:
-    """The hockey-stick divergence at the promised epsilon."""
+    """Return the hockey-stick divergence at the stated epsilon."""
     gaps = np.exp(one) - np.exp(two + min(float(promised.epsilon), 700.0))
     return float(np.maximum(gaps, 0.0).sum())
 
@@ -222,12 +222,12 @@ def random_pairs(problem: Problem, count: int, rng: np.random.Generator) -> Iter
 def worst_case_pairs(problem: Problem, copies: int = 20_000) -> Iterator[Pair]:
     """Neighbours whose log ratio comes close to epsilon.
 
-    With reach B, the data agree with a model that predicts y on every column but the first k (the
-    contrary ones), and with one that predicts -y on those, both at the border of C; records that
-    only the former explain make every support with a contrary column unlikely. A record with
-    y = 1 then costs the contrary support l(1, -B), the largest loss, and the others the least one:
-    for least squares (1 + B)^2 and (1 - B)^2 or, if B > 1, nothing. That is just the range apart.
-    Its mirror image costs them the other way round.
+    With prediction bound B, the data agree with a model that predicts y on every column but the
+    first k (the contrary ones), and with one that predicts -y on those, both at the border of C;
+    records that only the former explain make every support with a contrary column unlikely. A
+    record with y = 1 then costs the contrary support l(1, -B), the largest loss, and the others the
+    least one: for least squares (1 + B)^2 and (1 - B)^2 or, if B > 1, nothing. That is just the
+    range apart. Its mirror image costs them the other way round.
 
     An intercept pulls all of these models the same way: where there is one, or choices have several
     columns, `worst_case_lp` finds the records.

@@ -18,17 +18,17 @@ Audit = ExactAudit | EmpiricalAudit
 
 @dataclass(frozen=True)
 class Finding:
-    """One audit, and the promise that it was compared with."""
+    """One audit, and the stated cost that it was compared with."""
 
     #: The result.
     audit: Audit
-    #: The relation that the release was run for, and the one of the promise and the pairs.
+    #: The relation that the release was run for, and that of the stated cost and the pairs.
     declared: Neighbours
     relation: Neighbours
     #: What a mechanism was run on; None for a step that is not a selection.
     problem: Problem | None = None
-    #: False if the mechanism promises nothing. Then the audit compares with the budget that the
-    #: mechanism was given, and exceeding it breaks no promise.
+    #: False if the mechanism has no guarantee. Then the audit compares with the budget that the
+    #: mechanism was given, and exceeding it contradicts no guarantee.
     claimed: bool = True
 
     @property
@@ -78,28 +78,28 @@ class Report:
 
     @property
     def claimed(self) -> bool:
-        """Whether every finding is about a promise."""
+        """Whether every finding is about a guarantee."""
         return all(finding.claimed for finding in self.findings)
 
     @property
     def contradicted(self) -> bool:
-        """Whether a promise is broken."""
+        """Whether a guarantee is contradicted."""
         return any(finding.claimed and finding.contradicts for finding in self.findings)
 
     @property
     def exact(self) -> Finding | None:
-        """The exact audit that came closest to the promise; None without a closed form."""
+        """The exact audit that came closest to the stated cost; None without a closed form."""
         return self.nearest(ExactAudit)
 
     @property
     def empirical(self) -> Finding | None:
-        """The audit by draws that came closest to the promise."""
+        """The audit by draws that came closest to the stated cost."""
         return self.nearest(EmpiricalAudit)
 
     def nearest(
         self, kind: type[ExactAudit] | type[EmpiricalAudit], loss: str | None = None
     ) -> Finding | None:
-        """The audit of this kind that came closest to the promise, under one loss or any."""
+        """The audit of this kind that came closest to the stated cost, under one loss or any."""
         return max(self.of_kind(kind, loss), key=_nearness, default=None)
 
     def of_kind(
@@ -127,7 +127,7 @@ class Report:
         if not nearest.contradicts:
             text = f"nothing found that contradicts {cost}"
         elif nearest.claimed:
-            text = f"CONTRADICTED: {cost} is promised and does not hold"
+            text = f"CONTRADICTED: {cost} is stated and does not hold"
         else:
             text = f"contradicts {cost}, which it was run with"
         if not nearest.claimed:

@@ -153,7 +153,7 @@ class BestRun(Law):
 
     @property
     def _ends(self) -> tuple[int, int]:
-        far = math.ceil(15 / self.epsilon)  # floats cannot tell chances beyond it apart
+        far = math.ceil(15 / self.epsilon)  # floats cannot distinguish the probabilities beyond it
         return min(self.counts) - far, max(self.counts) + far
 
     @cached_property

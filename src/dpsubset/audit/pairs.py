@@ -16,7 +16,7 @@ from .rows import Records, placed
 
 
 def flattening_pairs(problem: Problem) -> Iterator[Pair]:
-    """Column 0 is better than all others by what a few records are worth, or by one less.
+    """Return tables in which column 0 is better than all others by a few records, or by one fewer.
 
     For mechanisms that flatten scores: column 0 keeps its own, and stays unlikely among so many
     others. Records that agree pin its coefficient at one end, and theirs at the other; a record
@@ -69,7 +69,7 @@ def vote_changing_pairs(problem: Problem) -> Iterator[Pair]:
 def missing_response_pairs(
     problem: Problem, made: Callable[[Problem], Iterable[Pair]], beside: int = 1
 ) -> Iterator[Pair]:
-    """Neighbours one of whose records has no readable response, and so is 0 in every column.
+    """Return neighbours that differ in a record without a readable response, 0 in every column.
 
     Under replace-one the other has a record with a response in its place, the last one of the pairs
     ``made`` for the problem under add-remove; under add-remove it has nothing. Both have ``beside``
@@ -84,7 +84,7 @@ def missing_response_pairs(
 
 
 def _dropped(pair: Pair, which: int, rows: int) -> tuple[Moments, Records | None]:
-    """One of a pair with so many records more that are 0 in every column."""
+    """Add this number of records that are 0 in every column to a table of a pair."""
     held = (pair.first, pair.second)[which]
     moments = Moments(held.products, held.n + rows, held.fingerprint, held.constant)
     if pair.records is None:

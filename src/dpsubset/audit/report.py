@@ -111,7 +111,7 @@ def _empirical_line(report: Report, loss: str | None) -> str:
 
 
 def _promise(finding: Finding) -> str:
-    claim = "promised" if finding.claimed else "not promised, only asked for"
+    claim = "stated" if finding.claimed else "not stated, but the budget of the run"
     return f"{shown_cost(finding.audit.promised)} {claim}"
 
 

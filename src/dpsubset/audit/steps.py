@@ -61,15 +61,15 @@ class Step(ABC):
 
     @abstractmethod
     def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
-        """What the program states of it."""
+        """Return the guarantee that the program states for this step."""
 
     @abstractmethod
     def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
-        """What it releases of a table."""
+        """Return the distribution of the release of this step."""
 
     def pairs(self, relation: Neighbours) -> Iterator[tuple[str, Table, Table]]:
-        """Neighbours that are bad for it: one row goes from one end of all bounds to the other, or
-        its last cell, which may be a response, goes missing.
+        """Return worst-case neighbours: one row moves from one end of all bounds to the other, or
+        its last cell, which may be a response, is missing.
         """
         rng = np.random.default_rng(3)
         rest = rng.uniform(-1, 1, (_REST, self.columns))
@@ -275,7 +275,7 @@ def audit_step(
     epsilon : Fraction
         The budget that the step is given.
     runs : int
-        Draws from each of two neighbours, for each promise.
+        Draws from each of two neighbours, for each stated cost.
     progress : callable, optional
         Called with the completed fraction of the audit.
     """

@@ -7,8 +7,8 @@ these models, at opposite ends, so no record may pull it away from where it is.
 
 Which records pin all coefficients at once is a linear program: the slopes of all objectives are
 linear in how often each kind of record occurs, and a model is optimal where they point out of the
-coefficient set. Where no table pins coefficients that reach as far as B, the program is solved for
-shorter ones.
+coefficient set. Where no table pins coefficients whose predictions are as large as B, the program
+is solved for shorter ones.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 #: Least pull on every coefficient, a record: against it one record moves nothing much.
 _LEAST = 2e-3
-#: Coefficients of the intercept, and of the second levels, as shares of what reaches furthest.
+#: Coefficients of the intercept, and of the second levels, as fractions of the largest ones.
 _SHARES = (1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 #: Kinks are rounded off this little, and are where the curvature is above this.
 _FINE, _CURVED = flint.arb(2.0**30), 1e3
@@ -40,7 +40,7 @@ _FINE, _CURVED = flint.arb(2.0**30), 1e3
 
 @dataclass(frozen=True)
 class WorstCaseTable:
-    """Records that pin coefficients, how many of each in a thousand, and how far these reach."""
+    """Records that pin coefficients, how many of each per thousand, and the largest prediction."""
 
     records: Records
     shares: Floats
@@ -49,7 +49,7 @@ class WorstCaseTable:
 
 @lru_cache(maxsize=64)
 def worst_case_lp(problem: Problem) -> WorstCaseTable | None:
-    """The table whose models reach furthest; None with more than one choice a support.
+    """Return the table with the largest predictions; None with more than one choice a support.
 
     And none where choices are columns: it is known what pins those.
     """

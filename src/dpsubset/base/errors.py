@@ -57,7 +57,7 @@ class ColumnTypeWarning(UserWarning):
 
 
 class LargeEpsilonWarning(UserWarning):
-    """The epsilon of a release is so large that its guarantee promises little.
+    """The epsilon of a release is so large that its guarantee protects little.
 
     It comes before anything is spent. A filter that turns it into an error keeps the budget.
     """

@@ -30,7 +30,7 @@ class Output:
     path : Path
         The name of the file, which is not changed before :meth:`publish`.
     draft : Path
-        A name in the same folder, with the same ending, to write to before publishing.
+        A name in the same folder, with the same extension, to write to before publishing.
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ class ReleaseOptions:
     statement: Annotated[
         Path | None,
         typer.Option(
-            help="Write the privacy statement here. The ending sets the format: .html, .json, "
+            help="Write the privacy statement here. The extension sets the format: .html, .json, "
             ".yaml (a draft for OpenDP's deployments registry), any other Markdown. By default the "
             "statement is printed."
         ),
@@ -142,8 +142,8 @@ class Making:
                 problems += write_output(self.model, release.model.to_json() + "\n")
         unprinted = self._print(release, files)
         if unprinted and (self.out is None or unwritten):
-            # The last resort: public, and ASCII, for a terminal. If this fails too, the exit code
-            # tells.
+            # The last resort: public, and ASCII, for a terminal. If this fails too, only the
+            # exit code reports it.
             try_print(sys.stderr, facts_to_json(release.to_dict(), ascii_only=True) + "\n")
         if unprinted:
             problems.insert(0, f"standard output: {unprinted}")

@@ -24,7 +24,7 @@ _deferred = False
 
 
 class Ended(BaseException):
-    """A signal asked the process to end. No Exception: handlers of errors must not catch it.
+    """A signal requested the process to end. No Exception: handlers of errors must not catch it.
 
     Attributes
     ----------

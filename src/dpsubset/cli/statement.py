@@ -38,7 +38,7 @@ def statement_command(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="Write the statement here. The ending sets the format: .html, .json, .yaml (a "
+            help="Write the statement here. The extension sets the format: .html, .json, .yaml (a "
             "draft for OpenDP's deployments registry), any other Markdown. By default it is "
             "printed."
         ),

@@ -168,7 +168,7 @@ def release_progress_bar(quiet: bool) -> Iterator[Callable[[float], None] | None
     from rich.text import Text
 
     class Stage(Column):
-        """The stage of the work. A long search is marked: only the time tells so."""
+        """The stage of the work. A long search is marked; this depends on the time alone."""
 
         def render(self, task: Task) -> Text:
             long = task.description == _SEARCH and (task.elapsed or 0.0) > _LONG_SEARCH

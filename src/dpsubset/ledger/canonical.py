@@ -18,7 +18,7 @@ from ..base.errors import LedgerError
 
 _RATIONAL = re.compile(r"(0|[1-9][0-9]*)(/[1-9][0-9]*)?", re.ASCII)
 
-_NOT_RATIONAL = "the ledger holds something that is no rational number in lowest terms"
+_NOT_RATIONAL = "the ledger contains a value that is not a rational number in lowest terms"
 
 #: Digits of a rational: Python does not convert more of them to text.
 MAX_DIGITS = 4000

@@ -3,7 +3,7 @@
     hash_i = SHA-256(canonical JSON of all fields of row i, the hash of row i - 1 included)
 
 A changed row does not have the hash that it states. A row that was removed or moved leaves a gap in
-the numbers, or a row whose predecessor has another hash. Whoever can write to the database can
+the numbers, or a row whose predecessor has another hash. A person who can write to the database can
 rebuild the whole chain; heads that were exported and kept elsewhere detect that.
 """
 

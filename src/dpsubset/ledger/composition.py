@@ -25,7 +25,7 @@ A limit fixes the way of accounting:
 *epsilon and delta*, "basic"
     epsilons and deltas add up, those of concentrated releases as they were stated.
 
-The cost of some releases holds only under an assumption that nobody has checked. A sum that
+The cost of some releases holds only under an assumption that has not been checked. A sum that
 includes such a release holds under the same assumption. So sums keep their assumptions, each with
 the number of releases that make it, and every output of a sum names them.
 
@@ -121,8 +121,8 @@ class Totals:
         count = sum(number for _, number in self.assumes)
         which = "a release" if count == 1 else f"{count} releases"
         return (
-            f"That sum includes {which} by assumption. It holds only if {self.assumed}. Nobody has "
-            "checked that, and it may be false."
+            f"That sum includes {which} by assumption. It holds only if {self.assumed}. This has "
+            "not been checked and may be false."
         )
 
     @property
@@ -141,7 +141,7 @@ class Totals:
     @classmethod
     def from_dict(cls, facts: Any) -> Totals:
         """Read what :meth:`to_dict` wrote."""
-        wrong = LedgerError("the ledger holds totals of a form that is not known here")
+        wrong = LedgerError("the ledger contains totals of an unknown format")
         if not isinstance(facts, Mapping) or not set(facts) <= {*_SUMS, _ASSUMES}:
             raise wrong
         assumed = facts.get(_ASSUMES, {})
@@ -288,7 +288,7 @@ class Limit:
     @classmethod
     def from_dict(cls, facts: Any) -> Limit:
         """Read what :meth:`to_dict` wrote."""
-        wrong = LedgerError("the ledger holds a limit of a form that is not known here")
+        wrong = LedgerError("the ledger contains a limit of an unknown format")
         known = {"epsilon", "delta", "rho", "accounting"}
         if not isinstance(facts, Mapping) or not set(facts) <= known:
             raise wrong

@@ -39,7 +39,7 @@ class Event:
     options : mapping
         Public options of the mechanism and the problem, as text, integers and booleans.
     costs : mapping from relation to Cost
-        Nothing is promised under a relation that is missing here.
+        There is no guarantee under a relation that is missing here.
     unit : str
         The unit of privacy, in the schema's words.
     rows_per_unit : int
@@ -101,16 +101,16 @@ class Event:
         return self.what == OUTSIDE
 
     def cost(self, relation: Neighbours) -> Cost:
-        """Return the cost under a relation; an error if nothing is promised under it."""
+        """Return the cost under a relation; an error if it has none under it."""
         if relation not in self.costs:
             known = "it has no guarantee"
             if self.costs:
                 known = (
-                    f"it has a cost under {', '.join(self.costs)} alone, since it tells the number "
-                    f"of rows or depends on it. Ask for it with neighbours={relation!r}"
+                    f"it has a cost under {', '.join(self.costs)} alone, since it states the "
+                    f"number of rows or depends on it. Use neighbours={relation!r}"
                 )
             raise LedgerError(
-                f"this release promises nothing under {relation}, the relation of the ledger: "
+                f"this release has no guarantee under {relation}, the relation of the ledger: "
                 f"{known}"
             )
         return self.costs[relation]
@@ -131,11 +131,11 @@ class Event:
     def from_dict(cls, facts: Any) -> Event:
         """Read what :meth:`to_dict` wrote."""
         if not isinstance(facts, Mapping) or facts.get("format") != FORMAT:
-            raise LedgerError("the ledger holds an event of a form that is not known here")
+            raise LedgerError("the ledger contains an event of an unknown format")
         if set(facts) != _KEYS or not isinstance(facts["costs"], Mapping):
-            raise LedgerError("the ledger holds an event with other entries than it should have")
+            raise LedgerError("the ledger contains an event with other entries than it should have")
         if not set(facts["costs"]) <= set(RELATIONS):
-            raise LedgerError("the ledger holds an event with a relation that is not known here")
+            raise LedgerError("the ledger contains an event with an unknown relation")
         costs = {relation: _sum_of_terms(terms) for relation, terms in facts["costs"].items()}
         rest = {name: facts[name] for name in _KEYS - {"format", "costs"}}
         return cls(costs=cast(Mapping[Neighbours, Cost], costs), **rest)
@@ -177,16 +177,16 @@ _FIELDS = {
 def _term_from_dict(facts: Any) -> Cost:
     measure = facts.get("measure") if isinstance(facts, Mapping) else None
     if measure not in _FIELDS or set(facts) != {"measure", *_FIELDS[measure]}:
-        raise LedgerError("the ledger holds a cost of a measure that is not known here")
+        raise LedgerError("the ledger contains a cost of an unknown measure")
     numbers: dict[str, Any] = {name: parse_rational(facts[name]) for name in _FIELDS[measure]}
     try:
         return Cost(**numbers, bounded_range=measure == "bounded-range")
     except ValueError:
-        raise LedgerError("the ledger holds a cost that no release can have") from None
+        raise LedgerError("the ledger contains a cost that no release can have") from None
 
 
 def _sum_of_terms(terms: Any) -> Cost:
     if not isinstance(terms, list) or not terms:
-        raise LedgerError("the ledger holds an event without a cost")
+        raise LedgerError("the ledger contains an event without a cost")
     first, *more = map(_term_from_dict, terms)
     return sum(more, start=first)

@@ -56,7 +56,7 @@ class Identity:
         """Read what :meth:`to_dict` wrote."""
         known = isinstance(facts, Mapping) and set(facts) <= {_ACCOUNT, _SESSION}
         if not known or not all(isinstance(value, str) for value in facts.values()):
-            raise LedgerError("the ledger holds an identity of a form that is not known here")
+            raise LedgerError("the ledger contains an identity of an unknown format")
         return cls(facts.get(_ACCOUNT), facts.get(_SESSION))
 
 

@@ -127,7 +127,7 @@ class Ledger(LedgerWriter):
     def reserve_all(
         self, events: Sequence[Event], keys: Sequence[str] | None = None
     ) -> list[Entry]:
-        """Debit several releases, or none of them if there is no room for all."""
+        """Debit several releases, or none of them if the limit does not allow all."""
         return [entry for entry, _ in self._reserve(events, keys, "")]
 
     def _reserve(

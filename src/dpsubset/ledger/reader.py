@@ -133,7 +133,7 @@ def opening_of(journal: Journal) -> tuple[Declaration, str]:
 
 
 def _head(facts: Any) -> tuple[str, int, str]:
-    wrong = LedgerError("this is no exported head of a ledger")
+    wrong = LedgerError("this is not an exported head of a ledger")
     if not isinstance(facts, dict) or facts.get("format") != HEAD:
         raise wrong
     key, number, hash = facts.get("ledger"), facts.get("sequence"), facts.get("hash")

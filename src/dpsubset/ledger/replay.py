@@ -144,7 +144,7 @@ def _standing_after_row(history: History, row: Row) -> Standing:
         changed = {"before": standing.limit.to_dict(), "after": limit.to_dict()}
         standing = replace(standing, limit=limit)
     else:
-        raise LedgerError(f"line {row.sequence} of the ledger is of a kind that is not known here")
+        raise LedgerError(f"line {row.sequence} of the ledger has an unknown kind")
     history.notes.append(
         {
             "what": row.kind, "time": row.time, "actor": row.actor,

@@ -122,8 +122,8 @@ def whole_cost(cost: Cost) -> Cost:
     """A pure cost as one term, for a release whose division among steps is not known yet."""
     if cost.kind != "pure" or any(term.kind != "pure" for term in terms_of(cost)):
         raise LedgerError(
-            "how this release divides its budget depends on the number of rows, which the file "
-            "does not tell before it is read: take response_range='declared' or a ResponseRange, "
-            "or a Parquet file"
+            "the division of the budget among the steps depends on the number of rows, which is "
+            "not known before the file is read: use response_range='declared' or a "
+            "ResponseRange, or a Parquet file"
         )
     return Cost(cost.epsilon)

@@ -166,8 +166,9 @@ class Standing:
         limit, together = self.limit, sum(costs, start=Totals())
         priced = f"this {what} costs" if len(costs) == 1 else f"{len(costs)} {what}s cost"
         return (
-            f"the ledger of {data_set!r} has no room: {priced} {limit.shown(together)}, and "
-            f"{limit.shown(self.current)} of {limit} is spent already. Nothing was read or spent"
+            f"the ledger of {data_set!r} does not allow this: {priced} {limit.shown(together)}, "
+            f"and {limit.shown(self.current)} of {limit} is spent already. Nothing was read or "
+            "spent"
         )
 
     def credited(self, cost: Totals, epoch: int) -> Standing:
@@ -200,12 +201,12 @@ class Standing:
         """Read what :meth:`to_dict` wrote."""
         keys = {"limit", "current", "lifetime", "epoch", "time"}
         if not isinstance(facts, Mapping) or set(facts) - {"form"} != keys:
-            raise LedgerError("the ledger holds sums of a form that is not known here")
+            raise LedgerError("the ledger contains sums of an unknown format")
         if facts.get("form", _FORM_OF_SUMS) != _FORM_OF_SUMS:
-            raise LedgerError("the ledger holds sums of a form that is not known here")
+            raise LedgerError("the ledger contains sums of an unknown format")
         epoch, time = facts["epoch"], facts["time"]
         if not isinstance(epoch, int) or not isinstance(time, str):
-            raise LedgerError("the ledger holds sums of a form that is not known here")
+            raise LedgerError("the ledger contains sums of an unknown format")
         return cls(
             Limit.from_dict(facts["limit"]),
             Totals.from_dict(facts["current"]),
@@ -227,4 +228,4 @@ def _seconds(text: str) -> int:
     try:
         return timegm(clock.strptime(text, _FORM))
     except ValueError:
-        raise LedgerError("the ledger holds something that is no time") from None
+        raise LedgerError("the ledger contains a value that is not a time") from None

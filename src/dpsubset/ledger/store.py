@@ -265,7 +265,7 @@ def _reading_mode(path: Path) -> str:
     if os.access(path.parent, os.W_OK) and os.access(path, os.W_OK):
         return "mode=rw"
     log = Path(f"{path}-wal")
-    # Lines of the log count, so whoever cannot read them fails.
+    # Lines of the log count, so a process that cannot read them fails.
     return "mode=ro" if log.exists() and log.stat().st_size else "mode=ro&immutable=1"
 
 
@@ -293,7 +293,7 @@ _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL)
 
 
 _SQLITE = {
-    sqlite3.SQLITE_ERROR: "it is no ledger, or a damaged one",
+    sqlite3.SQLITE_ERROR: "it is not a ledger, or it is damaged",
     sqlite3.SQLITE_BUSY: "another process holds it, and did not let go in time",
     sqlite3.SQLITE_LOCKED: "another connection holds it, and did not let go in time",
     sqlite3.SQLITE_FULL: "the disk is full",

@@ -259,7 +259,7 @@ _ALREADY_SPENT = (
 
 
 def own_account() -> str:
-    """Return the account of this process; "unknown" if the system does not tell."""
+    """Return the account of this process; "unknown" if the system does not provide it."""
     with suppress(OSError):
         return account()
     return "unknown"

@@ -28,7 +28,7 @@ from .shared.plain import PLAIN, check_form, flips
 #: Largest phi times k, so that scores fit in int64.
 _LARGEST = 2**32
 
-#: Default of phi as a fraction of n, where n is public and noise allows it. docs/mechanisms.md has
+#: Default of phi as a fraction of n, where n is public and noise allows it. docs/developers.md has
 #: the measurements.
 DEFAULT_GAIN = Fraction(1, 100)
 

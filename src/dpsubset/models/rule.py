@@ -9,7 +9,7 @@ shrinks. With r the deviation of a noisy sum over the number of rows, it is
 and never beyond the declared bounds. Up to 10 half-distances the second term decides; beyond, the
 third, at which the noise of a sum stays at 0.009 half-distances a row. The clip therefore reaches
 the declared bounds as epsilon times the number of rows grows, whatever the tails of the response.
-docs/model.md has the measurements.
+docs/developers.md has the measurements.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class FitRule:
             raise ArgumentError(f"the mechanism of a FitRule must be one of {', '.join(FITS)}")
 
     def of_loss(self, loss: str | None) -> FitRule:
-        """The same rule with the default mechanism for this loss, unless one was named."""
+        """Return the rule with a mechanism: the named one, or else the default for this loss."""
         if self.mechanism is not None:
             return self
         return replace(self, mechanism=FITS[1] if loss == "logistic" else FITS[0])

@@ -15,7 +15,7 @@ hinge          0 for t >= 3/2, (3/2 - t)^2 / 2 down to     1      1   the margin
 A privacy proof of this kind requires a bounded slope and a loss without kinks. Squared residuals
 are therefore linear beyond L, as in a Huber loss: L is 1, the half-width of the response's clip,
 beyond which few residuals are; for labels, -1 and 1, where a rare label has residuals up to 2, it
-is 3/2 (docs/model.md has the measurements). The hinge is smoothed around its kink.
+is 3/2 (docs/developers.md has the measurements). The hinge is smoothed around its kink.
 `proofs/objective-perturbation.md` states the conditions.
 """
 

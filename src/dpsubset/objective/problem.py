@@ -53,7 +53,7 @@ def intercept_constant(k: int, labels: bool) -> int:
 
     In the box, the value k / 9 (at most 1) gives the intercept a tenth of the prediction bound.
     Labels are not centred, and where one label is rare the intercept needs more;
-    docs/real-tables.md has the measurements.
+    docs/developers.md has the measurements.
     """
     return STEPS if labels else min(STEPS, round(STEPS * k / 9))
 

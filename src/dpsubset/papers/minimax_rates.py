@@ -1,7 +1,7 @@
 """cost_of_privacy: Cai, Wang and Zhang's minimax rates, statistical error and privacy side by side.
 
 The l2 error of the best (epsilon, delta)-private estimator on its worst population, up to constants
-that nobody has computed (they are 1 here), with L = log(1/delta):
+that are not known (they are 1 here), with L = log(1/delta):
 
 ====================  ====================  ============================  =========================
 problem               sampling              privacy, at least             privacy, at most
@@ -15,7 +15,7 @@ problem               sampling              privacy, at least             privac
 ====================  ====================  ============================  =========================
 
 all times sigma: Theorems 2.2, 3.1, 4.1 and 4.3, and 3.2, 3.3, 4.2 and 4.4 in the last column. If
-the population is bounded, means lose sqrt(log n). They compare designs and tell where privacy
+the population is bounded, means lose sqrt(log n). They compare designs and show where privacy
 costs more than sampling; they are no error bars.
 """
 

@@ -209,7 +209,7 @@ def sparse_regression(
     ArgumentError, SchemaError, TableError
         If an argument, the schema, or a name or type in the table is wrong. Nothing is spent.
     BudgetExceeded, LedgerError
-        If the ledger has no room for the release, or cannot be used.
+        If the limit of the ledger does not allow the release, or the ledger cannot be used.
 
     Examples
     --------

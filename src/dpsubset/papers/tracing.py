@@ -1,4 +1,4 @@
-"""Tracing adversaries: who was in the table, told from what was released.
+"""Tracing adversaries: they infer from a release who was in the table.
 
 Cai, Wang and Zhang 2021 prove lower bounds with adversaries that see a record, the released
 estimate M(D) and fresh draws from the population, and say IN or OUT:
@@ -14,7 +14,7 @@ section population             statistic                                    IN a
 
 with L = log(1/delta), x~ or y~ fresh, and S(M) the s largest coordinates of M. `trace` runs one of
 them against any estimator, on simulated data. If M is (epsilon, delta)-private, then no threshold
-tells members from outsiders better than
+distinguishes members from outsiders better than
 
     P(IN | member) <= e^epsilon P(IN | outsider) + delta.
 
@@ -216,7 +216,7 @@ class Rates:
 
     @property
     def separates(self) -> bool:
-        """Whether members are told from outsiders beyond doubt."""
+        """Whether members can be distinguished from outsiders with certainty."""
         return self.true_positive_interval[0] > self.false_positive_interval[1]
 
     def contradicts(self, epsilon: float, delta: float = 0.0) -> bool:

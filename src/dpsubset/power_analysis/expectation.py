@@ -49,7 +49,7 @@ class Expectation:
     solved : "n", "epsilon" or None
         Which of the two is the smallest value that reaches ``wished`` with equal signals.
     wished : float, optional
-        The probability that was asked for.
+        The requested probability.
     """
 
     n: int
@@ -145,7 +145,7 @@ class Expectation:
 
     @property
     def headline(self) -> str:
-        """The smallest value, if one was asked for, and a line for each profile of signals."""
+        """The smallest value, if one was requested, and a line for each profile of signals."""
         lines = ["Probability that the whole true support is released; expected number of its "
                  "variables that are:"]  # fmt: skip
         if self.solved is not None:
@@ -198,7 +198,7 @@ def expected(
 ) -> Expectation:
     """Simulate a scenario at one n and epsilon.
 
-    ``signals`` is the profile that is shown beside equal signals, and ``shape`` tells which of the
+    ``signals`` is the profile that is shown beside equal signals, and ``shape`` says which of the
     k variables of a fit are categories.
     """
     population, request = scenario.population, scenario.request(n, epsilon)

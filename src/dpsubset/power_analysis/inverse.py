@@ -3,7 +3,7 @@
 The search compares simulated recovery with the given probability, with the same random numbers at
 every value: factors of 4 and bisection with few tables find a bracket; bisection with more of them,
 on a logarithmic scale, narrows it to about 3 %. The probability that is reported comes from other
-tables than the search, so it is not biased towards the wished one.
+tables than the search, so it is not biased towards the requested one.
 """
 
 from __future__ import annotations

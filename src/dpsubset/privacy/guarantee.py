@@ -399,8 +399,13 @@ def shown_parts(guarantee: Guarantee) -> str:
     shown = []
     for name, part in guarantee.parts:
         cost = part.costs.get(part.neighbours)
-        shown.append(f"{name} ({shown_cost(cost) if cost else 'no guarantee'})")
+        shown.append(f"{step_name(name)} ({shown_cost(cost) if cost else 'no guarantee'})")
     return " and ".join(shown)
+
+
+def step_name(name: str) -> str:
+    """Return the name of a step for display; release files keep an older name of one step."""
+    return "the range of the response" if name == "the scale of the response" else name
 
 
 def shown_up(x: Fraction, digits: int = 6) -> str:

@@ -1,4 +1,4 @@
-"""Warn of an epsilon at which a guarantee promises little."""
+"""Warn of an epsilon at which a guarantee protects little."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ MOST_COUNTED = 20
 
 
 def readable_fraction(given: Any) -> Fraction:
-    """The fraction of epsilon that the option check_readable asks for; 0 for none."""
+    """Return the fraction of epsilon for the option check_readable; 0 without the option."""
     if given is None or given is False:
         return Fraction(0)
     if given is True:

@@ -70,7 +70,7 @@ def default_response_range(epsilon: Fraction, n: int | None, k: int) -> Response
 
     ``epsilon`` is that of the whole release, for one row; ``n`` is None if private or unknown.
     """
-    # docs/real-tables.md has the measurements. Two outer quantiles find the middle of skewed
+    # docs/developers.md has the measurements. Two outer quantiles find the middle of skewed
     # responses, and clipping to a narrower range lowers the sensitivity. They need an epsilon n of
     # some thousand; below, a response counts only by its side of the median.
     known = None if n is None else epsilon * n

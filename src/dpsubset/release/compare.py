@@ -14,13 +14,12 @@ from typing import Any, Literal
 
 from ..base.errors import ArgumentError, DpsubsetError, TableError
 from ..ledger.canonical import sha256_of_facts
-from ..privacy.guarantee import Guarantee, shown_cost, shown_up
+from ..privacy.guarantee import Guarantee, shown_cost, shown_up, step_name
 from ..privacy.relations import PUBLIC_N, RELATIONS
 from ..schema.provenance import KEY
 from ..schema.schema import Schema
 from .files import facts_from_json, read_bytes
 from .release import FORMAT
-from .statement.technical import step_name
 
 Kind = Literal[
     "same release", "second contains first", "first contains second", "common earlier release",
@@ -170,7 +169,7 @@ class Together:
         costs = [
             f"{shown_cost(cost)} under {relation}"
             for relation, cost in self.guarantee.costs.items()
-        ] + [f"nothing is promised under {relation}" for relation in missing]
+        ] + [f"no guarantee under {relation}" for relation in missing]
         return f"Together: {', '.join(costs)}"
 
 
@@ -289,7 +288,7 @@ def cost_together(first: ReleaseFacts, second: ReleaseFacts) -> Together:
     if kind in ("separate", "common earlier release"):
         notes += _provisos(first, second)
     if whole.assumes:
-        notes.append(f"The sum holds only if {whole.assumes}. Nobody has checked that.")
+        notes.append(f"The sum holds only if {whole.assumes}. This has not been checked.")
     paid = {_paid(each): None for each in (*first.facts.get(KEY, []), *second.facts.get(KEY, []))}
     notes += [f"Not in the sum: {each}." for each in paid]
     return Together(kind, whole, tuple(notes))
@@ -344,13 +343,13 @@ def _provisos(first: ReleaseFacts, second: ReleaseFacts) -> list[str]:
     elif first.entry.get("release_id") == second.entry.get("release_id"):
         found.append(
             "Both name the same entry of a ledger, which has one release: at least one of the "
-            "files was changed. 'dpsubset verify' with the ledger tells which."
+            "files was changed. 'dpsubset verify' with the ledger shows which."
         )
     rows = [each.facts["parameters"].get("rows") for each in (first, second)]
     if None not in rows and rows[0] != rows[1]:
         found.append(
             f"The tables had {rows[0]} and {rows[1]} rows, so they were not the same. The sum "
-            "holds for whoever is in both."
+            "holds for a person who is in both."
         )
     return found
 

@@ -113,7 +113,7 @@ class ReleasedFit:
 
     @property
     def rows_unknown(self) -> bool:
-        """Whether the noisy number of rows that count cannot be told from 0."""
+        """Whether the noisy number of rows that count cannot be distinguished from 0."""
         if self.step is not None or not self.entries.counted:
             return False
         return self.released[-1] < _CLEAR * self.deviation * LARGEST
@@ -132,8 +132,9 @@ class ReleasedFit:
         rows, response = self.counted_rows, self.schema.response.name
         if self.rows_unknown:
             yield (
-                f"The number of rows with a readable {response} cannot be told from 0: there are "
-                f"too few for the noise, or its cells are not written as declared ({_TRY})"
+                f"The number of rows with a readable {response} cannot be distinguished from 0: "
+                "there are too few for the noise, or its cells are not written as declared "
+                f"({_TRY})"
             )
         elif rows is not None and self.n is not None and 2 * rows < self.n:
             yield (

@@ -17,8 +17,8 @@ _POINT, _WIDE, _NARROW = "tab:blue", "tab:blue", "lightsteelblue"
 def coefficients(model: Model, ax: Any = None) -> Any:
     """Draw standardised coefficients with both intervals; returns the axes.
 
-    A point is filled where the interval of the population tells the sign. A dotted line stands for
-    an interval without ends.
+    A point is filled if the interval of the population determines the sign. A dotted line stands
+    for an interval without ends.
     """
     try:
         import matplotlib.pyplot as plt
@@ -26,14 +26,14 @@ def coefficients(model: Model, ax: Any = None) -> Any:
         raise ArgumentError("a picture needs matplotlib: pip install 'dpsubset[plot]'") from None
     if any(term.standardised is None for term in model.terms):
         raise ArgumentError(
-            "a picture shows standardised coefficients, which only noisy-moments can tell"
+            "a picture shows standardised coefficients, which only noisy-moments provides"
         )
     figure = None
     if ax is None:
         size = (7, 0.35 * len(model.terms) + 1.6)
         figure, ax = plt.subplots(figsize=size, layout="constrained")
     for place, term in enumerate(reversed(model.terms)):
-        # The narrow one lies upon the wide one, as far as they reach.
+        # The narrow interval is drawn on the wide one, as far as they overlap.
         for interval, style in (
             (term.interval, {"color": _WIDE, "linewidth": 1.2, "zorder": 3}),
             (term.table_interval, {"color": _NARROW, "linewidth": 6.0, "zorder": 2}),
@@ -56,7 +56,7 @@ def coefficients(model: Model, ax: Any = None) -> Any:
     heading = _without_formula(f"{model.heading[0].upper()}{model.heading[1:]}")
     r2 = "R2 not known" if model.r2 is None else f"R2 about {model.r2:.2f}"
     ax.set_title(f"{heading}\n{r2}", loc="left", fontsize="small", wrap=True)
-    # A long interval says little, and must not leave the others without room: it runs out.
+    # A very long interval would compress all others, so it is cut at the edge of the plot.
     sizes = [abs(_standardised_size(term)) for term in model.terms]
     far = [
         abs(end)
@@ -97,7 +97,7 @@ def _standardised_interval(term: Term, interval: tuple[float, float]) -> tuple[f
 
 
 def _standardised_size(term: Term) -> float:
-    assert term.standardised is not None  # asked before
+    assert term.standardised is not None  # checked by the caller
     return term.standardised
 
 

@@ -61,7 +61,7 @@ def checks(release: str | Path, fingerprint: str, ledger: Ledger | None = None) 
     found += [_check_version(facts), *_check_private(facts), *_check_rows(facts)]
     receipt = facts.get("ledger")
     if ledger is None:
-        text = "whether it was paid for, since no ledger was given"
+        text = "whether its cost was debited, since no ledger was given"
         if isinstance(receipt, dict):
             text = f"{text}; it names entry {receipt.get('release_id')}"
         return [*found, Check(None, text)]
@@ -83,7 +83,7 @@ def _release_facts(path: str | Path) -> dict[str, Any]:
     except ValueError:
         facts = None
     if not isinstance(facts, dict) or facts.get("format") not in FORMATS:
-        raise ArgumentError(f"{path} is no release of dpsubset, or of a form not known here")
+        raise ArgumentError(f"{path} is not a release file of dpsubset, or has an unknown format")
     return facts
 
 
@@ -107,7 +107,7 @@ def _check_version(facts: dict[str, Any]) -> Check:
 def _check_private(facts: dict[str, Any]) -> list[Check]:
     guarantee = facts.get("guarantee")
     private = isinstance(guarantee, dict) and guarantee.get("private") is True
-    return [] if private else [Check(False, "it is not private, or has no guarantee: it says so")]
+    return [] if private else [Check(False, "it states that it is not private or has no guarantee")]
 
 
 def _check_rows(facts: dict[str, Any]) -> list[Check]:
@@ -117,14 +117,14 @@ def _check_rows(facts: dict[str, Any]) -> list[Check]:
     counted = isinstance(stated, dict) and "rows" in stated
     if not counted or not isinstance(costs, dict) or "add-remove" not in costs:
         return []
-    return [Check(False, "it tells the number of rows: its cost under add-remove does not hold")]
+    return [Check(False, "it states the number of rows: its cost under add-remove does not hold")]
 
 
 def _check_entry(
     facts: dict[str, Any], receipt: Any, history: History, fingerprint: str
 ) -> list[Check]:
     if not isinstance(receipt, dict):
-        return [Check(False, "it names no entry in a ledger: nobody has counted what it cost")]
+        return [Check(False, "it names no entry in a ledger, so no ledger has counted its cost")]
     if receipt.get("ledger") != history.key:
         return [Check(False, "its entry is in another ledger than this one")]
     entry = history.entries.get(str(receipt.get("release_id")))
@@ -144,7 +144,7 @@ def _check_entry(
         Check(entry.event.schema == fingerprint, "the schema of the ledger's entry"),
         Check(
             stated is not None and stated <= float_up(entry.event.cost(relation).epsilon),
-            f"what it says that it costs under {relation}, against what was debited",
+            f"the cost that it states under {relation}, against the debit",
         ),
     ]
 

@@ -137,8 +137,7 @@ def date_parts(given: Any, what: str) -> list[str]:
     codes = [part for part in found if part[0] == "%"]
     if "%y" in codes:
         raise SchemaError(
-            f"{what}: %y is a year without its century, which would have to be guessed. Only years "
-            "of four digits, %Y, can be read"
+            f"{what}: %y is a year without its century. Only years of four digits, %Y, can be read"
         )
     unknown = [code for code in codes if code not in DATE_CODES]
     if unknown:

@@ -1,8 +1,8 @@
 """The schema of a table: names, bounds, labels and the privacy unit, all of them public.
 
 Bounds must come from knowledge of the world (an age lies in [0, 110]), not from the data: a bound
-read off the data is itself a release, and no program can tell where a bound came from. The same
-holds for the labels of a response and for the number of rows of a privacy unit.
+computed from the data is itself a release, and no program can detect the source of a bound. The
+same holds for the labels of a response and for the number of rows of a privacy unit.
 """
 
 from __future__ import annotations
@@ -345,7 +345,7 @@ class Schema:
             return self.privacy_unit
         rows = f"up to {self.rows_per_unit} rows"
         if self.privacy_unit == "one row":
-            return f"whoever has {rows}"
+            return f"one unit with {rows}"
         return f"{self.privacy_unit}, {rows}"
 
     def fingerprint(self) -> str:

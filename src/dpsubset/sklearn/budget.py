@@ -74,11 +74,11 @@ class LedgerCost:
         return self.limit.admits(self.after)
 
     def __str__(self) -> str:
-        room = "there is room" if self.fits_in else "there is NO room"
+        verdict = "the limit allows this" if self.fits_in else "the limit does NOT allow this"
         return (
             f"{self.fits} releases: {self.limit.shown(self.cost)}; with "
             f"{self.limit.shown(self.spent)} spent already it would be "
-            f"{self.limit.shown(self.after)} of {self.limit}: {room}"
+            f"{self.limit.shown(self.after)} of {self.limit}: {verdict}"
             f"{f'. {self.after.proviso}' if self.after.assumes else ''}"
         )
 

@@ -4,7 +4,7 @@ numba keeps compiled code beside the package or, if that is read-only, in the us
 In a container there may be neither. The code is then kept in a folder for temporary files.
 
 Compiled code is loaded without a check: a person who can write to its folder can execute code as
-the user. The folder is therefore used only if nobody else can write to it or replace it.
+the user. The folder is therefore used only if no other user can write to it or replace it.
 
 numba does not load code from a folder that it cannot write to. Code that was compiled there, when
 an image was built, is copied.

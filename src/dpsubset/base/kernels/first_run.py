@@ -2,7 +2,7 @@
 
 It is a warning of the logger ``dpsubset``, which Python prints to standard error unless the caller
 configures logging. It comes with kernels that every run with a given kind of table, loss and
-constraint calls: the line tells nothing about the values of a table.
+constraint calls: the line reveals nothing about the values of a table.
 """
 
 from __future__ import annotations

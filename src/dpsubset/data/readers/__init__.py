@@ -80,7 +80,7 @@ def read_schema(source: SchemaLike, data: Any, y: Any = None) -> Schema:
 
         if is_table_path(Path(source)):
             raise SchemaError(
-                f"{Path(source).name} is a table, by its ending, and a bounds file is YAML or "
+                f"{Path(source).name} is a table, by its extension, and a bounds file is YAML or "
                 "JSON. The table comes first: select(data, schema, ...)"
             )
     facts = facts_of(source)

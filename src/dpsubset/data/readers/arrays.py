@@ -138,7 +138,7 @@ def as_vector(y: Any, takes: Takes) -> NDArray[Any]:
 
 
 def record_length(record: Any) -> int:
-    """Number of cells of a record of a list, as far as it can tell; a bare cell is one cell."""
+    """Return the number of cells of a record of a list, if known; a bare cell is one cell."""
     kind = type(record)
     if issubclass(kind, _TYPED):
         return 1

@@ -81,8 +81,8 @@ def rectangle(X: Any, columns: int) -> Any:
     for place, record in enumerate(X):
         if is_mapping(record) or record_length(record) != columns:
             raise TableError(
-                f"X must be two-dimensional: row {place} (from 0) is no list of {columns} cells. "
-                "Pass a single row as a list of one row: [[...]]"
+                f"X must be two-dimensional: row {place} (from 0) is not a list of {columns} "
+                "cells. Pass a single row as a list of one row: [[...]]"
             )
     return records_of_list(X, [""] * columns)
 
@@ -99,7 +99,7 @@ def _matrix(data: Any, names: Sequence[str], width: int) -> NDArray[Any]:
         return np.asarray(rectangle(data, first if first == len(names) else width))
     for place, record in enumerate(data):
         if not is_mapping(record):
-            raise TableError(f"row {place} (from 0) is no mapping, but others are")
+            raise TableError(f"row {place} (from 0) is not a mapping, but others are")
         _check_names(record, names, f"row {place} (from 0)")
     return records_of_list(data, names)
 

@@ -1,4 +1,4 @@
-"""Files: which reader reads a file, by the ending of its name."""
+"""Files: which reader reads a file, by the extension of its name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .header import looks_like_a_value, other_separator
 from .other_kinds import message_of_path
 from .parquet import ParquetTable, open_parquet
 
-#: What a file holds, by its ending: a format, or the separator of a text table.
+#: The content of a file, by its extension: a format, or the separator of a text table.
 _ENDINGS = {
     ".parquet": "parquet", ".pq": "parquet",
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow",
@@ -26,12 +26,12 @@ _ENDINGS = {
 _COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
-#: Endings of bounds files.
+#: Extensions of bounds files.
 BOUNDS_FILES = (".yaml", ".yml", ".json")
 
 
 def is_table_path(path: Path) -> bool:
-    """Whether a path has the ending of a table."""
+    """Return whether a path has the extension of a table."""
     return any(suffix.lower() in _ENDINGS for suffix in path.suffixes[-2:])
 
 
@@ -44,7 +44,7 @@ class FileFormat(NamedTuple):
 
 
 def file_format(path: Path, separator: str | None = None) -> FileFormat:
-    """Format of a file by its ending; a declared ``separator`` overrides that of the ending."""
+    """Return the format of a file by its extension; a declared ``separator`` has priority."""
     if not path.is_file():
         raise TableError(message_of_path(path))
     *others, last = [suffix.lower() for suffix in path.suffixes] or [""]
@@ -55,13 +55,11 @@ def file_format(path: Path, separator: str | None = None) -> FileFormat:
     if found == "arrow" and compression is None:
         return FileFormat("arrow")
     if last in BOUNDS_FILES:
-        raise TableError(
-            f"{path.name} has the ending of a bounds file, which comes second: pass the table first"
-        )
+        raise TableError(f"{path.name} has the extension of a bounds file: pass the table first")
     if found is None or len(found) > 1:
         raise TableError(
-            f"{path.name}: the ending must be .parquet, .feather, .arrow, .csv or .tsv (.csv and "
-            ".tsv may be compressed: .gz, .bz2, .zst)"
+            f"{path.name}: the extension must be .parquet, .feather, .arrow, .csv or .tsv (.csv "
+            "and .tsv may be compressed: .gz, .bz2, .zst)"
         )
     return FileFormat("text", separator or found, compression)
 

@@ -28,7 +28,7 @@ class MatrixTable(Table):
         if schema.response is not None and y is None:
             raise TableError(
                 "an array or a list of records needs a response: pass it as y, also if the records "
-                "are mappings that hold it. A list of paths is no table: write the files to one "
+                "are mappings that hold it. A list of paths is not a table: write the files to one "
                 "Parquet file, and pass its path"
             )
         self._readers = readers(schema)

@@ -1,6 +1,6 @@
 """What is not read as a table, and what to pass instead: one table of kinds.
 
-A kind is told by the module and the name of a class alone: looking at anything else of a lazy
+A kind is recognised by the module and the name of a class alone: looking at anything else of a lazy
 object could compute it.
 """
 
@@ -103,7 +103,7 @@ def message_of_kind(data: Any, what: str) -> str | None:
 
 
 def message_of_path(path: Path) -> str:
-    """Return why there is no table in a path that is no file, and what to pass instead."""
+    """Return why a path that is not a file cannot be read as a table, and what to pass instead."""
     if match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
         return (
             "this is a URL, and only local files are read. Download the file and pass its path, or "

@@ -52,7 +52,7 @@ class HardThresholding(Mechanism):
     share : number
         Fraction of the budget for the choice of variables; the rest is for values of coefficients.
     rows : int, optional
-        A public guess of the number of rows, which scales the steps. Required under add-remove,
+        A public estimate of the number of rows, which scales the steps. Required under add-remove,
         where the number of rows is private. Under replace-one the default is the number of rows.
     """
 
@@ -95,15 +95,15 @@ class HardThresholding(Mechanism):
         if not Fraction(1, 10**6) <= share <= 1 - Fraction(1, 10**6):
             raise ArgumentError("share must lie between 1e-6 and 1 - 1e-6")
         if rows is not None and not 1 <= rows < 2**40:
-            raise ArgumentError("rows must be at least 1: a public guess of the number of rows")
+            raise ArgumentError("rows must be at least 1: a public estimate of the number of rows")
         self._set_options(iterations=iterations, step=step, share=share, rows=rows)
 
     def check(self, setting: Setting) -> None:
         super().check(setting)
         if self.rows is None and not setting.problem.n_is_public:
             raise ArgumentError(
-                f"{self.name} needs rows, a public guess of the number of rows: under add-remove "
-                "the number itself is private"
+                f"{self.name} needs rows, a public estimate of the number of rows: under "
+                "add-remove the number itself is private"
             )
 
     def rounds(self, setting: Setting) -> Rounds:

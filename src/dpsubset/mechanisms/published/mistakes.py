@@ -75,7 +75,7 @@ class Mistakes(Scored):
     source = "Prastakos, Behdin and Mazumder 2025; the anchor independent of the scores is ours"
     promises = "pure epsilon with a public or private anchor; no guarantee with the published one"
     running_time = "a certified search in each of the k + 1 buckets: milliseconds to seconds"
-    use_when = "a good guess at the support is public knowledge, or figures are to be reproduced"
+    use_when = "a good estimate of the support is public, or figures are to be reproduced"
 
     def __post_init__(self) -> None:
         check_form(self.form)

@@ -33,8 +33,9 @@ class Peeling(Mechanism):
     takes_groups = takes_intercept = True
     on_groups = "a choice has the largest |x_j'y| of its columns"
     on_intercept = (
-        "plays no part: values are measured from the middle of their bounds (levels are 0 and 1), "
-        "so a response whose mean is far from its middle favours columns whose means are, too"
+        "not used. Values are measured from the middle of their bounds; levels are 0 and 1. If the "
+        "mean of the response is far from its middle, columns whose means are far from theirs are "
+        "favoured"
     )
     seedable = False
     randomness = OPENDP_NOISE

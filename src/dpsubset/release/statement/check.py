@@ -48,7 +48,7 @@ def statement_checks(
     Parameters
     ----------
     statement : Path
-        The statement; the ending of its name tells its form.
+        The statement; the extension of its name determines its form.
     release : Release
         The release that the statement is of.
     about : About, optional
@@ -85,7 +85,9 @@ def _text_of(path: Path) -> str:
     except OSError:
         raise ArgumentError(f"{path} cannot be read") from None
     except UnicodeDecodeError:
-        raise ArgumentError(f"{path} is no statement of dpsubset: it is not UTF-8 text") from None
+        raise ArgumentError(
+            f"{path} is not a statement of dpsubset: it is not UTF-8 text"
+        ) from None
 
 
 def _lines(text: str) -> list[str]:
@@ -135,7 +137,7 @@ def _compared(
 ) -> list[Check]:
     if not differences:
         return [Check(True, "the statement, every sentence against the release")]
-    says = "the statement differs from the one that this release and schema have"
+    says = "the statement differs from the one computed from this release and schema"
     words = r"\s+".join(WRITTEN_BY.split())
     hit = re.search(rf"{words}\s+([\w.+!-]*\w)", text)
     version = None if hit is None else hit[1]
@@ -144,7 +146,7 @@ def _compared(
     elif version != __version__:
         says += (
             f". It was written by dpsubset {version or 'of a version that it does not name'}, and "
-            f"this is {__version__}, whose sentences may differ: compare it by that version"
+            f"this is {__version__}, whose sentences may differ: compare it with that version"
         )
     elif about is None:
         says += ". If it was written with --about, give the same file here"

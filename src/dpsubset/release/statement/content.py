@@ -114,8 +114,7 @@ def warnings_of_guarantee(g: Guarantee) -> list[str]:
         found.append(UNPROVEN_WARNING)
     if g.assumes:
         found.append(
-            f"The guarantee holds only if {g.assumes}. Nobody has checked that, and it may be "
-            "false."
+            f"The guarantee holds only if {g.assumes}. This has not been checked and may be false."
         )
     return found
 
@@ -177,7 +176,7 @@ def _operator_entry(caller: str | None, kept: Mapping[str, Any]) -> RecordEntry:
 
 
 def _posteriors(g: Guarantee) -> tuple[Posterior, ...]:
-    """The declared relation first; empty where nothing is promised."""
+    """The declared relation first; empty if there is no guarantee."""
     if g.seeded or not g.proven:
         return ()
     order = sorted(RELATIONS, key=lambda relation: relation != g.neighbours)

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...privacy.guarantee import shown_cost
+from ...privacy.guarantee import shown_cost, step_name
 from .columns import declares_more
 from .content import Content
 from .escape import code_span, escape
 from .posterior import Posterior
-from .technical import step_name
 
 if TYPE_CHECKING:
     from ..release import Release
@@ -81,7 +80,7 @@ def plain_lines(release: Release, content: Content) -> list[str]:
             "it was made with a fixed seed" if g.seeded else "its mechanism is not known to protect"
         )
         return [
-            f"This release protects NOBODY: {why}. Someone who was 50 % sure of a fact about "
+            f"This release protects NOBODY: {why}. A reader who was 50 % sure of a fact about "
             f"{escape(release.schema.privacy_unit)} may become entirely sure of it.",
             "It is for tests, and for data that are not sensitive. Nobody should sign it as a "
             "private release.",
@@ -125,13 +124,13 @@ def _posterior_line(posterior: Posterior, release: Release) -> str:
     under = f"({posterior.relation})"
     if not posterior.delta:
         return (
-            f"Someone who was 50 % sure {fact} can become at most {posterior.percent} % sure of it "
-            f"from this release {under}, even knowing every other row."
+            f"A reader who was 50 % sure {fact} can become at most {posterior.percent} % sure of "
+            f"it from this release {under}, even knowing every other row."
         )
     return (
-        f"Someone who was 50 % sure {fact} and guesses after seeing this release is right at most "
+        f"A reader who was 50 % sure {fact} and guesses after seeing this release is right at most "
         f"{posterior.percent} % of the time {under}, even knowing every other row. This is an "
-        "average: because of delta a release may, rarely, reveal far more about someone."
+        "average: because of delta a release may, rarely, reveal far more about a person."
     )
 
 
@@ -140,7 +139,7 @@ def record_lines(content: Content) -> list[tuple[str, str | None]]:
     found: list[tuple[str, str | None]] = []
     for entry in content.record:
         if entry.key == "approver" and not content.promised:
-            continue  # nobody is asked to approve
+            continue  # such a release is not approved
         if entry.value is None:
             found.append((entry.title, None))
             continue
@@ -187,7 +186,7 @@ def utility_lines(release: Release) -> list[str]:
         "more likely. Another draw from the same table could name other variables. A variable that "
         "was not named is not thereby unimportant.",
         "The fewer the rows and the smaller epsilon, the closer the answer is to a set drawn by "
-        "chance alone. The release does not tell how often the best set is drawn from data like "
+        "chance alone. The release does not say how often the best set is drawn from data like "
         f"these. That can be tried on simulated data ({code_span('dpsubset.simulate')}).",
         "Values beyond their bounds count as the bound, which makes large effects look smaller. If "
         "bounds are much wider than the data, a variable counts for less than it should.",

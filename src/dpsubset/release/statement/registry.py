@@ -1,8 +1,8 @@
 """The statement as a record for the Differential Privacy Deployments Registry of OpenDP, in YAML.
 
 `registry_schema.json` has the registry's field names, types, fixed choices and what it requires, as
-of commit 057e5d81 of its data. A record is a draft: whoever sends it in has to read it first, and
-fill in what was not declared here. A release that is not private names no guarantee.
+of commit 057e5d81 of its data. A record is a draft: the person who submits it has to read it first,
+and fill in what was not declared here. A release that is not private names no guarantee.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ... import __version__
 from ...base.rounding import decimal_up
 from ...base.text import escape_for_terminal
-from ...privacy.guarantee import Guarantee
+from ...privacy.guarantee import Guarantee, step_name
 from .content import APPROVER, Content
 from .escape import escape, plain_text
 from .plain import plain_lines, released_lines, unprotected_lines, utility_lines
@@ -26,9 +26,7 @@ from .technical import (
     fit_line,
     mechanism_lines,
     preparation_lines,
-    step_name,
     versions_as_text,
-    with_step_names,
 )
 
 if TYPE_CHECKING:
@@ -145,7 +143,7 @@ def _promised(release: Release, content: Content) -> dict[str, Any]:
             **({} if content.rows is None else _units(content.rows, schema.rows_per_unit)),
             "privacy_parameters": _privacy_parameters(g),
             "privacy_parameters_details": _plain_sentences(
-                [f"{escape(str(with_step_names(g)))}.", *plain_lines(release, content)]
+                [f"{escape(str(g))}.", *plain_lines(release, content)]
             ),
         },
     }

@@ -6,7 +6,6 @@ Every function returns lines of Markdown, in which untrusted text is escaped.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ... import __version__
@@ -109,7 +108,7 @@ def guarantee_lines(g: Guarantee, schema: Schema) -> list[str]:
     formula = "P(release in S) <= exp(epsilon) P'(release in S)" + " + delta" * bool(cost.delta)
     lines = [
         f"{kind} differential privacy, {shown_cost(cost)}{rest}.",
-        *([f"It is the total of {escape(shown_parts(with_step_names(g)))}."] if g.parts else []),
+        *([f"It is the total of {escape(shown_parts(g))}."] if g.parts else []),
         *_rho_lines(g),
         _unit_line(g, schema),
         f"Neighbours: {g.neighbours}. Two tables are neighbours if one becomes the other when "
@@ -118,9 +117,9 @@ def guarantee_lines(g: Guarantee, schema: Schema) -> list[str]:
         "the probabilities with two neighbouring tables.",
         f"The same release costs {' and '.join(other)}."
         if len(other) > 1
-        else "Nothing is promised for tables that differ by a row that is added or removed "
+        else "There is no guarantee for tables that differ by a row that is added or removed "
         "(add-remove), because the release states the number of rows or depends on it.",
-        f"It holds only if {escape(g.assumes)}. Nobody has checked that, and it may be false; "
+        f"It holds only if {escape(g.assumes)}. This has not been checked and may be false; "
         "without it there is no guarantee."
         if g.assumes
         else "It holds for any two neighbouring tables and whatever else an attacker knows; it "
@@ -128,7 +127,7 @@ def guarantee_lines(g: Guarantee, schema: Schema) -> list[str]:
     ]
     if not g.seeded:
         return lines
-    # No line of a seeded release may be read as a promise.
+    # No line of a seeded release may be read as a guarantee.
     return [
         "None: a person who knows the seed can repeat the noise. What follows would hold for a "
         "draw without a seed, and does NOT hold for this release.",
@@ -141,14 +140,18 @@ _LARGEST_EXPONENT = 10
 
 
 def _factor_in_words(cost: Cost) -> str:
-    """Say how much more likely an answer can be, with the factor where it is a small number."""
+    """State the inequality in words, with the factor where it is a small number."""
     factor = "exp(epsilon)"
     if cost.epsilon <= _LARGEST_EXPONENT:
         factor += f" = {shown_up(exp_up(cost.epsilon), 4)}"
-    beyond = f", except for a probability of at most delta = {shown_up(cost.delta)}"
+    if cost.delta:
+        return (
+            f"The probability of any set of answers with one table is at most {factor} times its "
+            f"probability with a neighbouring table, plus delta = {shown_up(cost.delta)}."
+        )
     return (
         f"No answer is more than {factor} times as likely with one table as with a neighbouring "
-        f"table{beyond * bool(cost.delta)}."
+        "table."
     )
 
 
@@ -163,7 +166,7 @@ def _unit_line(g: Guarantee, schema: Schema) -> str:
     most, unit = schema.rows_per_unit, f"Unit of privacy: {escape(schema.protected)}."
     if g.assumes:
         return (
-            f"{unit} Nothing is promised to a person with more rows, because the assumption is "
+            f"{unit} There is no guarantee for a person with more rows, because the assumption is "
             "about tables that differ in one unit."
         )
     larger = " and a larger delta." if g.delta else "."
@@ -353,16 +356,6 @@ def versions_as_text(release: Release) -> str:
 
 def _code_spans(names: Iterable[str]) -> str:
     return ", ".join(map(code_span, names))
-
-
-def with_step_names(g: Guarantee) -> Guarantee:
-    """Return a guarantee whose parts have the names that a statement gives them."""
-    return replace(g, parts=tuple((step_name(name), part) for name, part in g.parts))
-
-
-def step_name(name: str) -> str:
-    """Return what the statement calls a step of a release; files keep an older name of one."""
-    return "the range of the response" if name == "the scale of the response" else name
 
 
 def _option(value: Any) -> str:

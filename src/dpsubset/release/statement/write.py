@@ -63,7 +63,7 @@ class Section:
 
 
 def form_of_path(path: PurePath) -> Form:
-    """Return the form that the ending of a file's name stands for: Markdown if it is not known."""
+    """Return the form for the extension of a file name: Markdown if it is not known."""
     return _SUFFIXES.get(path.suffix.lower(), "markdown")
 
 

@@ -97,7 +97,7 @@ def test_arguments_in_the_wrong_order_are_told_apart(
         for schema in (table, Path(table)):
             with pytest.raises(dps.SchemaError, match=f"{table} is a table.*comes first"):
                 select("schema.yaml", schema, ledger=ledger)
-    with pytest.raises(dps.TableError, match=r"schema\.yaml.*a bounds file.*comes second"):
+    with pytest.raises(dps.TableError, match=r"schema\.yaml.*a bounds file: pass the table first"):
         select("schema.yaml", SCHEMA, ledger=ledger)
     assert ledger.history().entries == {}
 

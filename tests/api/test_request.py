@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import dpsubset as dps
-from dpsubset.api.problem_spec import Loss, ProblemOptions, build_problem_spec
+from dpsubset.api.problem_spec import LossName, ProblemOptions, build_problem_spec
 from dpsubset.api.request import Rule, SelectionOptions, build_request
 from dpsubset.objective.losses import LOSSES
 from dpsubset.objective.sensitivity import Sensitivity
@@ -76,7 +76,7 @@ def test_calls_that_do_not_fit_name_the_function(wrong: dict[str, Any]) -> None:
 
 
 def test_choices_of_types_are_those_of_the_code() -> None:
-    assert set(get_args(Loss)) == set(LOSSES)
+    assert set(get_args(LossName)) == set(LOSSES)
     problem = build_request(X, SCHEMA, k=1, epsilon=1, y=Y).setting.problem
     for rule in get_args(Rule):
         assert Sensitivity.of(problem, rule).rule == rule

@@ -60,8 +60,8 @@ def test_a_row_loss_has_every_kernel_and_keeps_its_promises(name: str) -> None:
 
 
 def test_names_are_those_of_the_tables() -> None:
-    assert list(get_args(constraints.Name)) == list(constraints.CONSTRAINTS)
-    assert list(get_args(losses.Name)) == list(losses.LOSSES)
+    assert list(get_args(constraints.ConstraintName)) == list(constraints.CONSTRAINTS)
+    assert list(get_args(losses.LossName)) == list(losses.LOSSES)
 
 
 def test_what_kernels_get_shows_no_data() -> None:

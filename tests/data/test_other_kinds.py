@@ -130,7 +130,7 @@ def test_none_is_no_table() -> None:
 
 def test_a_list_of_paths_is_no_table(ledger: Ledger, tmp_path: Path) -> None:
     for paths in (["a.csv", "b.csv"], [tmp_path / "a.parquet"]):
-        with pytest.raises(dps.TableError, match="A list of paths is no table"):
+        with pytest.raises(dps.TableError, match="A list of paths is not a table"):
             dps.select(paths, SCHEMA, k=1, epsilon=1, ledger=ledger)
     assert ledger.history().entries == {}
 

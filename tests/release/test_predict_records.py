@@ -137,9 +137,9 @@ def test_an_estimator_reads_lists_of_the_width_it_was_fitted_on() -> None:
     np.testing.assert_array_equal(model.predict(named), model.predict(x))
     for rows in (x[:, :2].tolist(), [*x.tolist(), [1.0]]):
         for call in (model.predict, selector.transform):
-            with pytest.raises(TableError, match="no list of 3 cells"):
+            with pytest.raises(TableError, match="not a list of 3 cells"):
                 call(rows)
-    with pytest.raises(TableError, match="no list of 3 cells"):
+    with pytest.raises(TableError, match="not a list of 3 cells"):
         selector.transform(named)
 
 

@@ -311,11 +311,11 @@ def test_what_looks_the_same_is_written_out(folder: Path) -> None:
     select("--out", "r.json", "--statement", "page.html")
     page = Path("page.html")
     text = page.read_text()
-    page.write_text(text.replace("<li>Someone", "<li hidden>Someone"))
+    page.write_text(text.replace("<li>A reader", "<li hidden>A reader"))
     hidden = verify("page.html", "--about", "about.yaml")
     assert hidden.exit_code == 1
-    assert "stated:   <li hidden>Someone" in hidden.stdout
-    assert "expected: <li>Someone" in hidden.stdout
+    assert "stated:   <li hidden>A reader" in hidden.stdout
+    assert "expected: <li>A reader" in hidden.stdout
     page.write_text(text.replace("at most", "\u0430t most"))
     lookalike = verify("page.html", "--about", "about.yaml")
     assert lookalike.exit_code == 1

@@ -171,7 +171,7 @@ def test_a_record_names_the_steps_as_the_statement_does(releases: dict[str, dps.
     record = yaml.safe_load(text)["deployment"]
     assert "the range of the response, the selection" in record["implementation"]["composition"]
     details = record["privacy_loss"]["privacy_parameters_details"]
-    assert re.search(r"the selection \(epsilon = [\d.]+\)\. Someone who", details)
+    assert re.search(r"the selection \(epsilon = [\d.]+\)\. A reader who", details)
 
 
 def test_other_numbers_of_a_record_are_rounded_up(releases: dict[str, dps.Release]) -> None:

@@ -207,7 +207,8 @@ def test_bars_of_columns_that_are_alike_on_tiny_tables(monkeypatch: pytest.Monke
     assert rows[5].note == "16 cells"
 
 
-def test_the_scripts_of_cold_starts_run(tmp_path: Path):
+@pytest.mark.statistical
+def test_the_scripts_of_cold_starts_run(tmp_path: Path) -> None:
     """Each in a process of its own, as the benchmark runs them, but with the code compiled here."""
     from benchmarks import cold
 

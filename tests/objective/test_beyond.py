@@ -104,7 +104,7 @@ def test_cutoffs_change_no_score_that_they_do_not_reach(
     supports = list_supports(problem)
     scores = scorer(digest_of(records), problem, unit).scores(supports)
     one, left_out = scorer(digest_of(records), problem, unit), 0
-    for cutoff in rng.permutation(np.sort(scores)[::5]).tolist():
+    for cutoff in rng.permutation(np.sort(scores)[::14]).tolist():
         order = rng.permutation(len(supports))
         found = one.scores(supports[order], cutoff)
         assert (found[found != ABOVE] == scores[order][found != ABOVE]).all()

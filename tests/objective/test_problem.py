@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from dpsubset import ArgumentError
 from dpsubset.api.problem_spec import build_problem_spec
+from dpsubset.constraints import CONSTRAINTS as CONSTRAINTS_BY_NAME
 from dpsubset.objective.problem import Problem
 from dpsubset.search.enumerate import list_supports
 from support.recipes import CONSTRAINTS
@@ -142,3 +143,19 @@ def test_the_intercept_has_one_default() -> None:
     """That of the public functions; what builds problems says which it means."""
     assert signature(build_problem_spec).parameters["intercept"].default is True
     assert signature(Problem.create).parameters["intercept"].default is Parameter.empty
+
+
+@pytest.mark.parametrize("name", CONSTRAINTS)
+@given(data=st.data())
+def test_sets_are_symmetric_in_every_coordinate(name: str, data: st.DataObject) -> None:
+    """Bounds and audits rely on it: the sign of a coefficient changes nothing."""
+    entries = st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=5)
+    b = data.draw(entries)
+    signs = data.draw(st.lists(st.sampled_from([-1, 1]), min_size=len(b), max_size=len(b)))
+    other = [sign * x for sign, x in zip(signs, b, strict=True)]
+    c = CONSTRAINTS_BY_NAME[name](0.75)
+    assert c.gauge(other) == c.gauge(b)
+    exact, flipped = [Fraction(x, 999) for x in b], [Fraction(x, 999) for x in other]
+    assert c.support_function(flipped, 64) == c.support_function(exact, 64)
+    projected = [sign * x for sign, x in zip(signs, c.project(exact, 64), strict=True)]
+    assert c.project(flipped, 64) == projected

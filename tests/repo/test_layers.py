@@ -49,13 +49,23 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAG
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "architecture.md"
 
 
-def touches() -> dict[str, tuple[str, str]]:
-    """What the page says that a folder may touch: randomness and the ledger."""
+def table_of_layers() -> list[list[str]]:
+    """The rows of the page's table, as cells without backquotes."""
     lines = PAGE.read_text(encoding="utf-8").splitlines()
     cells = [[cell.strip(" `") for cell in line.split("|")[1:-1]] for line in lines]
     start = next(i for i, row in enumerate(cells) if row[:1] == ["layer"])
-    table = itertools.takewhile(bool, cells[start + 2 :])
-    return {folder: (randomness, ledger) for folder, _, _, randomness, ledger, _ in table}
+    return list(itertools.takewhile(bool, cells[start + 2 :]))
+
+
+def touches() -> dict[str, tuple[str, str]]:
+    """What the page says that a folder may touch: randomness and the ledger."""
+    return {row[0]: (row[3], row[4]) for row in table_of_layers()}
+
+
+def test_the_page_lists_what_each_folder_may_import() -> None:
+    listed = {row[0]: set(row[5].replace("`", "").split(", ")) for row in table_of_layers()}
+    folders = {name: names for name, names in listed.items() if "/" not in name}
+    assert folders == {name: names or {"nothing"} for name, names in MAY_IMPORT.items()}
 
 
 def imported_modules(module: Path, tree: ast.AST) -> set[str]:

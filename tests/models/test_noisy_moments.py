@@ -173,6 +173,15 @@ def test_gaussian_noise_where_that_is_less() -> None:
     # Back from the scale that the draw uses.
     scale = many._gaussian_scale(d)
     assert d * Fraction(distance("replace-one")) ** 2 / scale**2 / 2 <= many.rho
+    # Under each relation the cost is that of the distance which a record moves the entries.
+    other = NoisyMoments(Fraction(1), Fraction(1, 10**6), "add-remove", 40)
+    stated = other.guarantee().costs
+    assert set(stated) == set(RELATIONS)
+    for relation in RELATIONS:
+        squares = d * Fraction(distance(relation)) ** 2 / other._gaussian_scale(d) ** 2 / 2
+        rho = stated[relation].rho
+        assert rho is not None
+        assert 0.999 * rho <= squares <= rho
     drawn = many.draw([0] * 500, Randomness(SeededSource(1)))
     size = np.std(np.array(drawn, dtype=float)) / LARGEST
     assert size == pytest.approx(many.deviation(500), rel=0.3)

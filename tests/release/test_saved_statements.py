@@ -322,6 +322,22 @@ def test_what_looks_the_same_is_written_out(folder: Path) -> None:
     assert "become \\u0430t most" in lookalike.stdout
 
 
+@pytest.mark.parametrize("separator", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
+def test_rows_that_were_joined_are_found(folder: Path, separator: str) -> None:
+    """Readers of Markdown end a line at line feeds only, and drop cells beyond the last column."""
+    select("--out", "r.json", "--statement", "page.md")
+    page = Path("page.md")
+    text = page.read_text()
+    joined = text.replace("|\n| bmi", f"|{separator}| bmi", 1)
+    assert joined != text
+    page.write_text(joined)
+    result = verify("page.md", "--about", "about.yaml")
+    assert result.exit_code == 1
+    assert separator not in result.stdout
+    page.write_bytes(text.replace("\n", "\r\n").encode())
+    assert verify("page.md", "--about", "about.yaml").exit_code == 0
+
+
 def test_a_page_under_another_ending_says_so(folder: Path) -> None:
     select("--out", "r.json", "--statement", "page.html")
     Path("page.html").rename("page.txt")

@@ -91,7 +91,9 @@ def _text_of(path: Path) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    return [line.rstrip() for line in text.splitlines()]
+    # str.splitlines also splits at separators where Markdown goes on with the line: it would hide
+    # that two rows of a table were joined, of which a reader sees the first.
+    return [line.rstrip(" \t") for line in text.split("\n")]
 
 
 def _stated_digest(text: str, title: str) -> str | None:

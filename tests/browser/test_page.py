@@ -68,11 +68,22 @@ def test_nothing_overflows(browser: Browser, page: str, width: int) -> None:
     assert overflowing(browser, width) == []
 
 
+#: Words of cells, without those of the first column, that do not stand on one line.
+BROKEN = """[...document.querySelectorAll('td:not(:first-child)')].flatMap(cell =>
+    [...cell.innerText.matchAll(/\\S+/g)].filter(word => {
+        const range = document.createRange();
+        range.setStart(cell.firstChild, word.index);
+        range.setEnd(cell.firstChild, word.index + word[0].length);
+        return new Set([...range.getClientRects()].map(e => e.top)).size > 1;
+    }).map(word => word[0]))"""
+
+
 def test_a_model_fits_a_telephone_and_no_row_is_printed_alone(
     browser: Browser, tmp_path: Path
 ) -> None:
     x = np.random.default_rng(0).uniform(0, 1, (200, 3))
-    release = dps.fit(x, y=x[:, 0], bounds=dps.Bounds(x=(0, 1), y=(0, 1)), k=2, epsilon=1, seed=1)
+    y = 2e5 * x[:, 0]
+    release = dps.fit(x, y=y, bounds=dps.Bounds(x=(0, 1), y=(0, 2e5)), k=2, epsilon=1, seed=1)
     path = tmp_path / "statement.html"
     path.write_text(release.statement(form="html"), encoding="utf-8")
     browser.screen(400)
@@ -80,6 +91,8 @@ def test_a_model_fits_a_telephone_and_no_row_is_printed_alone(
     assert browser.evaluate("document.querySelector('th').innerText") == "column"
     assert browser.evaluate("[...document.querySelectorAll('.wide')]"
                             ".every(e => e.scrollWidth <= e.clientWidth)")  # fmt: skip
+    assert browser.evaluate("document.querySelector('tbody').innerText.includes('e+0')")
+    assert browser.evaluate(BROKEN) == []
     browser.screen(673, media="print")
     rows = browser.evaluate("[...document.querySelector('tbody').rows]"
                             ".map(e => getComputedStyle(e).breakAfter)")  # fmt: skip

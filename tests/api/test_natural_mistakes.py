@@ -37,12 +37,15 @@ MISTAKES: dict[str, tuple[Callable[..., Any], str]] = {
     "k by itself": (lambda **o: select(FRAME, SCHEMA, k="auto", **o),
                     r"k must be a whole number, not str: dpsubset\.tune chooses k among several"),
     "several k": (lambda **o: select(FRAME, SCHEMA, k=[1, 2], **o), r"not list: dpsubset\.tune"),
-    "k is a float": (lambda **o: select(FRAME, SCHEMA, k=2.0, **o), "whole number, not float"),
+    "k is a float": (lambda **o: select(FRAME, SCHEMA, k=2.0, **o), "whole number, not float$"),
+    "k in quotes": (lambda **o: select(FRAME, SCHEMA, k="2", **o), "whole number, not str$"),
     "k of no variable": (lambda **o: select(FRAME, SCHEMA, k=None, **o), r"not NoneType: "),
     "too large a k": (lambda **o: select(FRAME, SCHEMA, k=9, **o), "at most p.*which is 3"),
     "epsilon in words": (lambda **o: select(FRAME, SCHEMA, epsilon="1", **o),
                          "a finite number, not str. It must lie between 1e-9 and 1e6"),
     "no epsilon": (lambda **o: select(FRAME, SCHEMA, epsilon=None, **o), "number, not NoneType"),
+    "epsilon in percent": (lambda **o: select(FRAME, SCHEMA, epsilon="10%", **o),
+                           "a finite number, not str. It must lie between 1e-9 and 1e6"),
     "epsilon is an array": (lambda **o: select(FRAME, SCHEMA, epsilon=np.array(1.0), **o),
                             "number, not ndarray"),
     "epsilon is infinite": (lambda **o: select(FRAME, SCHEMA, epsilon=float("inf"), **o),
@@ -50,6 +53,10 @@ MISTAKES: dict[str, tuple[Callable[..., Any], str]] = {
     "all by position": (lambda **o: dps.select(FRAME, SCHEMA, 1, 1, **o),  # type: ignore[misc]
                         r"too many positional arguments: .*by name, as in k=\.\.\."),
     "y twice": (lambda **o: select(FRAME, SCHEMA, y=X[:, 0], **o), "leave y out"),
+    "y in place of the schema": (lambda **o: select(FRAME, FRAME["y"], **o),
+                                 r"schema must be .* is passed by name, as in y=\.\.\."),
+    "ledger is a folder": (lambda **o: select(FRAME, SCHEMA, **{**o, "ledger": "."}),
+                           "is a folder: give the path of the ledger's file"),
     "y by name": (lambda **o: select(FRAME, SCHEMA, y="y", **o), "leave y out"),
     "y is among X": (lambda **o: select(FRAME, bounds=BOUNDS, y=FRAME["y"], **o),
                      "column of the name of y.*Leave it out"),
@@ -128,6 +135,9 @@ def test_numbers_of_other_types_are_numbers(k: Any, epsilon: Any) -> None:
         (["--k", "auto", "--epsilon", "1"], "valid integer"),
         (["--k", "2.5", "--epsilon", "1"], "valid integer"),
         (["--k", "1", "--epsilon", "one"], "epsilon must be a number"),
+        (["--k", "1", "--epsilon", "10%"], "epsilon must be a number, such as 0.5"),
+        (["--k", "1", "--epsilon", "1", "--statement", "page.PDF"], "as .html, .md"),
+        (["--k", "1", "--epsilon", "1", "--ledger", "."], "is a folder: give the path"),
         (["--k", "1"], "Missing option '--epsilon'"),
         (["--k", "1", "--eps", "1"], "No such option: --eps"),
     ],
@@ -139,5 +149,6 @@ def test_mistakes_on_the_command_line(
     FRAME.to_csv("table.csv", index=False)
     SCHEMA.write("schema.yaml")
     said = CliRunner().invoke(app, ["select", "table.csv", "--schema", "schema.yaml", *given])
-    assert said.exit_code == 2
+    assert said.exit_code in (2, 5)
     assert says in said.output
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["schema.yaml", "table.csv"]

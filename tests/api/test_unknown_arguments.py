@@ -84,6 +84,12 @@ def test_a_response_is_y_or_declared(given: str) -> None:
     assert "the schema names" in said
 
 
+def test_the_division_of_epsilon_is_in_a_rule() -> None:
+    said = refusal(dps.fit, X, k=1, epsilon=1, bounds=BOUNDS, budget_fraction=0.5)
+    assert "did you mean rule? (as in rule=dpsubset.FitRule(budget_fraction=0.5))" in said
+    assert refusal(dps.select, X, k=1, epsilon=1, share=1) == "select(): unknown argument share"
+
+
 def test_an_argument_like_no_other_has_no_suggestion() -> None:
     said = refusal(dps.select, X, k=1, epsilon=1, zzz=2)
     assert said == "select(): unknown argument zzz"

@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
+import warnings
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 
 import dpsubset as dps
 from dpsubset.cli import app
+from dpsubset.cli.terminal import handle_errors
 from dpsubset.mechanisms import MECHANISMS
 
 MODULE = (sys.executable, "-m", "dpsubset")
@@ -85,3 +87,15 @@ def test_mechanisms_fit_a_terminal() -> None:
     assert max(map(len, lines)) <= 100
     heads = [line.split(":")[0] for line in lines if not line.startswith(" ")]
     assert heads == list(MECHANISMS)
+
+
+def test_a_warning_of_the_package_is_a_line_without_source(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for place in (dps.__file__, __file__):
+        with warnings.catch_warnings(), handle_errors():
+            warnings.simplefilter("always")
+            warnings.warn_explicit("kept elsewhere", RuntimeWarning, place, 1)
+    first, *others = capsys.readouterr().err.splitlines()
+    assert first == "Warning: kept elsewhere"
+    assert "RuntimeWarning: kept elsewhere" in others[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,31 @@ def test_paths_that_are_no_files(
             dps.select(given, SCHEMA, k=1, epsilon=1, ledger=ledger)
         assert "secret" not in str(caught.value)
     assert ledger.history().entries == {}
+
+
+@pytest.mark.parametrize("rows", [1, 2000], ids=["short", "longer than a path"])
+def test_the_text_of_a_table_is_not_quoted(ledger: Ledger, rows: int) -> None:
+    text = "x0,x1,y\n" + "0.25,31337,0.5\n" * rows
+    calls = [
+        *CALLS.values(),
+        *(lambda x, call=call, **more: call(x, (-5, 5), epsilon=1, **more)
+          for call in (dps.suggest_bounds, dps.private_mean)),
+        lambda x, **_: dps.fit(FRAME, SCHEMA, k=1, epsilon=1, ledger=False).model.predict(x),
+    ]  # fmt: skip
+    for call in calls:
+        for given in (text, Path(text)):
+            with pytest.raises(dps.DpsubsetError) as caught:
+                call(given, ledger=ledger)
+            assert "31337" not in "".join(traceback.format_exception(caught.value))
+            if call is CALLS["select"]:
+                assert "is text, which may be the table itself" in str(caught.value)
+    assert ledger.history().entries == {}
+
+
+def test_this_folder_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(dps.TableError, match=f"^{tmp_path.name} is a folder"):
+        dps.select(".", SCHEMA, k=1, epsilon=1)
 
 
 def test_names_of_several_levels(ledger: Ledger) -> None:

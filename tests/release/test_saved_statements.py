@@ -431,6 +431,8 @@ def test_a_statement_of_another_release_is_found(folder: Path) -> None:
 def test_what_is_no_statement_is_refused(folder: Path) -> None:
     select("--out", "r.json")
     assert verify("nowhere.md").exit_code == 2
+    assert verify("page.pdf").exit_code == 2
+    assert run("statement", "r.json", "--schema", "s.yaml", "--out", "page.pdf").exit_code == 2
     Path("binary.md").write_bytes(b"\xff\xfe\xff")
     assert verify("binary.md").exit_code == 2
     Path("odd.json").write_text("[]")

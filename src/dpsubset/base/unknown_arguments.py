@@ -14,6 +14,7 @@ _OTHER_NAMES = {
     **dict.fromkeys(("X", "x", "df", "table", "path"), "data"),
     **dict.fromkeys(("bound", "limits"), "bounds"),
     **dict.fromkeys(("alpha", "l2", "lam", "lambda_", "regularization"), "ridge"),
+    **dict.fromkeys(("budget_fraction", "share", "width"), "rule"),
     "fit_intercept": "intercept",
     "neighbors": "neighbours",
     "method": "mechanism",
@@ -23,6 +24,7 @@ _OTHER_NAMES = {
 #: What to know of an argument before it is taken for the one that was meant.
 _NOTES = {
     "seed": " (a seed is for tests: a draw with one is not private)",
+    "rule": " (as in rule=dpsubset.FitRule(budget_fraction=0.5))",
     "y": " (the values; where they are a column of the table, the schema names it)",
 }
 

@@ -69,6 +69,10 @@ class ReleaseOptions:
     ) -> Iterator[Making]:
         """Find whatever prevents the files from being written, before anything is spent."""
         check_distinct(file, schema, *more, self.about, self.out, model, self.statement)
+        if self.statement is not None:
+            from ..release.statement.write import form_of_path
+
+            form_of_path(self.statement)
         ledger = open_ledger(self.ledger, self.no_ledger, self.purpose)
         with ExitStack() as stack:
             from ..release.about import About

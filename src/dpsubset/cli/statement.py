@@ -52,6 +52,10 @@ def statement_command(
     """
     with ExitStack() as stack:
         check_distinct(release, schema, about, out)
+
+        from ..release.statement.write import form_of_path, write_statement
+
+        form = form_of_path(out) if out is not None else "markdown"
         output = reserve_output(out, force, stack)
 
         from ..data.readers import read_schema
@@ -59,7 +63,6 @@ def statement_command(
         from ..release.about import About
         from ..release.files import FileDigests, sha256_of_file
         from ..release.release import Release
-        from ..release.statement.write import form_of_path, write_statement
         from ..release.verify import checks
 
         declared = read_schema(schema, table)
@@ -73,7 +76,7 @@ def statement_command(
         if loaded.guarantee.seeded:
             warn("NOT PRIVATE: this draw was made with a fixed seed.")
         if output is not None:
-            text = write_statement(loaded, known, form_of_path(output.path), files)
+            text = write_statement(loaded, known, form, files)
             if problems := write_output(output, text):
                 fail("; ".join(problems), 1)
         if problem := try_print(sys.stdout, summary(loaded, known, files, release, out)):

@@ -28,7 +28,10 @@ from . import signals
 if TYPE_CHECKING:
     from ..ledger.composition import Totals
 
-#: Warnings that are printed as a line; others are Python's.
+#: Where this package is.
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
+
+#: Warnings that are printed whatever filters are set, wherever they point to.
 _PRINTED = (ColumnTypeWarning, LargeEpsilonWarning)
 
 #: Seconds after which a search is reported as a hard one.
@@ -128,14 +131,14 @@ def handle_errors() -> Iterator[None]:
 
 @contextmanager
 def _print_warnings() -> Iterator[None]:
-    """Print each warning about columns or epsilon as a line, whatever filters are set."""
+    """Print each warning of this package as a line; about columns or epsilon, despite filters."""
     with warnings.catch_warnings():
         for category in _PRINTED:
             warnings.simplefilter("always", category)
         show_others = warnings.showwarning
 
         def show(message: Any, category: Any, *where: Any, **more: Any) -> None:
-            if issubclass(category, _PRINTED):
+            if issubclass(category, _PRINTED) or str(where[0]).startswith(_PACKAGE):
                 warn(f"Warning: {escape_for_terminal(str(message))}")
             else:
                 show_others(message, category, *where, **more)

@@ -172,6 +172,10 @@ class Store:
 
     def _check_file(self) -> None:
         if not self._path.is_file():
+            if self._path.is_dir():
+                raise LedgerError(
+                    f"{self._path} is a folder: give the path of the ledger's file in it"
+                )
             raise LedgerError(
                 f"there is no ledger at {self._path}: 'dpsubset ledger create' makes one"
             )

@@ -223,6 +223,8 @@ def _whole_k(k: Any) -> int:
     try:
         return check_int(k, "k")
     except ArgumentError as error:
+        if isinstance(k, float) or (isinstance(k, str) and k.strip().isdecimal()):
+            raise
         raise ArgumentError(f"{error}: dpsubset.tune chooses k among several, privately") from None
 
 

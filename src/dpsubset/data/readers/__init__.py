@@ -73,7 +73,7 @@ def read_schema(source: SchemaLike, data: Any, y: Any = None) -> Schema:
     if not isinstance(source, (str, Path, Mapping)):
         raise ArgumentError(
             "schema must be a dpsubset.Schema, the path of a bounds file, or a dict of the same "
-            "form"
+            "form. A response that is not in the table is passed by name, as in y=..."
         )
     if not isinstance(source, Mapping):
         from .files import is_table_path

@@ -14,7 +14,7 @@ from . import Table
 from .arrow_files import ArrowTable, arrow_batches, arrow_schema
 from .delimited import DelimitedTable
 from .header import looks_like_a_value, other_separator
-from .other_kinds import message_of_path
+from .other_kinds import is_file, message_of_path
 from .parquet import ParquetTable, open_parquet
 
 #: The content of a file, by its extension: a format, or the separator of a text table.
@@ -45,7 +45,7 @@ class FileFormat(NamedTuple):
 
 def file_format(path: Path, separator: str | None = None) -> FileFormat:
     """Return the format of a file by its extension; a declared ``separator`` has priority."""
-    if not path.is_file():
+    if not is_file(path):
         raise TableError(message_of_path(path))
     *others, last = [suffix.lower() for suffix in path.suffixes] or [""]
     compression = _COMPRESSIONS.get(last)

@@ -102,8 +102,21 @@ def message_of_kind(data: Any, what: str) -> str | None:
     return None
 
 
+def is_file(path: Path) -> bool:
+    """Return whether a path is that of a file; no text is too long to ask for."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # no file can have this name, which the error quotes
+        return False
+
+
 def message_of_path(path: Path) -> str:
     """Return why a path that is not a file cannot be read as a table, and what to pass instead."""
+    if any(ord(sign) < 32 or sign == "\x7f" for sign in str(path)) or len(path.name) > 255:
+        return (
+            "this is text, which may be the table itself, and not the path of a file. Write it to "
+            "a file and pass its path, or pass a data frame"
+        )
     if match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
         return (
             "this is a URL, and only local files are read. Download the file and pass its path, or "
@@ -111,8 +124,8 @@ def message_of_path(path: Path) -> str:
         )
     if path.is_dir():
         return (
-            f"{path.name} is a folder, and one file is read. Pass the path of a file; for a folder "
-            "of Parquet files pass the result of pyarrow.parquet.read_table(folder)"
+            f"{path.resolve().name} is a folder, and one file is read. Pass the path of a file; "
+            "for a folder of Parquet files pass the result of pyarrow.parquet.read_table(folder)"
         )
     if any(sign in path.name for sign in "*?["):
         return (

@@ -47,6 +47,9 @@ _SUFFIXES: dict[str, Form] = {
     ".html": "html", ".htm": "html", ".json": "json", ".yaml": "yaml", ".yml": "yaml"
 }  # fmt: skip
 
+#: Extensions of documents that are not text.
+_NOT_TEXT = (".pdf", ".doc", ".docx", ".odt", ".rtf", ".ps")
+
 
 @dataclass(frozen=True)
 class Section:
@@ -63,7 +66,18 @@ class Section:
 
 
 def form_of_path(path: PurePath) -> Form:
-    """Return the form for the extension of a file name: Markdown if it is not known."""
+    """Return the form for the extension of a file name: Markdown if it is not known.
+
+    Raises
+    ------
+    ArgumentError
+        If it is that of documents that are not text.
+    """
+    if path.suffix.lower() in _NOT_TEXT:
+        raise ArgumentError(
+            f"{path.name}: a statement is written as .html, .md, .json or .yaml. Print the .html "
+            "form from a browser for a PDF"
+        )
     return _SUFFIXES.get(path.suffix.lower(), "markdown")
 
 

@@ -146,7 +146,7 @@ class Loaded:
     ----------
     frame : data frame
         The columns that are offered and the response, as they come. Missing cells stay missing:
-        what becomes of them is the quantizer's business.
+        what becomes of them is the door's business.
     schema : Schema
         Its choices are the columns of the frame: numbers, and texts with levels.
     """

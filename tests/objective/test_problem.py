@@ -119,7 +119,7 @@ def test_the_radius_keeps_the_prediction_bound_and_wastes_nothing(
 
     assert not passes(problem.radius)
     assert passes(math.nextafter(problem.radius, math.inf))
-    # And the prediction bound that enters the sensitivity is an upper bound of what the radius allows.
+    # And the prediction bound that enters the sensitivity is an upper bound for this radius.
     if constraint == "ball":
         assert problem.prediction_bound**2 >= Fraction(problem.radius) ** 2 * k
         assert problem.prediction_bound <= Fraction(prediction_bound) + Fraction(1, 2**60)

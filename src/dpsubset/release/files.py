@@ -26,7 +26,7 @@ DIGEST, _FORMER_DIGEST = "content_digest", "sha256"
 
 @dataclass(frozen=True)
 class FileDigests:
-    """SHA-256 of the files that a statement names, as ``sha256sum`` prints them; None if unknown."""
+    """SHA-256 of the files that a statement names, as ``sha256sum`` has them; None if unknown."""
 
     #: Of the release file.
     release: str | None = None

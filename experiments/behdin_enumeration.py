@@ -62,7 +62,7 @@ def trials(quick: bool) -> list[Trial]:
 
 
 def read(trial: Trial) -> tuple[GramData, Setting, float]:
-    """The table behind the door, what a mechanism is told, and the seconds of reading."""
+    """The table behind the quantizer, what a mechanism is told, and the seconds of reading."""
     shape = Shape(trial["n"], trial["p"], trial["s"], snr=SNR, seed=trial["seed"])
     x, y = shape.make()
     start = time.perf_counter()

@@ -95,7 +95,7 @@ class Cell:
 
     @cached_property
     def read(self) -> tuple[GramData, Setting]:
-        """The table behind the door, and what a mechanism is told."""
+        """The table behind the quantizer, and what a mechanism is told."""
         x, y = make(self.signal, self.seed)
         r = float(np.abs(y).max()) if self.r is None else self.r
         stated = build_problem_spec(

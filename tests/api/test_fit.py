@@ -63,7 +63,7 @@ def fitted(**more: Any) -> dps.Release:
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
 def test_without_noise_it_is_least_squares(noiseless: None, neighbours: Any) -> None:
-    """On the same columns, as the door has them: rounded to 1/32767 of their half-ranges."""
+    """On the same columns, as the quantizer has them: rounded to 1/32767 of their half-ranges."""
     table = frame()
     release = dps.fit(
         table, SCHEMA, k=5, epsilon=1e5, response_range="declared", neighbours=neighbours

@@ -94,7 +94,7 @@ def test_features_cannot_drop_rows() -> None:
         dps.Schema.from_bounds({"a": {"lo": 0, "hi": 1, "missing": {"as": "drop"}}}, ("y", 0, 1))
 
 
-# -- what such a row is behind the door -----------------------------------------------------------
+# -- what such a row is after the quantizer -------------------------------------------------------
 
 
 @given(

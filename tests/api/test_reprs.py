@@ -24,7 +24,7 @@ from dpsubset.search.engine import Flat, Listed
 from dpsubset.search.enumerate import ScoredSupports, enumerate_supports
 from dpsubset.search.region import Region
 
-#: In the table, and as what the door makes of it: 123456.75 of [-200000, 200000].
+#: In the table, and as what the quantizer makes of it: 123456.75 of [-200000, 200000].
 MARKER = 123456.75
 QUANTISED = round(MARKER / 200_000 * 32767)
 ROWS = 7919  # a number that no public fact has

@@ -320,7 +320,7 @@ def test_nothing_of_the_table_is_printed_but_the_bounds(tmp_path: Path) -> None:
         assert "Zaphod" not in text
 
 
-def test_the_grid_is_that_of_the_door() -> None:
+def test_the_grid_is_that_of_the_quantizer() -> None:
     """A value of the grid is found again, to the last step, where there is next to no noise."""
     table = pd.DataFrame({"a": np.linspace(0, 1, 2 * STEPS + 1), "b": 0.0})
     rule = QuantileRule((Fraction(1, 4), Fraction(3, 4)))

@@ -128,7 +128,7 @@ def test_none_goes_beyond_epsilon_with_more_choices(loss: str, neighbours: str, 
 
 @each_design
 @each_relation
-def test_neighbours_are_rows_that_the_door_can_make(design: str, neighbours: str) -> None:
+def test_neighbours_are_rows_that_the_quantizer_can_make(design: str, neighbours: str) -> None:
     for loss in ("least-squares", "hinge"):
         problem = state(design, loss, "box", neighbours)
         pairs = itertools.chain(

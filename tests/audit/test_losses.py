@@ -84,7 +84,7 @@ def test_they_come_close_to_epsilon_and_not_beyond(
 @pytest.mark.parametrize("neighbours", NEIGHBOURS)
 @pytest.mark.parametrize("loss", LABELS)
 def test_a_label_alone_uses_up_epsilon(loss: str, neighbours: str) -> None:
-    # Also where the response moves by one step of the door, across the middle of its bounds.
+    # Also where the response moves by one step of the quantizer, across the middle of its bounds.
     for prediction_bound in REACHES:
         problem = state(loss, prediction_bound, 5, 2, neighbours=neighbours)
         for start in (f"a response of {STEPS} for {-STEPS}", "a response of -1 for 0"):

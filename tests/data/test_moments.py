@@ -492,7 +492,7 @@ X2, Y2 = np.zeros((4, P)), np.zeros(4)
     ],
 )
 def test_a_block_of_another_shape_or_type_is_refused(block: Any, says: str) -> None:
-    """The door reads by position without checking: a narrow block would be read past its end."""
+    """The quantizer reads by position without checking: a narrow block would be overrun."""
     for made in (Moments.from_blocks, GramData.from_records):
         with pytest.raises(ArgumentError, match=says):
             made(SCHEMA, [block])

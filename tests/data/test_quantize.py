@@ -1,4 +1,4 @@
-"""The door: any cell becomes an integer of 15 bits and a sign, by itself."""
+"""The quantizer: any cell becomes an integer of 15 bits and a sign, by itself."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ BOUNDS = [tuple(sorted(pair)) for pair in BOUNDS]
 
 def quantize(values: np.ndarray, bounds: list[tuple[float, float]], rule: str = "middle",
              dtype: type = np.float64) -> np.ndarray:  # fmt: skip
-    """Columns through the door; the response column is left out."""
+    """Columns through the quantizer; the response column is left out."""
     columns = {f"x{j}": pair for j, pair in enumerate(bounds)}
-    door = Quantizer(Schema.from_bounds(columns, ("y", 0, 1), bad_cells=rule))
+    quantizer = Quantizer(Schema.from_bounds(columns, ("y", 0, 1), bad_cells=rule))
     out = np.full((len(values), len(bounds) + 1), -1, dtype=dtype)
-    door.records(np.asarray(values, dtype=np.float64), np.zeros(len(values)), out)
+    quantizer.records(np.asarray(values, dtype=np.float64), np.zeros(len(values)), out)
     assert (out[:, -1] == -STEPS).all()
     return out[:, :-1]
 
@@ -211,18 +211,18 @@ def test_records_of_every_kind_are_those_of_an_oracle(
          for _ in range(rows)]
     ).reshape(rows, len(schema.features))  # fmt: skip
     y = np.array([data.draw(numbers) for _ in range(rows)], dtype=np.float64)
-    door = Quantizer(schema, constant)
-    assert door.width == len(Design.of(schema).columns) + (constant != 0) + 1
-    outs = [np.empty((rows, door.width)), np.empty((door.width, rows), dtype=np.int16).T]
+    quantizer = Quantizer(schema, constant)
+    assert quantizer.width == len(Design.of(schema).columns) + (constant != 0) + 1
+    outs = [np.empty((rows, quantizer.width)), np.empty((quantizer.width, rows), dtype=np.int16).T]
     for out in outs:
-        door.records(x, y, out)
+        quantizer.records(x, y, out)
         assert out.tolist() == oracle(schema, x, y, constant)
         # What a choice takes of the reach.
         for choice in Design.of(schema).choices:
             sizes = np.abs(out[:, choice.columns], dtype=np.float64)
             assert (sizes.sum(axis=1) <= STEPS * choice.width).all()
-    backwards = np.empty((rows, door.width))
-    door.records(x[::-1], y[::-1], backwards)
+    backwards = np.empty((rows, quantizer.width))
+    quantizer.records(x[::-1], y[::-1], backwards)
     np.testing.assert_array_equal(backwards[::-1], outs[0])
     alone = np.empty(rows)
     ColumnQuantizer(schema.response).quantize(y, alone)
@@ -232,9 +232,9 @@ def test_records_of_every_kind_are_those_of_an_oracle(
 @given(st.floats(1e-3, 1e6), st.floats(1.001, 1e6), st.floats(0, 2))
 def test_a_logarithm_is_kept_to_half_a_step(lo: float, times: float, at: float) -> None:
     hi, v = lo * times, lo * times**at
-    door = Quantizer(Schema((Column("x", lo, hi, transform="log"),), Column("y", 0, 1)))
+    quantizer = Quantizer(Schema((Column("x", lo, hi, transform="log"),), Column("y", 0, 1)))
     out = np.empty((1, 2))
-    door.records(np.array([[v]]), np.zeros(1), out)
+    quantizer.records(np.array([[v]]), np.zeros(1), out)
     with flint.ctx.workprec(200):
         low, high, here = (flint.arb(float(b)).log() for b in (lo, hi, min(max(v, lo), hi)))
         exact = float(((2 * here - low - high) / (high - low) * STEPS).mid())
@@ -250,10 +250,10 @@ def test_the_logarithm_is_right_to_a_unit_in_the_last_place(x: float) -> None:
 
 def test_the_place_of_a_cell_does_not_matter_to_its_logarithm() -> None:
     cells = np.random.default_rng(1).uniform(0.001, 1000, 1003)
-    door = Quantizer(Schema((Column("x", 0.001, 1000, transform="log"),), Column("y", 0, 1)))
+    quantizer = Quantizer(Schema((Column("x", 0.001, 1000, transform="log"),), Column("y", 0, 1)))
     whole = np.empty((len(cells), 2))
-    door.records(cells[:, None], cells, whole)
+    quantizer.records(cells[:, None], cells, whole)
     for start in (1, 7, 31, 500):
         part = np.empty((len(cells) - start, 2))
-        door.records(cells[start:, None], cells[start:], part)
+        quantizer.records(cells[start:, None], cells[start:], part)
         np.testing.assert_array_equal(part, whole[start:])

@@ -217,7 +217,7 @@ def test_no_record_moves_a_gradient_by_more_and_one_by_as_much(recipe: LayoutRec
 
 
 def furthest(recipe: LayoutRecipe, m: dict[int, int]) -> np.ndarray:
-    """The row of the door that predicts most, with no weight below 0."""
+    """The row of the quantizer that predicts most, with no weight below 0."""
     layout, row = recipe.problem.layout, []
     for j, (kind, size) in enumerate(recipe.kinds):
         weights = [m.get(int(layout.starts[j]) + i, 0) for i in range(size)]

@@ -179,7 +179,7 @@ def test_no_block_fails_or_speaks(
 
 
 def test_where_the_library_fails_there_is_no_vote() -> None:
-    # No table that has passed the door holds such values; the library refuses them.
+    # No table that has passed the quantizer holds such values; the library refuses them.
     assert cast(np.full((9, 6), np.nan), np.ones(9), 2) == ()
     assert cast(np.ones((0, 6)), np.ones(0), 2) == ()
 

@@ -29,7 +29,7 @@ FEATURES = {f"x{j}": (LOW[j], HIGH[j]) for j in range(D)}
 
 
 def table(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Cells that the door takes as they are, and a signal in scaled units."""
+    """Cells that the quantizer takes as they are, and a signal in scaled units."""
     rng = np.random.default_rng(seed)
     scaled = rng.integers(-STEPS, STEPS + 1, (N, D)) / STEPS
     signal = scaled @ [0.3, -0.2, 0.1, 0.2] + 0.1

@@ -103,7 +103,7 @@ def test_supports_are_counted_and_listed(p: int, data: st.DataObject, constraint
 
 
 @given(st.floats(1e-6, 1e6), st.integers(1, 60), st.sampled_from(CONSTRAINTS))
-def test_the_radius_keeps_the_reach_and_wastes_nothing(
+def test_the_radius_keeps_the_prediction_bound_and_wastes_nothing(
     prediction_bound: float, k: int, constraint: str
 ) -> None:
     problem = Problem.create(
@@ -111,7 +111,7 @@ def test_the_radius_keeps_the_reach_and_wastes_nothing(
     )
 
     def passes(radius: float) -> bool:
-        """Whether some model of this radius predicts more than the reach, in exact arithmetic."""
+        """Whether some model of this radius predicts more than the bound, in exact arithmetic."""
         exact = Fraction(radius)
         if constraint == "ball":
             return exact**2 * k > Fraction(prediction_bound) ** 2
@@ -119,12 +119,20 @@ def test_the_radius_keeps_the_reach_and_wastes_nothing(
 
     assert not passes(problem.radius)
     assert passes(math.nextafter(problem.radius, math.inf))
-    # And the reach that enters the sensitivity is an upper bound of what the radius allows.
+    # And the prediction bound that enters the sensitivity is an upper bound for this radius.
     if constraint == "ball":
         assert problem.prediction_bound**2 >= Fraction(problem.radius) ** 2 * k
         assert problem.prediction_bound <= Fraction(prediction_bound) + Fraction(1, 2**60)
     else:
         assert problem.prediction_bound <= Fraction(prediction_bound)
+
+
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_an_intercept_counts_in_the_radius(constraint: str) -> None:
+    """No more than the declared prediction bound, and nearly all of it."""
+    problem = Problem.create(5, 2, constraint=constraint, prediction_bound=1.25, intercept=True)
+    bound = problem.prediction_bound
+    assert Fraction(5, 4) * (1 - Fraction(1, 2**40)) <= bound <= Fraction(5, 4) + Fraction(1, 2**60)
 
 
 @given(st.floats(1e-9, 1e9), st.integers(1, 50))

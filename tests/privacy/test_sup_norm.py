@@ -16,6 +16,7 @@ import pytest
 
 from dpsubset.privacy import sup_norm
 from dpsubset.privacy.random import Randomness, SeededSource, SystemSource
+from support.sup_norms import log_weights
 
 
 class Lacking(Exception):
@@ -76,7 +77,7 @@ def agrees(found: dict[Any, Fraction], open_: Fraction, right: dict[Any, float])
 
 def closed_form(d: int, eta: Fraction, most: int) -> dict[tuple[int, ...], float]:
     """P(z), normalised over shells up to 400, far beyond what can be drawn here."""
-    total = sum(map(math.exp, sup_norm.log_weights(d, float(eta), 400)))
+    total = sum(map(math.exp, log_weights(d, float(eta), 400)))
     vectors = itertools.product(range(-most, most + 1), repeat=d)
     return {z: math.exp(-float(eta) * max(map(abs, z))) / total for z in vectors}
 
@@ -148,7 +149,7 @@ def test_the_parts_make_the_law_of_vectors(d: int) -> None:
     for r in range(20):
         assert radii[r] / radii[0] == pytest.approx((2 * r + 1) ** d * q**r)
     total = sum(radii)
-    shells = sup_norm.log_weights(d, eta, most)
+    shells = log_weights(d, eta, most)
     all_shells = sum(map(math.exp, shells))
     for m in range(10):
         size = (2 * m + 1) ** d - max(2 * m - 1, 0) ** d

@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 import dpsubset as dps
 from dpsubset.api.sensitive_table import SensitiveTable
 from dpsubset.audit.laws import Law, SupNorm
-from dpsubset.audit.steps import ManyReadable, Readable, audit_step
+from dpsubset.audit.steps import Readable, audit_step
 from dpsubset.cli import app
 from dpsubset.privacy.missing_counts import MOST_COUNTED, ReadableCheck, readable_fraction
 from dpsubset.privacy.noisy_counts import NoisyCounts
@@ -299,6 +299,13 @@ class _Apart(SupNorm):
     def log(self, outcome: Sequence[int]) -> float:
         far = sum(abs(w - v) for w, v in zip(outcome, self.values, strict=True))
         return -float(self.noise.eta * far)
+
+
+class ManyReadable(Readable):
+    """More features than are counted one by one."""
+
+    name = "readable, many columns"
+    columns = MOST_COUNTED + 2
 
 
 def test_the_audit_comes_near_and_catches_twins() -> None:

@@ -124,7 +124,7 @@ def test_swaps_find_what_all_sets_have():
         assert values[1] >= 0.98 * values[0]
 
 
-def test_columns_are_those_behind_the_door():
+def test_columns_are_those_made_by_the_quantizer():
     """What is judged, and what peers are given, is what the package makes of the same table."""
     from dpsubset.api.sensitive_table import SensitiveTable
     from dpsubset.data.quantize import STEPS

@@ -41,7 +41,7 @@ def test_the_columns_of_a_model() -> None:
         ModelColumn(2, "value"), ModelColumn(2, "missing"),
     )  # fmt: skip
     assert (design.layout.sizes, design.layout.widths) == ((3, 4, 2), (2, 1, 1))
-    assert [feature.name for feature in design.features_of_choice(0)] == ["a", "c"]
+    assert [design.features[j].name for j in design.features_of([0])] == ["a", "c"]
     assert design.names((0, 2)) == ["g", "b"]
     assert design.names(None) == []
 
@@ -112,12 +112,11 @@ def test_choices_partition_the_columns(schema: Schema) -> None:
     owners = np.concatenate([[i] * len(c.columns) for i, c in enumerate(design.choices)])
     assert design.layout.owners.tolist() == owners.tolist()
     # Each feature is part of one choice, that of its group if it has one.
-    parts = [
-        feature for i in range(len(design.choices)) for feature in design.features_of_choice(i)
-    ]
-    assert sorted(feature.name for feature in parts) == sorted(schema.feature_names)
+    parts = [j for i in range(len(design.choices)) for j in design.features_of([i])]
+    assert sorted(parts) == list(range(len(schema.features)))
     for i, choice in enumerate(design.choices):
-        names = {feature.group or feature.name for feature in design.features_of_choice(i)}
+        owned = [design.features[j] for j in design.features_of([i])]
+        names = {feature.group or feature.name for feature in owned}
         assert names == {choice.name}
         assert design.position(choice.name) == i
     # In the order of their first features.
@@ -127,11 +126,11 @@ def test_choices_partition_the_columns(schema: Schema) -> None:
 
 @given(schemas(), st.data())
 def test_no_row_is_wider_than_its_choice(schema: Schema, data: st.DataObject) -> None:
-    """As the door makes rows: a number, or one level, or what says that it is missing."""
+    """As the quantizer makes rows: a number, or one level, or what says that it is missing."""
     design = Design.of(schema)
     for i, choice in enumerate(design.choices):
         total = 0.0
-        for feature in design.features_of_choice(i):
+        for feature in (design.features[j] for j in design.features_of([i])):
             bad = data.draw(st.booleans())
             level = data.draw(st.integers(0, len(feature.levels or ()) or 1))
             mine = [design.columns[j] for j in choice.columns]

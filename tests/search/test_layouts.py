@@ -120,7 +120,7 @@ def test_the_problems_are_of_every_kind() -> None:
 
 @pytest.mark.parametrize("recipe", RECIPES[::7], ids=str)
 def test_no_prediction_passes_the_reach_and_one_comes_near_it(recipe: LayoutRecipe) -> None:
-    """The largest |x'b| over rows that the door can make and over the coefficient set."""
+    """The largest |x'b| over rows that the quantizer can make and over the coefficient set."""
     problem = recipe.problem
     layout, prediction_bound = problem.layout, float(problem.prediction_bound)
     # Rows at their ends: every number at 1, one level on, a value or its indicator.

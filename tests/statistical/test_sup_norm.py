@@ -14,6 +14,7 @@ import pytest
 from dpsubset.privacy import sup_norm
 from dpsubset.privacy.random import Randomness, SystemSource
 from support.gtest import LEVEL, g_test, miss
+from support.sup_norms import log_weights
 
 pytestmark = pytest.mark.statistical
 
@@ -21,7 +22,7 @@ DRAWS = 40_000
 
 
 def shells(d: int, eta: float, most: int) -> np.ndarray:
-    weights = np.array(sup_norm.log_weights(d, eta, most))
+    weights = np.array(log_weights(d, eta, most))
     found = np.exp(weights - weights.max())
     return found / found.sum()
 

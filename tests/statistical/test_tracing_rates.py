@@ -82,11 +82,11 @@ def noisy_least_squares(table: Table) -> Floats:
     return np.array(totals) * bound / STEPS / math.sqrt(d) / np.maximum(about, 1)
 
 
-#: Responses beyond this are cut off by the door; coefficients are at most 1.
+#: Responses beyond this are cut off by the quantizer; coefficients are at most 1.
 LARGEST_Y = 2.5
 
 
-def through_the_door(table: Table) -> Data:
+def quantized(table: Table) -> Data:
     assert table.y is not None
     cells = np.column_stack([table.x, np.clip(table.y / LARGEST_Y, -1, 1)])
     return Data(GramData.from_moments(moments_of_records(np.rint(cells * STEPS))))
@@ -98,14 +98,14 @@ def setting(d: int, s: int) -> Setting:
 
 def best_support(d: int, s: int) -> Estimator:
     public = setting(d, s)
-    return lambda table: best_supports(through_the_door(table).engine(public, math.inf), 1)[0][1]
+    return lambda table: best_supports(quantized(table).engine(public, math.inf), 1)[0][1]
 
 
 def private_support(d: int, s: int) -> Estimator:
     public = setting(d, s)
 
     def select(table: Table) -> Sequence[int]:
-        sampler = MECHANISMS["permute-and-flip"]().prepare(through_the_door(table), public)
+        sampler = MECHANISMS["permute-and-flip"]().prepare(quantized(table), public)
         return sampler.draw(SYSTEM) or ()
 
     return select

@@ -89,7 +89,7 @@ RICH = [
 
 @dataclass(frozen=True)
 class Reading:
-    """What the rows of a table read as: before the door, and behind it."""
+    """What the rows of a table read as: before the quantizer, and behind it."""
 
     values: np.ndarray
     records: np.ndarray

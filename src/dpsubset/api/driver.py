@@ -46,27 +46,18 @@ Release = TypeVar("Release")
 
 @dataclass(frozen=True)
 class Execution(Generic[Table]):
-    """What a request uses to read and to draw, once its cost is debited.
-
-    Attributes
-    ----------
-    table : OpenTable
-    rng : Randomness
-        The source of all noise of this release.
-    passes : Passes
-        The passes over the table, which report progress.
-    column_warnings : tuple of str
-        Columns whose types do not match their declaration.
-    check : callable
-        Returns its argument, a guarantee, or raises `LedgerError` if that costs more than was
-        reserved. It is called before each draw, because a file may have another number of rows than
-        it states.
-    """
+    """What a request uses to read and to draw, once its cost is debited."""
 
     table: Table = field(repr=False)
+    #: The source of all noise of this release.
     rng: Randomness = field(repr=False)
+    #: The passes over the table, which report progress.
     passes: Passes = field(repr=False)
+    #: Columns whose types do not match their declaration.
     column_warnings: tuple[str, ...]
+    #: Returns its argument, a guarantee, or raises `LedgerError` if that costs more than was
+    #: reserved. It is called before each draw, because a file may have another number of rows than
+    #: it states.
     check: Callable[[Guarantee], Guarantee]
 
 

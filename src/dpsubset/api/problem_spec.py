@@ -58,25 +58,15 @@ class ProblemOptions(TypedDict, total=False):
 
 @dataclass(frozen=True)
 class ProblemSpec:
-    """A problem, the schema of its table, and how long a search may take.
-
-    Attributes
-    ----------
-    schema : Schema
-    design : Design
-    problem : Problem
-    limits : Limits
-    bound_is_given : bool
-        Whether the caller gave a prediction bound; otherwise it follows from the response range.
-    rule : str
-        How the sensitivity of the scores is computed.
-    """
+    """A problem, the schema of its table, and how long a search may take."""
 
     schema: Schema
     design: Design
     problem: Problem
     limits: Limits
+    #: Whether the caller gave a prediction bound; otherwise it follows from the response range.
     bound_is_given: bool
+    #: How the sensitivity of the scores is computed.
     rule: Rule = "sharp"
 
     @property

@@ -170,16 +170,18 @@ def _images(schema: Schema, values: NDArray[np.float64]) -> NDArray[np.float64]:
 def _cell(
     row: int, column: Column, text: Any, value: float, bare: float, image: float
 ) -> SampleCell:
-    told = _text(text)
+    shown_text = _text(text)
     if math.isnan(value):
         codes = () if column.missing is None else column.missing.codes
-        coded = not math.isnan(bare) or told.strip() in map(str, codes)
-        missing = text is None or not told.strip() or coded or told in ("nan", "NaT", "<NA>")
-        return SampleCell(row, column.name, told, "missing" if missing else "unreadable")
+        coded = not math.isnan(bare) or shown_text.strip() in map(str, codes)
+        missing = (
+            text is None or not shown_text.strip() or coded or shown_text in ("nan", "NaT", "<NA>")
+        )
+        return SampleCell(row, column.name, shown_text, "missing" if missing else "unreadable")
     if column.labels is not None:
-        return SampleCell(row, column.name, told, "label", str(column.labels[int(value > 0)]))
+        return SampleCell(row, column.name, shown_text, "label", str(column.labels[int(value > 0)]))
     if column.levels is not None:
-        return SampleCell(row, column.name, told, "level", str(column.levels[int(value)]))
+        return SampleCell(row, column.name, shown_text, "level", str(column.levels[int(value)]))
     low, high = column.span
     assert low is not None
     assert high is not None
@@ -190,7 +192,7 @@ def _cell(
         instead = iso_text(round(kept, 6)) if date else kept
     shown = iso_text(value) if date and math.isfinite(value) else value
     kind = "date" if date else "number"
-    return SampleCell(row, column.name, told, kind, shown, instead)
+    return SampleCell(row, column.name, shown_text, kind, shown, instead)
 
 
 def _text(cell: Any) -> str:

@@ -46,28 +46,18 @@ _MOST_COLUMNS = 1000
 
 @dataclass(frozen=True)
 class BoundsRequest(Request[Table, SuggestedBounds]):
-    """A request for bounds of columns. Public.
+    """A request for bounds of columns. Public."""
 
-    Attributes
-    ----------
-    selection : ColumnSelection
-        The columns, with the declared wide bounds.
-    epsilon : Fraction
-        The budget of all of them together, for one row.
-    neighbours : {"replace-one", "add-remove"}
-    seed : int, optional
-    rule : QuantileRule
-        Which quantiles of each column are released.
-    rule_by_rows : bool
-        Whether the rule depends on the public number of rows. The guarantee then does not cover
-        tables with different numbers of rows.
-    """
-
+    #: The columns, with the declared wide bounds.
     selection: ColumnSelection
+    #: The budget of all of them together, for one row.
     epsilon: Fraction
     neighbours: Neighbours
     seed: int | None
+    #: Which quantiles of each column are released.
     rule: QuantileRule
+    #: Whether the rule depends on the public number of rows. The guarantee then does not cover
+    #: tables with different numbers of rows.
     rule_by_rows: bool
 
     @property

@@ -102,29 +102,19 @@ class SearchTables:
 
 @dataclass(frozen=True)
 class TuneRequest(Request[SearchTables, Release]):
-    """A private search whose arguments have been checked. Public.
+    """A private search whose arguments have been checked. Public."""
 
-    Attributes
-    ----------
-    grid : tuple of dict
-        The settings.
-    candidates : tuple of FitRequest
-        The fit of each setting, which a run draws before it is scored.
-    score : RunScore
-        How a run is scored.
-    stopping : Stopping
-        The distribution of the number of runs.
-    response_range : ResponseRange, optional
-        The response range that is released once, before all runs.
-    range_epsilon : Fraction
-        The budget of the response range, for one row.
-    """
-
+    #: The settings.
     grid: tuple[dict[str, Value], ...]
+    #: The fit of each setting, which a run draws before it is scored.
     candidates: tuple[FitRequest, ...]
+    #: How a run is scored.
     score: RunScore
+    #: The distribution of the number of runs.
     stopping: Stopping
+    #: The response range that is released once, before all runs.
     response_range: ResponseRange | None
+    #: The budget of the response range, for one row.
     range_epsilon: Fraction
 
     @property

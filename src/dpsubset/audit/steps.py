@@ -31,7 +31,7 @@ from ..models.noisy_moments import NoisyMoments
 from ..models.run_score import RunScore
 from ..privacy.budget import RECORDS, Budget
 from ..privacy.guarantee import Cost, Guarantee
-from ..privacy.missing_counts import MOST_COUNTED, ReadableCheck
+from ..privacy.missing_counts import ReadableCheck
 from ..privacy.quantiles import QuantileRule
 from ..privacy.random import Randomness, SystemSource
 from ..privacy.random_stopping import NAME, Stopping, covered
@@ -202,13 +202,6 @@ class Readable(Step):
         for label, one, other in (("all or none", full, empty), ("crossed", half, full - half)):
             first = np.vstack([rest, one]) if relation == "replace-one" else rest
             yield label, first, np.vstack([rest, other])
-
-
-class ManyReadable(Readable):
-    """The same with more features than are counted one by one."""
-
-    name = "readable, many columns"
-    columns = MOST_COUNTED + 2
 
 
 class PrivateSearch(Step):

@@ -14,7 +14,7 @@ T = TypeVar("T", bound=type)
 
 
 def current_names(
-    given: Mapping[str, Any], former: Mapping[str, str], function: str, stacklevel: int = 3
+    given: Mapping[str, Any], former: Mapping[str, str], function: str
 ) -> dict[str, Any]:
     """Return keyword arguments under their current names, and warn of each former one.
 
@@ -29,7 +29,7 @@ def current_names(
         if new in found:
             raise TypeError(f"{function}() got {new} twice: {old} is its former name")
         warnings.warn(
-            f"{function}(): the argument {old} is called {new} now", FutureWarning, stacklevel
+            f"{function}(): the argument {old} is called {new} now", FutureWarning, stacklevel=3
         )
         found[new] = found.pop(old)
     return found

@@ -84,9 +84,9 @@ def sqrt_up_relative(square: Fraction) -> Fraction:
     return sqrt_up(square, max(0, 128 - large) + max(128, small))
 
 
-def decimal_up(x: Fraction, digits: int = 17) -> Decimal:
-    """x as a decimal: exact if it has so few digits, or else rounded up."""
-    with localcontext(prec=digits, rounding=ROUND_CEILING):
+def decimal_up(x: Fraction) -> Decimal:
+    """x as a decimal: exact if it has at most 17 digits, or else rounded up."""
+    with localcontext(prec=17, rounding=ROUND_CEILING):
         return Decimal(x.numerator) / x.denominator
 
 

@@ -78,7 +78,7 @@ class Entries:
         places = () if empty else model_columns(design)
         return cls(tuple(design.columns[i] for i in places), places, counted)
 
-    @property
+    @cached_property
     def m(self) -> int:
         """The number of columns of the model, without the constant."""
         return len(self.columns)
@@ -95,7 +95,7 @@ class Entries:
             pair for pair in combinations(range(self.m), 2) if not self._same_feature(*pair)
         )
 
-    @property
+    @cached_property
     def d(self) -> int:
         """The number of released sums."""
         return 2 * self.m + len(self.numbers) + len(self.pairs) + 2 + self.counted

@@ -24,22 +24,14 @@ from ..privacy.budget import Budget
 
 @dataclass(frozen=True)
 class Peel:
-    """k picks and their values, out of one budget. Public.
+    """k picks and their values, out of one budget. Public."""
 
-    Attributes
-    ----------
-    budget : Budget
-        Of all of it.
-    k : int
-    share : Fraction
-        Of the budget, for picks.
-    more : int
-        How many values are released beside those that were picked.
-    """
-
+    #: Of all of it.
     budget: Budget
     k: int
+    #: Of the budget, for picks.
     share: Fraction = Fraction(1, 2)
+    #: How many values are released beside those that were picked.
     more: int = 0
 
     @classmethod

@@ -57,15 +57,9 @@ class ReleasedRounds(Rounds):
 
 @dataclass(frozen=True)
 class Descent:
-    """Hard thresholding in one setting. Public.
+    """Hard thresholding in one setting. Public."""
 
-    Attributes
-    ----------
-    mechanism : HardThresholding
-        Its steps; the budget is divided among them by `ReleasedRounds`.
-    setting : Setting
-    """
-
+    #: Its steps; the budget is divided among them by `ReleasedRounds`.
     mechanism: HardThresholding
     setting: Setting
 

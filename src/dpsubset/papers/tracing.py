@@ -196,12 +196,12 @@ class Rates:
 
     @property
     def true_positive(self) -> float:
-        """Of members."""
+        """The fraction of members that the statistic declares to be members."""
         return self.members / self.trials
 
     @property
     def false_positive(self) -> float:
-        """Of outsiders."""
+        """The fraction of outsiders that it declares to be members."""
         return self.outsiders / self.trials
 
     @property
@@ -211,7 +211,6 @@ class Rates:
 
     @property
     def false_positive_interval(self) -> tuple[float, float]:
-        """Likewise."""
         return _interval(self.outsiders, self.trials)
 
     @property

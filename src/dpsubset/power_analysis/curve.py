@@ -61,14 +61,13 @@ def around(over: Unknown, value: Any) -> list[Any]:
     return [min(max(float(f"{float(value) * step:.4g}"), 1e-9), 1e6) for step in steps]
 
 
-def picture(found: list[Expectation], over: Unknown, ax: Any = None) -> Any:
+def picture(found: list[Expectation], over: Unknown) -> Any:
     """Draw both numbers of each profile of signals on matplotlib axes, and return the axes."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ArgumentError("a figure needs matplotlib: pip install 'dpsubset[plot]'") from None
-    if ax is None:
-        _, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
+    _, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
     at = [float(getattr(one, over)) for one in found]
     for i, (population, _) in enumerate(found[0].cases):
         color = f"C{i}"

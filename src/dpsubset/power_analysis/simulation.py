@@ -70,19 +70,12 @@ class Effort:
 
 @dataclass(frozen=True)
 class Recovery:
-    """In how many simulated tables the true support was released, and how much of it.
+    """In how many simulated tables the true support was released, and how much of it."""
 
-    Attributes
-    ----------
-    successes : int
-        Tables from which exactly the true support was released.
-    tables : int
-    named : int
-        True variables that were released, summed over the tables.
-    """
-
+    #: Tables from which exactly the true support was released.
     successes: int
     tables: int
+    #: True variables that were released, summed over the tables.
     named: int
 
     @property

@@ -249,7 +249,9 @@ class _ShellSampler:
         # Products are below 2**62, so a shift by 63 gives 0, as any longer one would.
         self._shells = np.minimum((errors * rate) >> min(shift, 63), deepest)
         self._sizes = np.bincount(self._shells, minlength=deepest + 1).tolist()
-        self._total = sum(size << deepest - j for j, size in enumerate(self._sizes))
+        self._total = 0  # each value of shell j has the mass 2**(deepest - j)
+        for size in self._sizes:
+            self._total = 2 * self._total + size
 
     def __repr__(self) -> str:
         return f"_ShellSampler({len(self._errors)} values, private errors hidden)"

@@ -120,9 +120,3 @@ def margin(d: int, eta: Fraction | float, confidence: float) -> int:
 
     farthest = float(brentq(beyond, 0.0, 50.0 * (d + 1)))
     return math.ceil(farthest / float(eta)) + 1
-
-
-def log_weights(d: int, eta: float, most: int) -> list[float]:
-    """log P(max |z_i| = m) for m = 0, ..., most, up to a constant, for tests."""
-    shells = [(2 * m + 1) ** d - max(2 * m - 1, 0) ** d for m in range(most + 1)]
-    return [math.log(shell) - eta * m for m, shell in enumerate(shells)]

@@ -26,17 +26,11 @@ DIGEST, _FORMER_DIGEST = "content_digest", "sha256"
 
 @dataclass(frozen=True)
 class FileDigests:
-    """SHA-256 of the files that a statement names, as ``sha256sum`` prints them; None if unknown.
+    """SHA-256 of the files that a statement names, as ``sha256sum`` has them; None if unknown."""
 
-    Attributes
-    ----------
-    release : str, optional
-        Of the release file.
-    schema : str, optional
-        Of the bounds file.
-    """
-
+    #: Of the release file.
     release: str | None = None
+    #: Of the bounds file.
     schema: str | None = None
 
 

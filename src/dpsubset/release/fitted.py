@@ -36,51 +36,34 @@ LARGEST_UNIT = 1e250
 
 @dataclass(frozen=True)
 class ReleasedFit:
-    """The noisy numbers that a model is computed from. Public.
+    """The noisy numbers that a model is computed from. Public."""
 
-    Attributes
-    ----------
-    schema : Schema
-        Schema of the selected features and the response.
-    entries : Entries
-        The columns of the model and, for noisy-moments, the released sums.
-    released : tuple of int
-        These sums, or coefficients in multiples of ``step``, with noise.
-    n : int, optional
-        The number of rows, where it is public; `counted_rows` is how many of them count.
-    clip : RangeInSteps, optional
-        Centre and width by which the response was clipped; by default its declared bounds.
-    deviation : float
-        Standard deviation of the noise, in scaled units: of each sum, of the slope that was added
-        to the objective, or of each coefficient.
-    summary : str
-        Description of the mechanism, for the privacy statement.
-    share : Fraction
-        The fraction of epsilon that the fit took.
-    mechanism : str
-        The mechanism of the fit.
-    step : Fraction, optional
-        The unit of released coefficients, in scaled units.
-    loss : str
-        The loss that was minimised.
-    ridge : float
-        The ridge of objective perturbation, in scaled units.
-    by_opendp : bool
-        Whether the noise was drawn by OpenDP, from OpenSSL's generator.
-    """
-
+    #: Schema of the selected features and the response.
     schema: Schema
+    #: The columns of the model and, for noisy-moments, the released sums.
     entries: Entries
+    #: These sums, or coefficients in multiples of ``step``, with noise.
     released: tuple[int, ...]
+    #: The number of rows, where it is public; `counted_rows` is how many of them count.
     n: int | None
+    #: Centre and width by which the response was clipped; by default its declared bounds.
     clip: RangeInSteps | None
+    #: Standard deviation of the noise, in scaled units: of each sum, of the slope that was added to
+    #: the objective, or of each coefficient.
     deviation: float
+    #: Description of the mechanism, for the privacy statement.
     summary: str
+    #: The fraction of epsilon that the fit took.
     share: Fraction
+    #: The mechanism of the fit.
     mechanism: str = FITS[0]
+    #: The unit of released coefficients, in scaled units.
     step: Fraction | None = None
+    #: The loss that was minimised.
     loss: str = "least-squares"
+    #: The ridge of objective perturbation, in scaled units.
     ridge: float = 0.0
+    #: Whether the noise was drawn by OpenDP, from OpenSSL's generator.
     by_opendp: bool = False
 
     @property

@@ -78,10 +78,6 @@ class Design:
         """The layout of a model without an intercept."""
         return Layout.of([len(c.columns) for c in self.choices], [c.width for c in self.choices])
 
-    def features_of_choice(self, choice: int) -> tuple[Column, ...]:
-        found = dict.fromkeys(self.columns[j].feature for j in self.choices[choice].columns)
-        return tuple(self.features[j] for j in found)
-
     def features_of(self, support: Iterable[int]) -> list[int]:
         """The positions of all features of a support's choices, in order."""
         owned = (self.columns[c].feature for j in support for c in self.choices[j].columns)
@@ -90,9 +86,8 @@ class Design:
     @cached_property
     def always(self) -> tuple[int, ...]:
         """Choices that are part of every support."""
-        return tuple(
-            j for j in range(len(self.choices)) if self.features_of_choice(j)[0].role == "always"
-        )
+        owners = [self.features[self.columns[choice.columns[0]].feature] for choice in self.choices]
+        return tuple(j for j, owner in enumerate(owners) if owner.role == "always")
 
     @cached_property
     def _positions(self) -> dict[str, int]:

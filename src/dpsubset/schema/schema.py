@@ -328,7 +328,7 @@ class Schema:
         """The p variables: columns with role ``feature`` or ``always``, in order."""
         return tuple(c for c in self.columns if c.role != "ignored")
 
-    @property
+    @cached_property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the p variables."""
         return tuple(c.name for c in self.features)

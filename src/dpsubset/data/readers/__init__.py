@@ -2,8 +2,8 @@
 
 Opening a table checks names and types of its columns against a schema. Reading it yields blocks of
 records and never fails because of a cell: a missing or unreadable cell becomes NaN, to which the
-quantizer applies the schema's rule. To add a kind of table, write its module and one line in
-`open_table`, or for a file in `files.open_file`.
+quantizer applies the schema's rule. To add a kind of table, write its module and add it to
+`open_table`, or for a file to the functions of `files`.
 """
 
 from __future__ import annotations

@@ -90,8 +90,7 @@ def is_mapping(x: Any) -> bool:
 
 def of_library(data: Any) -> bool:
     """Whether this is an object of a data-frame library."""
-    modules = (str(base.__module__) for base in type(data).__mro__)
-    return any(module.partition(".")[0] in _LIBRARIES for module in modules)
+    return any(str(base.__module__).partition(".")[0] in _LIBRARIES for base in type(data).__mro__)
 
 
 def array_of(x: Any) -> Any:

@@ -12,26 +12,17 @@ from typing import Any, NamedTuple
 
 
 class Kind(NamedTuple):
-    """A kind of object that is not read.
+    """A kind of object that is not read."""
 
-    Attributes
-    ----------
-    packages, classes : tuple of str
-        The packages that define it and the names of its classes; without names all classes.
-    name : str
-    instead : str
-        What to pass.
-    lazy : bool
-        Whether its values have yet to be computed.
-    is_column : bool
-        Whether it is refused as a table alone, and read as a response.
-    """
-
+    #: The packages that define it and the names of its classes; without names all classes.
     packages: tuple[str, ...]
     classes: tuple[str, ...]
     name: str
+    #: What to pass.
     instead: str
+    #: Whether its values have yet to be computed.
     lazy: bool = False
+    #: Whether it is refused as a table alone, and read as a response.
     is_column: bool = False
 
 

@@ -13,7 +13,7 @@ from ..base.errors import ArgumentError
 from .options import (
     BudgetFraction,
     DryRunPower,
-    File,
+    Files,
     FitMechanism,
     FitWidth,
     ModelFile,
@@ -32,7 +32,7 @@ from .terminal import handle_errors
 @with_option_groups
 def fit_command(
     *,
-    file: File,
+    files: Files,
     schema: SchemaFile,
     epsilon: Annotated[
         str,
@@ -79,7 +79,7 @@ def fit_command(
                     f"{flag(name)} is an option of the selection, which --on has made already: "
                     "leave it out"
                 )
-    with output.prepare(file, schema, on, model=model) as making:
+    with output.prepare(files, schema, on, model=model) as making:
         from ..api.fit import event_of_fit, fit, price_fit
         from ..api.fit_released import event_of_released, fit_released, price_released
 

@@ -9,7 +9,7 @@ import typer
 
 from .options import (
     DryRunPower,
-    File,
+    Files,
     Intercept,
     SchemaFile,
     SelectionOptions,
@@ -24,7 +24,7 @@ from .terminal import handle_errors
 @with_option_groups
 def select_command(
     *,
-    file: File,
+    files: Files,
     schema: SchemaFile,
     k: Annotated[int, typer.Option(help="Number of variables to select.")],
     epsilon: Annotated[
@@ -57,7 +57,7 @@ def select_command(
     arguments = {"k": k, "intercept": intercept, "epsilon": parse_number(epsilon, "epsilon")}
     arguments |= selection.arguments()
     output.check_power(power)
-    with output.prepare(file, schema) as making:
+    with output.prepare(files, schema) as making:
         from ..api.select import event_of_select, price, select
 
         hint: Callable[..., list[str]] | None = None

@@ -25,6 +25,8 @@ class Kind(NamedTuple):
         Whether its values have yet to be computed.
     is_column : bool
         Whether it is refused as a table alone, and read as a response.
+    is_table : bool
+        Whether it is refused as a response alone, and read as a table.
     """
 
     packages: tuple[str, ...]
@@ -33,6 +35,7 @@ class Kind(NamedTuple):
     instead: str
     lazy: bool = False
     is_column: bool = False
+    is_table: bool = False
 
 
 _ITERATORS = (
@@ -46,8 +49,10 @@ KINDS = (
          "Collect it first and pass the result of collect()", lazy=True),
     Kind(("pyarrow",), ("RecordBatchReader",), "a reader of Arrow record batches",
          "Pass the result of its read_all()", lazy=True),
-    Kind(("pyarrow",), ("Dataset", "Scanner", "TableGroupBy"), "an Arrow dataset",
-         "Pass the result of its to_table()", lazy=True),
+    Kind(("pyarrow",), ("Dataset",), "an Arrow dataset",
+         "Pass an array or a column", is_table=True),
+    Kind(("pyarrow",), ("Scanner", "TableGroupBy"), "a scanner of an Arrow dataset",
+         "Pass the dataset, or the result of its to_table()", lazy=True),
     Kind(("pyarrow",), ("ParquetFile", "ParquetDataset"), "an open Parquet file",
          "Pass the path of the file"),
     Kind(("duckdb", "_duckdb"), (), "a DuckDB relation or connection",
@@ -94,7 +99,7 @@ def message_of_kind(data: Any, what: str) -> str | None:
         for kind in KINDS:
             if package not in kind.packages or (kind.classes and name not in kind.classes):
                 continue
-            if kind.is_column and what == "y":
+            if (kind.is_column and what == "y") or (kind.is_table and what != "y"):
                 continue
             if kind.lazy:
                 return _LAZY.format(what=what, name=kind.name, instead=kind.instead)
@@ -102,21 +107,16 @@ def message_of_kind(data: Any, what: str) -> str | None:
     return None
 
 
+def is_url(path: Path) -> bool:
+    """Return whether a path is the address of a file elsewhere."""
+    return match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)) is not None
+
+
 def message_of_path(path: Path) -> str:
     """Return why a path that is not a file cannot be read as a table, and what to pass instead."""
-    if match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
+    if is_url(path):
         return (
             "this is a URL, and only local files are read. Download the file and pass its path, or "
             "pass a data frame that another library has read from it"
-        )
-    if path.is_dir():
-        return (
-            f"{path.name} is a folder, and one file is read. Pass the path of a file; for a folder "
-            "of Parquet files pass the result of pyarrow.parquet.read_table(folder)"
-        )
-    if any(sign in path.name for sign in "*?["):
-        return (
-            f"there is no file {path.name}: patterns are not expanded, and one file is read. Write "
-            "the files to one Parquet file"
         )
     return f"there is no file {path.name}"

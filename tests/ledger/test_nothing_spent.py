@@ -40,6 +40,8 @@ FREE: dict[str, list[str]] = {
     "predict": ["m.json", "t.csv", "--out", "predicted.csv"],
     "plan": ["--n", "1000", "--p", "5", "--k", "1", "--epsilon", "1", "--tables", "2"],
     "power": ["--n", "1000", "--p", "5", "--k", "1", "--epsilon", "1", "--tables", "2"],
+    "moments": ["t.csv", "--schema", "s.yaml", "--out", "new.npz"],
+    "merge": ["part.npz", "--out", "all.npz"],
     "mechanisms": [],
     "statement": ["r.json", "--schema", "s.yaml"],
     "verify": ["r.json", "--schema", "s.yaml"],
@@ -96,6 +98,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     fitted = dps.fit("t.csv", SCHEMA, k=2, epsilon=1, ledger=False)
     Path("r.json").write_text(dps.select("t.csv", SCHEMA, k=2, epsilon=1, ledger=False).to_json())
     assert fitted.model is not None
+    dps.moments("t.csv", SCHEMA).save("part.npz")
     Path("m.json").write_text(fitted.model.to_json())
     other = create(Path("other.db"))
     dps.select("t.csv", SCHEMA, k=2, epsilon=1, ledger=other)

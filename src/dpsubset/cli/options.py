@@ -38,6 +38,18 @@ Files = Annotated[
         metavar="FILE...",
     ),
 ]
+FilesOrMoments = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        help="The sensitive table: Parquet, Arrow (Feather), CSV or TSV. One file, several, a "
+        "folder, or a pattern in quotes such as 'data/*.parquet'. Not with --moments.",
+        metavar="FILE...",
+    ),
+]
+MomentsFile = Annotated[
+    Path | None,
+    typer.Option(help="Instead of FILE: moments of 'dpsubset moments' or 'dpsubset merge'."),
+]
 NamedFiles = Annotated[
     list[Path] | None,
     typer.Argument(
@@ -327,13 +339,21 @@ def parse_separator(text: str | None) -> str | None:
     return check_separator("\t" if text in ("tab", "\\t") else text)
 
 
-def table_of(files: list[Path]) -> Path | list[Path]:
+def table_of(files: list[Path] | None, moments: Path | None = None) -> Any:
     """Return the table that the arguments name, as functions take it."""
-    return files[0] if len(files) == 1 else files
+    if moments is None and files:
+        return files[0] if len(files) == 1 else files
+    if moments is None or files:
+        raise ArgumentError("give the table, FILE..., or --moments, and not both")
+    from ..data.moments import Moments
+
+    return Moments.load(moments)
 
 
-def input_paths(files: list[Path]) -> list[Path]:
+def input_paths(files: list[Path] | None) -> list[Path]:
     """Return the files that the arguments name; they themselves if there are no such files."""
+    if not files:
+        return []
     from ..base.errors import TableError
     from ..data.readers.paths import files_of
 

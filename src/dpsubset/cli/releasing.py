@@ -74,11 +74,23 @@ class ReleaseOptions:
 
     @contextmanager
     def prepare(
-        self, files: list[Path], schema: Path, *more: Path | None, model: Path | None = None
+        self,
+        files: list[Path] | None,
+        schema: Path,
+        *more: Path | None,
+        model: Path | None = None,
+        moments: Path | None = None,
     ) -> Iterator[Making]:
         """Find whatever prevents the files from being written, before anything is spent."""
         check_distinct(
-            *input_paths(files), schema, *more, self.about, self.out, model, self.statement
+            *input_paths(files),
+            moments,
+            schema,
+            *more,
+            self.about,
+            self.out,
+            model,
+            self.statement,
         )
         ledger = open_ledger(self.ledger, self.no_ledger, self.purpose)
         with ExitStack() as stack:
@@ -91,7 +103,15 @@ class ReleaseOptions:
             )
             digest = sha256_of_file(schema)
             yield Making(
-                table_of(files), schema, digest, self, ledger, about, out, statement, model_file
+                table_of(files, moments),
+                schema,
+                digest,
+                self,
+                ledger,
+                about,
+                out,
+                statement,
+                model_file,
             )
 
 
@@ -108,6 +128,11 @@ class Making:
     out: Output | None
     statement: Output | None
     model: Output | None
+
+    @property
+    def of_moments(self) -> bool:
+        """Whether the release is made from moments, which were read as a whole."""
+        return not isinstance(self.table, (Path, list))
 
     def make(
         self,
@@ -129,7 +154,7 @@ class Making:
                 lines += hint(self.table, self.schema, rows_private=hidden, **arguments)
             typer.echo("\n".join(map(escape_for_terminal, lines)))
             print_balance(self.ledger, lambda: event(self.table, self.schema, **arguments))
-            typer.echo(NOTHING_SPENT)
+            typer.echo("Nothing is spent." if self.of_moments else NOTHING_SPENT)
             return
         quiet = self.options.quiet
         bar = release_progress_bar(quiet) if shows_progress else nullcontext()

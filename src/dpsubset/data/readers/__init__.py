@@ -156,14 +156,12 @@ def sample_cells(data: Any, schema: Schema, rows: int) -> list[list[Any]]:
 
 def open_table(data: Any, schema: AnySchema, y: Any = None) -> Table:
     """Open a path, folder, pattern, list of paths or dataset; a data frame or an array."""
-    from .parts import PartsTable, parts_of
+    from .parts import PartsTable, has_parts, parts_of
 
+    if y is not None and has_parts(data, y):
+        raise ArgumentError("y goes with arrays and frames; files hold their response as a column")
     parts = parts_of(data, y)
     if parts is not None:
-        if y is not None:
-            raise ArgumentError(
-                "y goes with arrays and frames; files hold their response as a column"
-            )
         return PartsTable(parts, schema)
     from .frames import FrameTable, is_frame
 

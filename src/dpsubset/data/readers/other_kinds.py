@@ -44,11 +44,14 @@ _ITERATORS = (
     "dict_keys", "dict_items",
 )  # fmt: skip
 
+#: The other way out of queries that `dpsubset.moments` runs.
+_MOMENTS = ", or of dpsubset.moments(data, schema), which reads it once and costs nothing"
+
 KINDS = (
     Kind(("polars",), ("LazyFrame",), "a lazy frame of polars",
-         "Collect it first and pass the result of collect()", lazy=True),
+         f"Collect it first and pass the result of collect(){_MOMENTS}", lazy=True),
     Kind(("pyarrow",), ("RecordBatchReader",), "a reader of Arrow record batches",
-         "Pass the result of its read_all()", lazy=True),
+         f"Pass the result of its read_all(){_MOMENTS}", lazy=True),
     Kind(("pyarrow",), ("Dataset",), "an Arrow dataset",
          "Pass an array or a column", is_table=True),
     Kind(("pyarrow",), ("Scanner", "TableGroupBy"), "a scanner of an Arrow dataset",
@@ -56,12 +59,13 @@ KINDS = (
     Kind(("pyarrow",), ("ParquetFile", "ParquetDataset"), "an open Parquet file",
          "Pass the path of the file"),
     Kind(("duckdb", "_duckdb"), (), "a DuckDB relation or connection",
-         "Pass the result of its to_arrow_table()", lazy=True),
+         f"Pass the result of its to_arrow_table(){_MOMENTS}", lazy=True),
     Kind(("dask", "dask_expr"), (), "a Dask collection",
          "Pass the result of its compute()", lazy=True),
     Kind(("pyspark",), (), "a Spark data frame",
          "Pass the result of its toPandas() or toArrow()", lazy=True),
-    Kind(("ibis",), (), "an Ibis expression", "Pass the result of its to_pyarrow()", lazy=True),
+    Kind(("ibis",), (), "an Ibis expression",
+         f"Pass the result of its to_pyarrow(){_MOMENTS}", lazy=True),
     Kind(("modin", "cudf"), (), "a data frame of another library",
          "Pass it as a pandas frame"),
     Kind(("pandas",), ("TextFileReader",), "a reader of parts of a text file",

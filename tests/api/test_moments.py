@@ -142,13 +142,21 @@ def test_a_query_that_fails_quotes_no_cell(kind: str) -> None:
     assert caught.value.__cause__ is None
 
 
-def test_other_ends_are_not_withheld() -> None:
-    def interrupted() -> Iterator[pa.RecordBatch]:
-        yield from TABLE.to_batches()
+def test_an_interrupt_is_no_error_of_a_query(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    with pytest.raises((KeyboardInterrupt, dps.TableError)):
-        dps.moments(pa.RecordBatchReader.from_batches(TABLE.schema, interrupted()), SCHEMA)
+    monkeypatch.setattr(Query, "to_pyarrow_batches", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        dps.moments(Query(TABLE), SCHEMA)
+
+
+def test_an_ibis_table_of_a_backend() -> None:
+    ibis = pytest.importorskip("ibis")
+    held = ibis.polars.connect({"t": FRAME.drop("left_out")}).table("t")
+    wanted = dps.moments(FRAME, SCHEMA)
+    assert dps.moments(held, SCHEMA) == wanted
+    assert dps.moments(held.filter(ibis._.a < -2), SCHEMA).n == 0
 
 
 @pytest.mark.parametrize(

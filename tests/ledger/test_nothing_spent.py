@@ -40,8 +40,8 @@ FREE: dict[str, list[str]] = {
     "predict": ["m.json", "t.csv", "--out", "predicted.csv"],
     "plan": ["--n", "1000", "--p", "5", "--k", "1", "--epsilon", "1", "--tables", "2"],
     "power": ["--n", "1000", "--p", "5", "--k", "1", "--epsilon", "1", "--tables", "2"],
-    "moments": ["t.csv", "--schema", "s.yaml", "--out", "new.npz"],
-    "merge": ["part.npz", "--out", "all.npz"],
+    "moments": ["t.csv", "--schema", "s.yaml", "--out", "new.npz", "--force"],
+    "merge": ["part.npz", "--out", "all.npz", "--force"],
     "mechanisms": [],
     "statement": ["r.json", "--schema", "s.yaml"],
     "verify": ["r.json", "--schema", "s.yaml"],
@@ -148,6 +148,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "mixing_steps": lambda: dps.mixing_steps(
         10, 2, 100, 1.0, 0.1, kappa_minus=1, kappa_plus=1, b_max=1, sigma=1
     ),
+    "moments": lambda: dps.moments("t.csv", SCHEMA),
     "plan": lambda: dps.plan(p=5, k=1, n=1000, epsilon=1, tables=2),
     "power": lambda: dps.power(p=5, k=1, n=1000, epsilon=1, tables=2),
     "price": lambda: dps.price(X, **DRAWN),

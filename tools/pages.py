@@ -31,6 +31,7 @@ PAGES = (
     "docs/walkthrough.md",
     "docs/command-line.md",
     "docs/ledger.md",
+    "docs/many-files.md",
     "docs/officer.md",
     "docs/papers.md",
     "docs/planning.md",

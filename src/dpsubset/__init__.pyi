@@ -6,6 +6,7 @@ from .api.best_subset import top_supports as top_supports
 from .api.fit import fit as fit
 from .api.fit import price_fit as price_fit
 from .api.fit_released import fit_released as fit_released
+from .api.moments import moments as moments
 from .api.read_sample import Sample as Sample
 from .api.read_sample import read_sample as read_sample
 from .api.select import Price as Price

@@ -199,6 +199,15 @@ def test_bad_files(bad_file: Path, watch: Watch) -> None:
     assert isinstance(watch.error, dps.TableError)
 
 
+def test_bad_files_among_good_ones(bad_file: Path, watch: Watch) -> None:
+    good = bad_file.with_name("good.parquet")
+    good.write_bytes(parquet_bytes(numbers()))
+    for data in ([good, bad_file], bad_file.parent, f"{bad_file.parent}/*"):
+        watch.error = None
+        watch.run(lambda data=data: dps.select(data, SCHEMA, **ASKED))
+        assert isinstance(watch.error, dps.TableError)
+
+
 def test_bad_files_on_the_command_line(
     bad_file: Path, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -625,6 +634,12 @@ def test_moments_show_nothing(watch: Watch, tmp_path: Path) -> None:
     other = dps.Schema.from_bounds({"a": (0, 1), "b": (0, 1), "c": (0, 2)}, ("y", 0, 1))
     watch.run(lambda: dps.select(moments, other, **ASKED))
     assert isinstance(watch.error, dps.ArgumentError)
+    watch.run(lambda: dps.moments(pl.DataFrame(mixed(), strict=False).lazy(), SCHEMA))
+    strict = pl.LazyFrame({"a": [WORD], "b": [1], "c": [1], "y": [1]}).with_columns(
+        pl.col("a").cast(pl.Float64)
+    )
+    watch.run(lambda: dps.moments(strict, SCHEMA))
+    assert isinstance(watch.error, dps.TableError)
     (tmp_path / "moments.npz").write_bytes(RUBBISH)
     watch.run(lambda: dps.Moments.load(tmp_path / "moments.npz"))
     assert isinstance(watch.error, dps.TableError)

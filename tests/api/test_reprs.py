@@ -10,6 +10,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 
 from dpsubset import Bounds, Moments, Schema
@@ -140,7 +142,7 @@ def test_no_object_shows_what_is_private(name: str, loss: str) -> None:
     } <= source.seen
 
 
-@pytest.mark.parametrize("kind", ["array", "list", "frame", "moments"])
+@pytest.mark.parametrize("kind", ["array", "list", "frame", "moments", "dataset"])
 def test_no_table_shows_its_cells(kind: str) -> None:
     import pandas as pd
 
@@ -148,7 +150,7 @@ def test_no_table_shows_its_cells(kind: str) -> None:
     moments = Moments.from_blocks(SCHEMA, [(X, Y)])
     data, y = {
         "array": (X, Y), "list": (X[:5].tolist(), Y[:5].tolist()), "frame": (frame, None),
-        "moments": (moments, None),
+        "moments": (moments, None), "dataset": (ds.dataset(pa.Table.from_pandas(frame)), None),
     }[kind]  # fmt: skip
     planned = build_request(data, SCHEMA, k=2, epsilon=1, y=y)
     for value in (planned, planned.open(data, y), Bounds(x=1, y=1)):

@@ -46,7 +46,6 @@ def stand_in(module: str, name: str, *bases: type) -> Any:
 OBJECTS: dict[str, tuple[Callable[[], Any], str, str]] = {
     "polars lazy": (lambda: pl.LazyFrame(COLUMNS), "lazy frame of polars", r"collect\(\)"),
     "batches": (lambda: TABLE.to_reader(), "reader of Arrow record batches", r"read_all\(\)"),
-    "dataset": (lambda: pa.dataset.dataset(TABLE), "an Arrow dataset", r"to_table\(\)"),
     "scanner": (lambda: pa.dataset.dataset(TABLE).scanner(), "an Arrow dataset", r"to_table\(\)"),
     "duckdb": (lambda: stand_in("duckdb.duckdb", "DuckDBPyRelation"), "DuckDB", "to_arrow_table"),
     "duckdb 1.4": (lambda: stand_in("_duckdb", "DuckDBPyRelation"), "DuckDB", "to_arrow_table"),
@@ -90,7 +89,7 @@ def test_a_kind_is_named_with_the_way_out(ledger: Ledger, call: Any, kind: str) 
     assert ledger.history().entries == {}
 
 
-@pytest.mark.parametrize("kind", ["polars lazy", "batches", "dataset", "duckdb", "dict", "series"])
+@pytest.mark.parametrize("kind", ["polars lazy", "batches", "scanner", "duckdb", "dict", "series"])
 def test_bounds_and_means_do_the_same(ledger: Ledger, kind: str) -> None:
     make, name, instead = OBJECTS[kind]
     for call in (dps.suggest_bounds, dps.private_mean):
@@ -129,10 +128,25 @@ def test_none_is_no_table() -> None:
         dps.select(None, SCHEMA, k=1, epsilon=1)
 
 
-def test_a_list_of_paths_is_no_table(ledger: Ledger, tmp_path: Path) -> None:
-    for paths in (["a.csv", "b.csv"], [tmp_path / "a.parquet"]):
-        with pytest.raises(dps.TableError, match="A list of paths is not a table"):
+def test_what_select_refuses_moments_may_read() -> None:
+    for kind in ("polars lazy", "batches", "duckdb", "ibis"):
+        with pytest.raises(dps.TableError, match=r"dpsubset\.moments\(data, schema\)"):
+            dps.price(OBJECTS[kind][0](), SCHEMA, k=1, epsilon=1)
+
+
+def test_an_arrow_dataset_is_a_table_and_no_response(ledger: Ledger) -> None:
+    dataset = pa.dataset.dataset(TABLE)
+    with pytest.raises(dps.TableError, match=r"^y is an Arrow dataset\. Pass an array"):
+        dps.select(X, bounds=BOUNDS, y=dataset, k=1, epsilon=1, ledger=ledger)
+    assert ledger.history().entries == {}
+
+
+def test_a_list_of_text_is_one_of_files_by_its_extensions(ledger: Ledger, tmp_path: Path) -> None:
+    for paths in (["a.csv", "b.csv"], [tmp_path / "a.csv"]):
+        with pytest.raises(dps.TableError, match=r"there is no file a\.csv"):
             dps.select(paths, SCHEMA, k=1, epsilon=1, ledger=ledger)
+    with pytest.raises(dps.TableError, match="A list of files is a list of Path objects"):
+        dps.select(["Ann", "41"], SCHEMA, k=1, epsilon=1, ledger=ledger)
     assert ledger.history().entries == {}
 
 
@@ -141,7 +155,8 @@ def test_a_list_of_paths_is_no_table(ledger: Ledger, tmp_path: Path) -> None:
     [
         ("s3://bucket/secret-token/table.parquet", "a URL.*Download the file"),
         ("https://example.org/table.csv", "a URL"), ("gs://bucket/table.csv", "a URL"),
-        ("folder", "is a folder.*read_table"), ("part-*.parquet", "patterns are not expanded"),
+        ("folder", "the folder folder has no table"),
+        ("part-*.parquet", r"no file part-\*.parquet, and no file matches"),
         ("nothing.csv", "there is no file nothing.csv"),
     ],
 )  # fmt: skip
@@ -178,7 +193,7 @@ def test_the_text_of_a_table_is_not_quoted(ledger: Ledger, rows: int) -> None:
 
 def test_this_folder_has_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(dps.TableError, match=f"^{tmp_path.name} is a folder"):
+    with pytest.raises(dps.TableError, match=f"^the folder {tmp_path.name} has no table"):
         dps.select(".", SCHEMA, k=1, epsilon=1)
 
 

@@ -40,6 +40,8 @@ FREE: dict[str, list[str]] = {
     "predict": ["m.json", "t.csv", "--out", "predicted.csv"],
     "plan": ["--n", "1000", "--p", "5", "--k", "1", "--epsilon", "1", "--tables", "2"],
     "power": ["--n", "1000", "--p", "5", "--k", "1", "--epsilon", "1", "--tables", "2"],
+    "moments": ["t.csv", "--schema", "s.yaml", "--out", "new.npz", "--force"],
+    "merge": ["part.npz", "--out", "all.npz", "--force"],
     "mechanisms": [],
     "statement": ["r.json", "--schema", "s.yaml"],
     "verify": ["r.json", "--schema", "s.yaml"],
@@ -96,6 +98,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     fitted = dps.fit("t.csv", SCHEMA, k=2, epsilon=1, ledger=False)
     Path("r.json").write_text(dps.select("t.csv", SCHEMA, k=2, epsilon=1, ledger=False).to_json())
     assert fitted.model is not None
+    dps.moments("t.csv", SCHEMA).save("part.npz")
     Path("m.json").write_text(fitted.model.to_json())
     other = create(Path("other.db"))
     dps.select("t.csv", SCHEMA, k=2, epsilon=1, ledger=other)
@@ -145,6 +148,7 @@ CALLS: dict[str, Callable[[], Any]] = {
     "mixing_steps": lambda: dps.mixing_steps(
         10, 2, 100, 1.0, 0.1, kappa_minus=1, kappa_plus=1, b_max=1, sigma=1
     ),
+    "moments": lambda: dps.moments("t.csv", SCHEMA),
     "plan": lambda: dps.plan(p=5, k=1, n=1000, epsilon=1, tables=2),
     "power": lambda: dps.power(p=5, k=1, n=1000, epsilon=1, tables=2),
     "price": lambda: dps.price(X, **DRAWN),

@@ -11,6 +11,8 @@ import contextlib
 import datetime
 import decimal
 import gzip
+import itertools
+import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -22,6 +24,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.parquet as pq
 import scipy.sparse
 from hypothesis import reject
@@ -515,4 +518,69 @@ TEXT_CONTAINERS = [
     Container(suffix, LINES, in_text(suffix), ENDS) for suffix in ("csv", "csv.gz", "tsv")
 ]
 
-CONTAINERS = [*ARRAYS, *ARROWS, *PANDAS_CONTAINERS, *POLARS_CONTAINERS, *TEXT_CONTAINERS]
+# -- tables of several files -------------------------------------------------------------------
+
+
+def in_parts(
+    build: Callable[[Sequence[Any], int, Path], Path], table: Callable[[list[Path], Path], Any]
+) -> Callable[[Sequence[Any], Any, Path], Built]:
+    """Cut the rows into as many files as drawn, some of them empty; ``table`` names these files."""
+
+    def built(rows: Sequence[Any], how: Any, folder: Path) -> Built:
+        inner = folder / "parts"
+        shutil.rmtree(inner, ignore_errors=True)
+        cuts = [len(rows) * place // how for place in range(how + 1)]
+        paths = []
+        for place, (start, stop) in enumerate(itertools.pairwise(cuts)):
+            (inner / f"{place}").mkdir(parents=True)
+            made = build(rows[start:stop], place, inner / f"{place}")
+            paths.append(made.rename(inner / f"{place}{''.join(made.suffixes)}"))
+            (inner / f"{place}").rmdir()
+        return table(paths, inner), None
+
+    return built
+
+
+def text_part(rows: Sequence[Any], _: int, folder: Path) -> Path:
+    return in_text("csv")(rows, (b"\n", True, b""), folder)[0]
+
+
+def parquet_part(*kinds: pa.DataType) -> Callable[[Sequence[Any], int, Path], Path]:
+    """Files whose columns have one of these types each, in turn, and one of two orders."""
+
+    def build(rows: Sequence[Any], place: int, folder: Path) -> Path:
+        table = arrow_table(rows, kinds[place % len(kinds)], 2**20)
+        path = folder / "table.parquet"
+        pq.write_table(table.select(NAMES[:: 1 - 2 * (place % 2)]), path)
+        return path
+
+    return build
+
+
+def as_dataset(_: list[Path], folder: Path) -> Any:
+    return pyarrow.dataset.dataset(folder)
+
+
+PART_COUNTS = st.integers(1, 3)
+PARTS_CONTAINERS = [
+    Container("csv files", LINES, in_parts(text_part, lambda paths, _: paths), PART_COUNTS),
+    Container(
+        "parquet folder", three(sane(TEXTS)),
+        in_parts(parquet_part(pa.string(), pa.dictionary(pa.int32(), pa.large_string())),
+                 lambda _, folder: folder),
+        PART_COUNTS,
+    ),
+    Container(
+        "parquet pattern", three(nullable(FLOATS)),
+        in_parts(parquet_part(pa.float64()), lambda _, folder: f"{folder}/*.parquet"), PART_COUNTS,
+    ),
+    Container("dataset", three(sane(TEXTS)), in_parts(parquet_part(pa.string()), as_dataset),
+              PART_COUNTS),
+    Container("dataset in memory", three(sane(TEXTS)),
+              lambda rows, _how, _folder: (
+                  pyarrow.dataset.dataset(arrow_table(rows, pa.string(), 2)), None)),
+]  # fmt: skip
+
+CONTAINERS = [
+    *ARRAYS, *ARROWS, *PANDAS_CONTAINERS, *POLARS_CONTAINERS, *TEXT_CONTAINERS, *PARTS_CONTAINERS
+]  # fmt: skip

@@ -328,7 +328,7 @@ def fit(
 
     Parameters
     ----------
-    data : path, data frame, array or Moments
+    data : path, list of paths, pyarrow dataset, data frame, array or Moments
         The sensitive table.
     schema : Schema, path of a bounds file or dict of the same form, optional
         The table's public description.
@@ -458,7 +458,7 @@ def price_fit(
 
     Parameters
     ----------
-    data : path, data frame, array or Moments, optional
+    data : path, list of paths, pyarrow dataset, data frame, array or Moments, optional
         A table, whose column names and types are compared with the schema.
     schema, k, epsilon, rule
         As for :func:`fit`. All its other arguments are accepted as well.

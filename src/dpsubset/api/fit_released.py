@@ -256,7 +256,7 @@ def fit_released(
     ----------
     release : Release or path of a release file
         A release of :func:`dpsubset.select`, from a table of the same schema.
-    data : path, data frame, array or Moments
+    data : path, list of paths, pyarrow dataset, data frame, array or Moments
         The sensitive table: usually the one that the release was made from.
     schema : Schema, path of a bounds file or dict of the same form, optional
         The table's public description, unchanged; by default that of a `Release`.

@@ -187,6 +187,7 @@ def with_keywords_of(*listed: Callable[..., Any]) -> Callable[[Callable[P, R]], 
 def resolve_schema(data: Any, y: Any, schema: SchemaLike | None, bounds: Bounds | None) -> Schema:
     """Return the schema of a table, from a schema or from bounds. Reads no value."""
     from ..data.readers.arrays import check_held
+    from ..data.readers.parts import has_parts
 
     check_held(data, "X", Moments)
     check_held(y, "y")
@@ -205,8 +206,8 @@ def resolve_schema(data: Any, y: Any, schema: SchemaLike | None, bounds: Bounds 
         raise ArgumentError("pass a schema or bounds, not both")
     if not isinstance(bounds, Bounds):
         raise ArgumentError(f"bounds must be dpsubset.Bounds(x=..., y=...). {BOUNDS_BY_NAME}")
-    if data is None or isinstance(data, (str, Path, Moments)):
-        raise ArgumentError("bounds go with arrays and frames; a file or moments need a schema")
+    if data is None or isinstance(data, Moments) or has_parts(data, y):
+        raise ArgumentError("bounds go with arrays and frames; files or moments need a schema")
     return _schema_of_bounds(data, y, bounds)
 
 

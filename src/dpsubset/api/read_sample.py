@@ -103,7 +103,7 @@ def read_sample(data: Any, schema: SchemaLike, rows: int = 20) -> Sample:
 
     Parameters
     ----------
-    data : path or data frame
+    data : path, list of paths, pyarrow dataset or data frame
         Public or simulated rows in the format of the sensitive table. Never pass the table itself,
         because its cells would be shown.
     schema : Schema, path of a bounds file or dict of the same form

@@ -46,9 +46,9 @@ def select(
 
     Parameters
     ----------
-    data : path, data frame, array or Moments
-        The sensitive table: a Parquet, Arrow, Feather, CSV or TSV file, a data frame of pandas,
-        polars or PyArrow, or an array X.
+    data : path, list of paths, pyarrow dataset, data frame, array or Moments
+        The sensitive table: a Parquet, Arrow, Feather, CSV or TSV file, a folder, pattern or list
+        of such files, a data frame of pandas, polars or PyArrow, or an array X.
     schema : Schema, path of a bounds file or dict of the same form, optional
         The table's public description. For arrays, ``bounds`` may be given instead.
     k : int
@@ -273,7 +273,7 @@ def price(
 
     Parameters
     ----------
-    data : path, data frame, array or Moments, optional
+    data : path, list of paths, pyarrow dataset, data frame, array or Moments, optional
         A table, whose column names and types are compared with the schema. Without it only the
         arguments are checked and priced.
     schema, k, epsilon

@@ -36,7 +36,7 @@ class SensitiveTable:
 
     Parameters
     ----------
-    data : path, data frame, array, list or Moments
+    data : path, list of paths, pyarrow dataset, data frame, array, list or Moments
     schema : Schema
         The schema to which names, types and the number of columns are compared.
     y : array, optional

@@ -188,7 +188,7 @@ def suggest_bounds(
 
     Parameters
     ----------
-    data : path, data frame or array
+    data : path, list of paths, pyarrow dataset, data frame or array
         The sensitive table.
     within : pair, mapping, Schema, path of a bounds file or dict of the same form
         The possible range of values, from public knowledge: ``(lo, hi)`` for all columns, ``{"age":

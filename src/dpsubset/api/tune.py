@@ -361,7 +361,7 @@ def tune(
 
     Parameters
     ----------
-    data : path, data frame, array or Moments
+    data : path, list of paths, pyarrow dataset, data frame, array or Moments
         The sensitive table.
     schema : Schema, path of a bounds file or dict of the same form, optional
         The table's public description.
@@ -468,7 +468,7 @@ def price_tune(
 
     Parameters
     ----------
-    data : path, data frame or array, optional
+    data : path, list of paths, pyarrow dataset, data frame or array, optional
         A table, whose column names and types are compared with the schema.
     schema, grid, epsilon, k, rule, runs, eta
         As for :func:`tune`. All its other arguments are accepted as well.

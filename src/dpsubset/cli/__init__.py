@@ -18,6 +18,7 @@ from .compare import compare_command
 from .fit import fit_command
 from .ledger import ledger_app
 from .mechanisms import mechanisms_command
+from .moments import merge_command, moments_command
 from .options import OTHER_SPELLINGS
 from .power import power_command
 from .predict import predict_command
@@ -40,6 +41,8 @@ app.command("select")(select_command)
 app.command("fit")(fit_command)
 app.command("tune")(tune_command)
 app.command("predict")(predict_command)
+app.command("moments")(moments_command)
+app.command("merge")(merge_command)
 app.command("power")(power_command)
 app.command("plan", hidden=True)(power_command)  # its first name
 app.command("mechanisms")(mechanisms_command)

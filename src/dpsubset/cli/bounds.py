@@ -13,7 +13,7 @@ from ..base.errors import ArgumentError
 from ..base.text import escape_for_terminal
 from . import signals
 from .options import (
-    File,
+    Files,
     Force,
     LedgerAddress,
     Neighbours,
@@ -21,8 +21,10 @@ from .options import (
     Purpose,
     Separator,
     check_distinct,
+    input_paths,
     parse_number,
     parse_separator,
+    table_of,
 )
 from .outputs import Output
 from .releasing import NOTHING_SPENT, open_ledger, print_balance
@@ -39,7 +41,7 @@ def _bounds() -> None:
 @bounds_app.command("suggest")
 @handle_errors()
 def bounds_suggest(
-    file: File,
+    files: Files,
     epsilon: Annotated[
         str,
         typer.Option(
@@ -89,7 +91,7 @@ def bounds_suggest(
     were released and their cost, and so do the statements of selections that use it.
     """
     budget = parse_number(epsilon, "epsilon")
-    check_distinct(file, schema, out)
+    check_distinct(*input_paths(files), schema, out)
     opened = open_ledger(ledger, no_ledger, purpose)
 
     from ..api.driver import make_release
@@ -101,8 +103,9 @@ def bounds_suggest(
     wide: Any = schema if within is None else tuple(map(_limit, within))
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     relation: Any = neighbours
+    table = table_of(files)
     request = build_bounds_request(
-        file, wide, epsilon=budget, columns=names, neighbours=relation, seed=seed,
+        table, wide, epsilon=budget, columns=names, neighbours=relation, seed=seed,
         separator=parse_separator(separator),
     )  # fmt: skip
     if dry_run:
@@ -114,7 +117,7 @@ def bounds_suggest(
         opened.check([request.event()])  # before the cost is reported as spent
     with Output(out, replace=force) as output:
         typer.echo(escape_for_terminal(cost_line(request.guarantee, "Spending")))
-        released = make_release(request, file, ledger=opened)
+        released = make_release(request, table, ledger=opened)
         # The budget is spent: the file is written before anything is printed.
         problems = []
         with signals.deferred():

@@ -13,10 +13,11 @@ from ..base.errors import ArgumentError
 from .options import (
     BudgetFraction,
     DryRunPower,
-    File,
+    FilesOrMoments,
     FitMechanism,
     FitWidth,
     ModelFile,
+    MomentsFile,
     SchemaFile,
     SelectionOptions,
     fit_rule,
@@ -32,7 +33,7 @@ from .terminal import handle_errors
 @with_option_groups
 def fit_command(
     *,
-    file: File,
+    files: FilesOrMoments = None,
     schema: SchemaFile,
     epsilon: Annotated[
         str,
@@ -56,6 +57,7 @@ def fit_command(
     how: FitMechanism = None,
     width: FitWidth = None,
     model: ModelFile = None,
+    moments: MomentsFile = None,
     power: DryRunPower = False,
     selection: SelectionOptions,
     output: ReleaseOptions,
@@ -79,7 +81,7 @@ def fit_command(
                     f"{flag(name)} is an option of the selection, which --on has made already: "
                     "leave it out"
                 )
-    with output.prepare(file, schema, on, model=model) as making:
+    with output.prepare(files, schema, on, model=model, moments=moments) as making:
         from ..api.fit import event_of_fit, fit, price_fit
         from ..api.fit_released import event_of_released, fit_released, price_released
 

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..base.errors import ArgumentError
-from .options import LedgerArgument, SelectionOptions, parse_number, with_option_groups
+from .options import (
+    LedgerArgument,
+    SelectionOptions,
+    parse_number,
+    table_of,
+    with_option_groups,
+)
 from .releasing import NOTHING_SPENT
 from .terminal import handle_errors, print_assumptions, print_line
 
@@ -21,8 +27,11 @@ if TYPE_CHECKING:
 def ledger_cost(
     *,
     ledger: LedgerArgument,
-    file: Annotated[
-        Path | None, typer.Argument(help="The table; only its header is read.", metavar="FILE")
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="The table, as for 'dpsubset select'; only its header is read.", metavar="FILE..."
+        ),
     ] = None,
     schema: Annotated[Path | None, typer.Option(help="Bounds file.")] = None,
     k: Annotated[int | None, typer.Option(help="Number of variables to select.")] = None,
@@ -53,13 +62,13 @@ def ledger_cost(
     alone all fits of a cross-validation. Exit code 4 if the limit does not allow it.
     """
     if search is not None:
-        if (file, schema, k, epsilon) != (None,) * 4 or selection.given():
+        if files or (schema, k, epsilon) != (None,) * 3 or selection.given():
             raise ArgumentError(
                 "--search has table, schema, k, epsilon and all options: leave these out"
             )
         events = _events_in(search)
     else:
-        if file is None or schema is None or k is None or epsilon is None:
+        if not files or schema is None or k is None or epsilon is None:
             raise ArgumentError("give a table, --schema, --k and --epsilon, or --search")
         if candidates < 0 or folds < 0 or (candidates and folds < 2):
             raise ArgumentError("a grid search has candidates and at least 2 folds")
@@ -68,7 +77,7 @@ def ledger_cost(
 
         event_of = event_of_fit if model else event_of_select
         budget = parse_number(epsilon, "epsilon")
-        event = event_of(file, schema, k=k, epsilon=budget, **selection.arguments())
+        event = event_of(table_of(files), schema, k=k, epsilon=budget, **selection.arguments())
         events = [event] * (candidates * folds + refit if candidates else max(folds, 1))
 
     from ..ledger.ledger import Ledger

@@ -30,10 +30,31 @@ OTHER_SPELLINGS = {
     "neighbors": "neighbours",
 }
 
-File = Annotated[
-    Path,
+Files = Annotated[
+    list[Path],
     typer.Argument(
-        help="The sensitive table: Parquet, Arrow (Feather), CSV or TSV.", metavar="FILE"
+        help="The sensitive table: Parquet, Arrow (Feather), CSV or TSV. One file, several, a "
+        "folder, or a pattern in quotes such as 'data/*.parquet'.",
+        metavar="FILE...",
+    ),
+]
+FilesOrMoments = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        help="The sensitive table: Parquet, Arrow (Feather), CSV or TSV. One file, several, a "
+        "folder, or a pattern in quotes such as 'data/*.parquet'. Not with --moments.",
+        metavar="FILE...",
+    ),
+]
+MomentsFile = Annotated[
+    Path | None,
+    typer.Option(help="Instead of FILE: moments of 'dpsubset moments' or 'dpsubset merge'."),
+]
+NamedFiles = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        help="The table, if the bounds file has patterns; only its names are read.",
+        metavar="FILE...",
     ),
 ]
 SchemaFile = Annotated[
@@ -316,6 +337,30 @@ def parse_separator(text: str | None) -> str | None:
     from ..schema.bounds_file import check_separator
 
     return check_separator("\t" if text in ("tab", "\\t") else text)
+
+
+def table_of(files: list[Path] | None, moments: Path | None = None) -> Any:
+    """Return the table that the arguments name, as functions take it."""
+    if moments is None and files:
+        return files[0] if len(files) == 1 else files
+    if moments is None or files:
+        raise ArgumentError("give the table, FILE..., or --moments, and not both")
+    from ..data.moments import Moments
+
+    return Moments.load(moments)
+
+
+def input_paths(files: list[Path] | None) -> list[Path]:
+    """Return the files that the arguments name; they themselves if there are no such files."""
+    if not files:
+        return []
+    from ..base.errors import TableError
+    from ..data.readers.paths import files_of
+
+    try:
+        return files_of(files)
+    except TableError:
+        return files  # reported where the table is opened
 
 
 def check_distinct(*paths: Path | None) -> None:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..base.text import escape_for_terminal
-from .options import Force, Separator, check_distinct, parse_separator
+from .options import (
+    Force,
+    Separator,
+    check_distinct,
+    input_paths,
+    parse_separator,
+    table_of,
+)
 from .outputs import reserve_output, write_output
 from .terminal import fail, handle_errors, try_print
 
@@ -22,10 +29,12 @@ if TYPE_CHECKING:
 @handle_errors()
 def predict_command(
     model: Annotated[Path, typer.Argument(help="Model file of 'dpsubset fit'.", metavar="MODEL")],
-    file: Annotated[
-        Path,
+    files: Annotated[
+        list[Path],
         typer.Argument(
-            help="Rows to predict for: Parquet, Arrow (Feather), CSV or TSV.", metavar="FILE"
+            help="Rows to predict for: Parquet, Arrow (Feather), CSV or TSV. Files are read in the "
+            "order given; those of a folder or of a pattern in quotes in the order of their names.",
+            metavar="FILE...",
         ),
     ],
     out: Annotated[
@@ -49,7 +58,7 @@ def predict_command(
     Predictions are as sensitive as the rows of FILE. Standard error says what is predicted.
     """
     with ExitStack() as stack:
-        check_distinct(model, file, out)
+        check_distinct(model, *input_paths(files), out)
         output = reserve_output(out, force, stack)
 
         from ..release.model import Model
@@ -57,7 +66,7 @@ def predict_command(
         loaded, sign = Model.load(model), parse_separator(separator)
         if sign is not None:
             loaded = replace(loaded, schema=replace(loaded.schema, separator=sign))
-        text = _predictions(loaded, file, of)
+        text = _predictions(loaded, table_of(files), of)
         typer.echo(f"Predictions are of {escape_for_terminal(loaded.predicts(of))}.", err=True)  # type: ignore[arg-type]
         if output is None:
             if problem := try_print(sys.stdout, text):
@@ -66,7 +75,7 @@ def predict_command(
             fail("; ".join(problems), 1)
 
 
-def _predictions(model: Model, file: Path, of: Any) -> str:
+def _predictions(model: Model, table: Any, of: Any) -> str:
     import csv
     import io
 
@@ -76,9 +85,9 @@ def _predictions(model: Model, file: Path, of: Any) -> str:
     if labels is None:
         transformed = model.schema.response.transform is not None
         writer.writerow([f"predicted {of or 'median'}" if transformed else "prediction"])
-        writer.writerows([f"{value:.10g}"] for value in model.predict(file, of).tolist())
+        writer.writerows([f"{value:.10g}"] for value in model.predict(table, of).tolist())
     else:
         writer.writerow(["prediction", f"chance of {labels[1]}"])
-        chances = model.probabilities(file).tolist()
+        chances = model.probabilities(table).tolist()
         writer.writerows([labels[chance > 0.5], f"{chance:.6g}"] for chance in chances)
     return text.getvalue()

@@ -16,7 +16,16 @@ from ..base.errors import ArgumentError
 from ..base.text import escape_for_terminal
 from ..release.files import FileDigests, facts_to_json, sha256_of_bytes, sha256_of_file
 from . import signals
-from .options import AboutFile, Force, LedgerAddress, NoLedger, Purpose, check_distinct
+from .options import (
+    AboutFile,
+    Force,
+    LedgerAddress,
+    NoLedger,
+    Purpose,
+    check_distinct,
+    input_paths,
+    table_of,
+)
 from .outputs import Output, reserve_output, write_output
 from .terminal import fail, print_assumptions, print_line, release_progress_bar, try_print, warn
 
@@ -65,10 +74,24 @@ class ReleaseOptions:
 
     @contextmanager
     def prepare(
-        self, file: Path, schema: Path, *more: Path | None, model: Path | None = None
+        self,
+        files: list[Path] | None,
+        schema: Path,
+        *more: Path | None,
+        model: Path | None = None,
+        moments: Path | None = None,
     ) -> Iterator[Making]:
         """Find whatever prevents the files from being written, before anything is spent."""
-        check_distinct(file, schema, *more, self.about, self.out, model, self.statement)
+        check_distinct(
+            *input_paths(files),
+            moments,
+            schema,
+            *more,
+            self.about,
+            self.out,
+            model,
+            self.statement,
+        )
         if self.statement is not None:
             from ..release.statement.write import form_of_path
 
@@ -83,14 +106,24 @@ class ReleaseOptions:
                 for path in (self.out, self.statement, model)
             )
             digest = sha256_of_file(schema)
-            yield Making(file, schema, digest, self, ledger, about, out, statement, model_file)
+            yield Making(
+                table_of(files, moments),
+                schema,
+                digest,
+                self,
+                ledger,
+                about,
+                out,
+                statement,
+                model_file,
+            )
 
 
 @dataclass(frozen=True)
 class Making:
     """A release that is about to be made, with its ledger and its reserved files."""
 
-    file: Path
+    table: Any
     schema: Path
     schema_sha256: str | None
     options: ReleaseOptions
@@ -99,6 +132,11 @@ class Making:
     out: Output | None
     statement: Output | None
     model: Output | None
+
+    @property
+    def of_moments(self) -> bool:
+        """Whether the release is made from moments, which were read as a whole."""
+        return not isinstance(self.table, (Path, list))
 
     def make(
         self,
@@ -112,22 +150,22 @@ class Making:
     ) -> None:
         """Make, write and print the release; in a dry run, print its price alone."""
         if self.options.dry_run:
-            lines = str(price(self.file, self.schema, **arguments)).splitlines()
+            lines = str(price(self.table, self.schema, **arguments)).splitlines()
             if hint is not None:
                 hidden = (
                     self.ledger is not False and self.ledger.declaration.relation == "add-remove"
                 )
-                lines += hint(self.file, self.schema, rows_private=hidden, **arguments)
+                lines += hint(self.table, self.schema, rows_private=hidden, **arguments)
             typer.echo("\n".join(map(escape_for_terminal, lines)))
-            print_balance(self.ledger, lambda: event(self.file, self.schema, **arguments))
-            typer.echo(NOTHING_SPENT)
+            print_balance(self.ledger, lambda: event(self.table, self.schema, **arguments))
+            typer.echo("Nothing is spent." if self.of_moments else NOTHING_SPENT)
             return
         quiet = self.options.quiet
         bar = release_progress_bar(quiet) if shows_progress else nullcontext()
         with bar as progress:
             if shows_progress:
                 arguments = {**arguments, "progress": progress}
-            made = release(self.file, self.schema, ledger=self.ledger, **arguments)
+            made = release(self.table, self.schema, ledger=self.ledger, **arguments)
         self._publish(made)
 
     def _publish(self, release: Release) -> None:

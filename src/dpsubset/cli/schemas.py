@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import Force, Json, Separator, check_distinct, parse_separator
+from .options import (
+    Force,
+    Json,
+    NamedFiles,
+    Separator,
+    check_distinct,
+    input_paths,
+    parse_separator,
+    table_of,
+)
 from .outputs import Output
 from .terminal import handle_errors, print_line, red, warn
 
@@ -23,8 +32,12 @@ SchemaArgument = Annotated[Path, typer.Argument(help="The bounds file.", metavar
 @schema_app.command("init")
 @handle_errors()
 def schema_init(
-    file: Annotated[
-        Path, typer.Argument(help="The table; only its names and types are read.", metavar="FILE")
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="The table: a file, several, or a folder. Only names and types are read.",
+            metavar="FILE...",
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Bounds file to write, YAML or .json.")] = Path(
         "schema.yaml"
@@ -34,18 +47,19 @@ def schema_init(
 ) -> None:
     """Write a bounds file to fill in.
 
-    It has the column names of FILE. If FILE has types (Parquet, Arrow), the template has levels for
-    text and dates for dates.
+    It has the column names of FILE, of several files those that all of them have. If FILE has types
+    (Parquet, Arrow), the template has levels for text and dates for dates.
     """
-    check_distinct(file, out)
+    check_distinct(*input_paths(files), out)
 
-    from ..data.readers.files import header
+    from ..data.readers import column_names
     from ..data.type_checks import column_kinds
     from ..schema.bounds_file import template
 
     with Output(out, replace=force) as output:
-        known, sign = column_kinds(file), parse_separator(separator)
-        names = list(known) or header(file, sign)
+        table, sign = table_of(files), parse_separator(separator)
+        known = column_kinds(table)
+        names = list(known) or column_names(table, sign)
         template(names, output.draft, known, sign)
         output.publish()
     by_type = " with the keys of their types" if known else ""
@@ -60,49 +74,54 @@ def schema_init(
 @handle_errors()
 def schema_check(
     schema: SchemaArgument,
-    file: Annotated[
-        Path | None,
+    files: Annotated[
+        list[Path] | None,
         typer.Argument(
-            help="A table to compare with; only its names and types are read.", metavar="FILE"
+            help="A table to compare with: a file, several, or a folder. Only names and types are "
+            "read.",
+            metavar="FILE...",
         ),
     ] = None,
 ) -> None:
     """Check a bounds file, and the columns of a table against it."""
     from ..data.readers import read_schema
 
-    declared = read_schema(schema, file)
+    table = table_of(files) if files else None
+    declared = read_schema(schema, table)
     print_line(
         f"{schema}: {len(declared.features)} features{_model(declared)}, response "
         f"{declared.response.name!r}{_labels(declared)}, unit of privacy: {declared.protected}"
     )
-    if file is not None:
-        from ..data.readers.files import first_line, open_file
+    if files:
+        from ..data.readers import open_table
+        from ..data.readers.parts import parts_of, undeclared_names
         from ..data.type_checks import column_kinds, type_mismatches
 
         # First, since a source refuses some types without saying what to declare.
-        for mismatch in type_mismatches(file, declared):
-            print_line(f"{file}: {mismatch}")
-        open_file(file, declared)
-        print_line(f"{file}: has every declared column")
-        if not column_kinds(file):
+        named = files[0] if len(files) == 1 else f"{len(files)} files"
+        for mismatch in type_mismatches(table, declared):
+            print_line(f"{named}: {mismatch}")
+        open_table(table, declared)
+        parts = parts_of(table) or ()
+        counted = f" in each of {len(parts)} files" if len(parts) > 1 else ""
+        print_line(f"{named}: has every declared column{counted}")
+        if not column_kinds(table):
             print_line(
-                f"{file}: has no types, so the form of its cells was not checked ('schema try' "
+                f"{named}: has no types, so the form of its cells was not checked ('schema try' "
                 "and --check-readable do that)"
             )
-        known = {*(column.name for column in declared.columns), declared.response.name}
-        rest = [name for name in first_line(file, declared.separator) if name not in known]
-        if rest:
-            print_line(f"{file}: {_undeclared(rest)}")
+        if rest := undeclared_names(parts, declared):
+            print_line(f"{named}: {_undeclared(rest)}")
 
 
 @schema_app.command("try")
 @handle_errors()
 def schema_try(
     schema: SchemaArgument,
-    file: Annotated[
-        Path,
+    files: Annotated[
+        list[Path],
         typer.Argument(
-            help="PUBLIC or invented sample rows: their cells are shown.", metavar="FILE"
+            help="PUBLIC or invented sample rows: their cells are shown.", metavar="FILE..."
         ),
     ],
     rows: Annotated[int, typer.Option(help="Most rows to show.")] = 20,
@@ -118,7 +137,7 @@ def schema_try(
 
     from ..api.read_sample import NOT_PRIVATE, read_sample
 
-    found = read_sample(file, schema, rows)
+    found = read_sample(table_of(files), schema, rows)
     if as_json:
         warn(NOT_PRIVATE)
         typer.echo(json.dumps(found.to_dict(), indent=2))
@@ -130,13 +149,7 @@ def schema_try(
 @handle_errors()
 def schema_fingerprint(
     schema: SchemaArgument,
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            help="The table, if the bounds file has patterns; only its names are read.",
-            metavar="FILE",
-        ),
-    ] = None,
+    files: NamedFiles = None,
 ) -> None:
     """Print the fingerprint of a bounds file.
 
@@ -144,7 +157,7 @@ def schema_fingerprint(
     """
     from ..data.readers import read_schema
 
-    print_line(read_schema(schema, file).fingerprint())
+    print_line(read_schema(schema, table_of(files) if files else None).fingerprint())
 
 
 def _undeclared(names: Sequence[str]) -> str:

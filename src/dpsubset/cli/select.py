@@ -9,8 +9,9 @@ import typer
 
 from .options import (
     DryRunPower,
-    File,
+    FilesOrMoments,
     Intercept,
+    MomentsFile,
     SchemaFile,
     SelectionOptions,
     parse_number,
@@ -24,7 +25,7 @@ from .terminal import handle_errors
 @with_option_groups
 def select_command(
     *,
-    file: File,
+    files: FilesOrMoments = None,
     schema: SchemaFile,
     k: Annotated[int, typer.Option(help="Number of variables to select.")],
     epsilon: Annotated[
@@ -34,6 +35,7 @@ def select_command(
         ),
     ],
     intercept: Intercept = True,
+    moments: MomentsFile = None,
     power: DryRunPower = False,
     selection: SelectionOptions,
     output: ReleaseOptions,
@@ -57,7 +59,7 @@ def select_command(
     arguments = {"k": k, "intercept": intercept, "epsilon": parse_number(epsilon, "epsilon")}
     arguments |= selection.arguments()
     output.check_power(power)
-    with output.prepare(file, schema) as making:
+    with output.prepare(files, schema, moments=moments) as making:
         from ..api.select import event_of_select, price, select
 
         hint: Callable[..., list[str]] | None = None

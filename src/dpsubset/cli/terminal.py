@@ -149,7 +149,7 @@ def _print_warnings() -> Iterator[None]:
 
 @contextmanager
 def progress_bar(task: str) -> Iterator[Callable[[float], None] | None]:
-    """Show a bar on the terminal for work that reads no table."""
+    """Show a bar on the terminal for work that is not a release."""
     from rich.console import Console
     from rich.progress import Progress
 

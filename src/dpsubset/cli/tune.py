@@ -7,7 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from ..base.errors import ArgumentError
-from .options import File, ModelFile, SchemaFile, SelectionOptions, parse_number, with_option_groups
+from .options import (
+    Files,
+    ModelFile,
+    SchemaFile,
+    SelectionOptions,
+    parse_number,
+    with_option_groups,
+)
 from .releasing import ReleaseOptions
 from .terminal import handle_errors
 
@@ -19,7 +26,7 @@ _NAMES = ("mechanism", "loss", "constraint", "fit")
 @with_option_groups
 def tune_command(
     *,
-    file: File,
+    files: Files,
     schema: SchemaFile,
     epsilon: Annotated[
         str,
@@ -71,7 +78,7 @@ def tune_command(
         "runs": None if runs is None else parse_number(runs, "runs"),
         **selection.arguments(),
     }
-    with output.prepare(file, schema, model=model) as making:
+    with output.prepare(files, schema, model=model) as making:
         from ..api.tune import event_of_tune, price_tune, tune
 
         making.make(

@@ -208,9 +208,11 @@ class Moments:
         return f"Moments(p={self.p}, private values hidden)"
 
     def save(self, path: str | Path) -> None:
-        """Write to an ``.npz`` file. The file is as sensitive as the table itself."""
+        """Write to an ``.npz`` file that its owner alone can read. The file is as sensitive as the
+        table itself.
+        """
         parts = np.frombuffer(b"".join(sorted(self.parts)), dtype=np.uint8)
-        with open(path, "wb") as file:
+        with open(path, "wb", opener=_for_owner) as file:
             np.savez(
                 file,
                 version=np.int64(_FILE_VERSION),
@@ -282,6 +284,14 @@ def checked_block(block: Any, features: int) -> Block:
     if y.ndim != 1 or len(y) != len(x):
         raise ArgumentError("y of a block must have one dimension and an entry for each row of x")
     return x, y
+
+
+def _for_owner(path: str, flags: int) -> int:
+    """Open a file that other users cannot read, from its first byte on."""
+    found = os.open(path, flags, 0o600)
+    if hasattr(os, "fchmod"):  # an existing file keeps its rights otherwise
+        os.fchmod(found, 0o600)
+    return found
 
 
 def _is_part(part: object) -> bool:

@@ -13,13 +13,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..base.errors import ColumnTypeWarning
 from ..base.text import escape_for_terminal
 from ..schema.labels import Label, canonical
 from ..schema.schema import Column, Schema
 from .readers.cells import reader
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from .readers.parts import Part
 
 #: What a storage type holds, as far as a schema distinguishes it.
 ColumnKind = Literal["number", "boolean", "text", "category", "date", "other"]
@@ -37,12 +42,15 @@ _DESCRIPTIONS = {
 def column_kinds(data: Any) -> dict[str, ColumnKind]:
     """What each column of a file or frame holds, in order, if its type says so.
 
+    Of several files, the columns that all of them have; a column of different types counts as text.
     Empty for tables without types: text files and arrays.
     """
-    if isinstance(data, (str, Path)):
-        return _kinds_of_file(Path(data))
     from .readers.frames import is_frame
+    from .readers.parts import parts_of
 
+    parts = parts_of(data)
+    if parts is not None:
+        return _common_kinds([_types_of_part(part) for part in parts])
     return _kinds_of_frame(data) if is_frame(data) else {}
 
 
@@ -77,8 +85,17 @@ def type_mismatches(data: Any, schema: Schema, y: Any = None) -> tuple[str, ...]
     Moments, which have no cells, have no mismatches.
     """
     from .readers.arrays import is_array, is_sparse
+    from .readers.frames import is_frame
+    from .readers.parts import parts_of
 
-    found = dict(column_kinds(data))
+    parts = parts_of(data, y)
+    if parts is not None:
+        each = (
+            type_mismatches_of(schema.columns_read, _kinds_of_types(_types_of_part(part)))
+            for part in parts
+        )
+        return tuple(dict.fromkeys(text for found in each for text in found))
+    found = _kinds_of_frame(data) if is_frame(data) else {}
     if (is_array(data) or is_sparse(data)) and data.ndim == 2:
         found = _kinds_of_array(data, schema.feature_names)
     if y is not None:
@@ -155,14 +172,33 @@ def _declared(column: Column) -> str:
     return f"a {column.kind}"
 
 
-def _kinds_of_file(path: Path) -> dict[str, ColumnKind]:
-    from .readers.files import check_unique, file_types
+def _types_of_part(part: Part) -> pa.Schema | None:
+    from .readers.files import check_unique
 
-    types = file_types(path)
-    if types is None:
+    types = part.types()
+    if types is not None:
+        check_unique(types.names, Path(part.name).name)
+    return types
+
+
+def _kinds_of_types(types: pa.Schema | None) -> dict[str, ColumnKind]:
+    return {} if types is None else {each.name: _kind_of_arrow(each.type) for each in types}
+
+
+def _common_kinds(each: Sequence[pa.Schema | None]) -> dict[str, ColumnKind]:
+    """What the columns hold that all parts have; empty if a part has no types."""
+    known = [types for types in each if types is not None]
+    if len(known) < len(each):
         return {}
-    check_unique(types.names, path.name)
-    return {field.name: _kind_of_arrow(field.type) for field in types}
+    common = set[str].intersection(*(set(types.names) for types in known))
+    found: dict[str, ColumnKind] = {}
+    for name in known[0].names:
+        if name in common:
+            types = [part.field(name).type for part in known]
+            # A part without any value in a column, of type null, says nothing of the others.
+            kinds = {_kind_of_arrow(kind) for kind in types if str(kind) != "null"} or {"number"}
+            found[name] = kinds.pop() if len(kinds) == 1 else "text"
+    return found
 
 
 def _kind_of_arrow(type_: Any) -> ColumnKind:

@@ -268,7 +268,7 @@ def private_mean(
 
     Parameters
     ----------
-    data : path, data frame or array
+    data : path, list of paths, pyarrow dataset, data frame or array
         The sensitive table.
     within : pair, mapping, Schema, path of a bounds file or dict of the same form
         Public bounds, to which values are clipped: ``(lo, hi)`` for all columns, or by name.

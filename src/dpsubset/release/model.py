@@ -187,7 +187,7 @@ class Model:
 
         Parameters
         ----------
-        data : path, data frame or array
+        data : path, list of paths, pyarrow dataset, data frame or array
         of : {"median", "mean"}, optional
             Of a response that was declared with a transform. "median" undoes the transform: exp of
             the predicted mean of the logarithm, which is the median of the response where errors

@@ -3,7 +3,8 @@
 Opening a table checks names and types of its columns against a schema. Reading it yields blocks of
 records and never fails because of a cell: a missing or unreadable cell becomes NaN, to which the
 quantizer applies the schema's rule. To add a kind of table, write its module and add it to
-`open_table`, or for a file to the functions of `files`.
+`open_table`, or for a file to the functions of `files`. Paths, folders, patterns, lists of paths
+and datasets are tables of parts (`parts.parts_of`), each of which its own reader opens.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from ...base.errors import ArgumentError, SchemaError, TableError
@@ -25,6 +27,19 @@ from ..moments import Block
 Progress = Callable[[float], None]
 
 ALL = slice(None)
+
+
+class Remote(Protocol):
+    """A file that is not on a local disk."""
+
+    name: str
+
+    def open(self) -> pa.NativeFile:
+        """Open it for reading at any place."""
+
+
+#: A file with types, to be opened for each pass.
+Source = Path | Remote
 
 
 def batch_rows(columns: int) -> int:
@@ -84,19 +99,23 @@ def read_schema(source: SchemaLike, data: Any, y: Any = None) -> Schema:
                 "JSON. The table comes first: select(data, schema, ...)"
             )
     facts = facts_of(source)
-    names = _names(data, separator_of(facts)) if has_patterns(facts) else None
+    names = _names(data, separator_of(facts), y) if has_patterns(facts) else None
     response = response_name(facts)
     if names is not None and y is not None and response is not None and response not in names:
         names = [*names, response]
     return Schema.from_dict(facts, names)
 
 
-def _names(data: Any, separator: str | None = None) -> list[str] | None:
-    """Column names of a file or frame, None for other tables. Reads no row."""
-    if isinstance(data, (str, Path)):
-        from .files import header
+def _names(data: Any, separator: str | None = None, y: Any = None) -> list[str] | None:
+    """Column names of files, a dataset or a frame, None for other tables. Reads no row.
 
-        return header(data, separator)
+    Of several parts, those that all of them have.
+    """
+    from .parts import common_names, parts_of
+
+    parts = parts_of(data, y)
+    if parts is not None:
+        return common_names(parts, separator)
     from .frames import is_frame, names_of_frame
     from .header import looks_like_a_value
 
@@ -111,7 +130,7 @@ def _names(data: Any, separator: str | None = None) -> list[str] | None:
 
 
 def column_names(data: Any, separator: str | None = None) -> list[str]:
-    """Column names of a file or frame. Reads no row; ``separator`` is that of a text file."""
+    """Column names of files or a frame. Reads no row; ``separator`` is that of text files."""
     names = _names(data, separator)
     if names is None:
         raise TableError("a table with column names is needed: a file or a data frame")
@@ -120,10 +139,11 @@ def column_names(data: Any, separator: str | None = None) -> list[str]:
 
 def sample_cells(data: Any, schema: Schema, rows: int) -> list[list[Any]]:
     """Raw cells of the first rows, the response last. NOT PRIVATE: for public sample rows."""
-    if isinstance(data, (str, Path)):
-        from .files import file_cells
+    from .parts import first_cells, parts_of
 
-        return file_cells(Path(data), schema, rows)
+    parts = parts_of(data)
+    if parts is not None:
+        return first_cells(parts, schema, rows)
     from .columns import to_narwhals
     from .frames import is_frame
 
@@ -135,13 +155,14 @@ def sample_cells(data: Any, schema: Schema, rows: int) -> list[list[Any]]:
 
 
 def open_table(data: Any, schema: AnySchema, y: Any = None) -> Table:
-    """Open a path, a data frame or an array."""
-    if isinstance(data, (str, Path)):
-        if y is not None:
-            raise ArgumentError("y goes with arrays; a file holds its response as a column")
-        from .files import open_file
+    """Open a path, folder, pattern, list of paths or dataset; a data frame or an array."""
+    from .parts import PartsTable, has_parts, parts_of
 
-        return open_file(Path(data), schema)
+    if y is not None and has_parts(data, y):
+        raise ArgumentError("y goes with arrays and frames; files hold their response as a column")
+    parts = parts_of(data, y)
+    if parts is not None:
+        return PartsTable(parts, schema)
     from .frames import FrameTable, is_frame
 
     if is_frame(data):

@@ -40,7 +40,8 @@ _REFUSED = (
     "fail because of one record, and an error of that kind is an answer that no guarantee covers. "
     "Collect it first and pass the result: a NumPy array (numpy.asarray), a SciPy sparse matrix, a "
     "list of records, or a frame of pandas, polars or PyArrow. The ledger does not cover that "
-    "computation. Write a table that is larger than memory to a Parquet file and pass its path"
+    "computation. Write a table that is larger than memory to a Parquet file and pass its path. "
+    "dpsubset.moments(data, schema) reads Arrow streams and queries"
 )
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ...base.errors import TableError
 from ...schema.schema import AnySchema
-from . import ALL, Table, batch_rows
+from . import ALL, Source, Table, batch_rows
 from .arrow import from_arrow
 from .cells import readers
 from .header import check_columns, check_types
@@ -25,7 +25,7 @@ from .header import check_columns, check_types
 class ArrowTable(Table):
     """An Arrow file whose columns have been checked against a schema."""
 
-    def __init__(self, path: Path, schema: AnySchema) -> None:
+    def __init__(self, path: Source, schema: AnySchema) -> None:
         super().__init__(schema)
         self._path = path
         self._names = [column.name for column in schema.columns_read]
@@ -54,12 +54,12 @@ class ArrowTable(Table):
                 ]
 
 
-def arrow_schema(path: Path) -> pa.Schema:
+def arrow_schema(path: Source) -> pa.Schema:
     with _opened(path) as reader:
         return reader.schema
 
 
-def arrow_batches(path: Path) -> Iterator[pa.RecordBatch]:
+def arrow_batches(path: Source) -> Iterator[pa.RecordBatch]:
     with _opened(path) as reader:
         if isinstance(reader, pa.ipc.RecordBatchFileReader):
             yield from map(reader.get_batch, range(reader.num_record_batches))
@@ -68,10 +68,11 @@ def arrow_batches(path: Path) -> Iterator[pa.RecordBatch]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _opened(path: Source) -> Iterator[Any]:
     try:
         # Not memory-mapped: a file that is cut short while it is read must be an error, no signal.
-        with pa.OSFile(str(path)) as source:
+        file = pa.OSFile(str(path)) if isinstance(path, Path) else path.open()
+        with file as source:
             if source.read(4) == b"FEA1":
                 raise TableError(
                     f"{path.name} is a Feather file of version 1, which is outdated: write it anew "

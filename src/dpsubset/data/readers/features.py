@@ -42,18 +42,19 @@ def feature_blocks(
 
 
 def _open(data: Any, schema: Schema, positions: Sequence[int], width: int) -> Table:
-    from .files import open_file
     from .frames import is_frame
+    from .parts import PartsTable, parts_of
 
     own = FeatureSchema(schema.features, schema.bad_cells, schema.separator)
     names = schema.feature_names
-    if isinstance(data, (str, Path)):
-        if str(data).lstrip()[:1] in ("[", "{"):
-            raise TableError(
-                "this text looks like JSON, but text is taken for the path of a file: pass the "
-                "result of json.loads"
-            )
-        return open_file(Path(data), own, refuse_bad_lines=True)
+    if isinstance(data, (str, Path)) and str(data).lstrip()[:1] in ("[", "{"):
+        raise TableError(
+            "this text looks like JSON, but text is taken for the path of a file: pass the result "
+            "of json.loads"
+        )
+    parts = parts_of(data)
+    if parts is not None:
+        return PartsTable(parts, own, refuse_bad_lines=True)
     if is_frame(data):
         return open_table(data, own)
     if is_mapping(data):

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ...base.errors import TableError
 from ...schema.schema import AnySchema, Schema
-from . import Table
+from . import Source, Table
 from .arrow_files import ArrowTable, arrow_batches, arrow_schema
 from .delimited import DelimitedTable
 from .header import looks_like_a_value, other_separator
@@ -71,23 +71,31 @@ def open_file(path: Path, schema: AnySchema, *, refuse_bad_lines: bool = False) 
     columns of the header is then an error, not a record of missing cells.
     """
     form = file_format(path, schema.separator)
-    if form.name == "parquet":
-        return ParquetTable(path, schema)
-    if form.name == "arrow":
-        return ArrowTable(path, schema)
-    return DelimitedTable(
-        path, schema, delimiter=form.separator, compression=form.compression,
-        refuse_bad_lines=refuse_bad_lines,
-    )  # fmt: skip
+    if form.name == "text":
+        return DelimitedTable(
+            path, schema, delimiter=form.separator, compression=form.compression,
+            refuse_bad_lines=refuse_bad_lines,
+        )  # fmt: skip
+    return open_format(path, form, schema)
+
+
+def open_format(source: Source, form: FileFormat, schema: AnySchema) -> Table:
+    """Open a file of a format with types, which may be in another file system."""
+    kind = ParquetTable if form.name == "parquet" else ArrowTable
+    return kind(source, schema)
 
 
 def file_types(path: Path) -> pa.Schema | None:
     """Names and types of a file's columns; None for text files, which have no types."""
-    name = file_format(path).name
-    if name == "parquet":
-        with open_parquet(path) as file:
+    return types_of_format(path, file_format(path))
+
+
+def types_of_format(source: Source, form: FileFormat) -> pa.Schema | None:
+    """The same for a file of any file system."""
+    if form.name == "parquet":
+        with open_parquet(source) as file:
             return file.schema_arrow
-    return arrow_schema(path) if name == "arrow" else None
+    return arrow_schema(source) if form.name == "arrow" else None
 
 
 def file_cells(path: Path, schema: Schema, rows: int) -> list[list[Any]]:
@@ -97,12 +105,18 @@ def file_cells(path: Path, schema: Schema, rows: int) -> list[list[Any]]:
         table = open_file(path, schema)
         assert isinstance(table, DelimitedTable)
         return table.texts(rows)
-    names = [column.name for column in schema.columns_read]
+    return cells_of_format(path, form, [column.name for column in schema.columns_read], rows)
+
+
+def cells_of_format(
+    source: Source, form: FileFormat, names: list[str], rows: int
+) -> list[list[Any]]:
+    """Raw cells of the first rows of a file of a format with types. NOT PRIVATE."""
     if form.name == "arrow":
-        batches = (batch.select(names) for batch in arrow_batches(path))
+        batches = (batch.select(names) for batch in arrow_batches(source))
         parts = [batch.slice(0, rows).to_pylist() for batch in islice(batches, rows)]
     else:
-        with open_parquet(path) as file:
+        with open_parquet(source) as file:
             parts = [
                 batch.to_pylist() for batch in islice(file.iter_batches(rows, columns=names), rows)
             ]

@@ -28,8 +28,8 @@ class MatrixTable(Table):
         if schema.response is not None and y is None:
             raise TableError(
                 "an array or a list of records needs a response: pass it as y, also if the records "
-                "are mappings that hold it. A list of paths is not a table: write the files to one "
-                "Parquet file, and pass its path"
+                "are mappings that hold it. A list of files is a list of Path objects, or of text "
+                "that ends in an extension of a table, such as .parquet"
             )
         self._readers = readers(schema)
         self._response: Cells | None = None

@@ -24,6 +24,8 @@ class Kind(NamedTuple):
     lazy: bool = False
     #: Whether it is refused as a table alone, and read as a response.
     is_column: bool = False
+    #: Whether it is refused as a response alone, and read as a table.
+    is_table: bool = False
 
 
 _ITERATORS = (
@@ -32,22 +34,28 @@ _ITERATORS = (
     "dict_keys", "dict_items",
 )  # fmt: skip
 
+#: The other way out of queries that `dpsubset.moments` runs.
+_MOMENTS = ", or of dpsubset.moments(data, schema), which reads it once and costs nothing"
+
 KINDS = (
     Kind(("polars",), ("LazyFrame",), "a lazy frame of polars",
-         "Collect it first and pass the result of collect()", lazy=True),
+         f"Collect it first and pass the result of collect(){_MOMENTS}", lazy=True),
     Kind(("pyarrow",), ("RecordBatchReader",), "a reader of Arrow record batches",
-         "Pass the result of its read_all()", lazy=True),
-    Kind(("pyarrow",), ("Dataset", "Scanner", "TableGroupBy"), "an Arrow dataset",
-         "Pass the result of its to_table()", lazy=True),
+         f"Pass the result of its read_all(){_MOMENTS}", lazy=True),
+    Kind(("pyarrow",), ("Dataset",), "an Arrow dataset",
+         "Pass an array or a column", is_table=True),
+    Kind(("pyarrow",), ("Scanner", "TableGroupBy"), "a scanner of an Arrow dataset",
+         "Pass the dataset, or the result of its to_table()", lazy=True),
     Kind(("pyarrow",), ("ParquetFile", "ParquetDataset"), "an open Parquet file",
          "Pass the path of the file"),
     Kind(("duckdb", "_duckdb"), (), "a DuckDB relation or connection",
-         "Pass the result of its to_arrow_table()", lazy=True),
+         f"Pass the result of its to_arrow_table(){_MOMENTS}", lazy=True),
     Kind(("dask", "dask_expr"), (), "a Dask collection",
          "Pass the result of its compute()", lazy=True),
     Kind(("pyspark",), (), "a Spark data frame",
          "Pass the result of its toPandas() or toArrow()", lazy=True),
-    Kind(("ibis",), (), "an Ibis expression", "Pass the result of its to_pyarrow()", lazy=True),
+    Kind(("ibis",), (), "an Ibis expression",
+         f"Pass the result of its to_pyarrow(){_MOMENTS}", lazy=True),
     Kind(("modin", "cudf"), (), "a data frame of another library",
          "Pass it as a pandas frame"),
     Kind(("pandas",), ("TextFileReader",), "a reader of parts of a text file",
@@ -85,7 +93,7 @@ def message_of_kind(data: Any, what: str) -> str | None:
         for kind in KINDS:
             if package not in kind.packages or (kind.classes and name not in kind.classes):
                 continue
-            if kind.is_column and what == "y":
+            if (kind.is_column and what == "y") or (kind.is_table and what != "y"):
                 continue
             if kind.lazy:
                 return _LAZY.format(what=what, name=kind.name, instead=kind.instead)
@@ -101,26 +109,26 @@ def is_file(path: Path) -> bool:
         return False
 
 
+def is_url(path: Path) -> bool:
+    """Return whether a path is the address of a file elsewhere."""
+    return match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)) is not None
+
+
+def is_text(path: Path) -> bool:
+    """Return whether this cannot be a path, because of control characters or its length."""
+    return any(ord(sign) < 32 or sign == "\x7f" for sign in str(path)) or len(path.name) > 255
+
+
 def message_of_path(path: Path) -> str:
     """Return why a path that is not a file cannot be read as a table, and what to pass instead."""
-    if any(ord(sign) < 32 or sign == "\x7f" for sign in str(path)) or len(path.name) > 255:
+    if is_text(path):
         return (
             "this is text, which may be the table itself, and not the path of a file. Write it to "
             "a file and pass its path, or pass a data frame"
         )
-    if match(r"[A-Za-z][A-Za-z0-9+.-]+:/", str(path)):
+    if is_url(path):
         return (
             "this is a URL, and only local files are read. Download the file and pass its path, or "
             "pass a data frame that another library has read from it"
-        )
-    if path.is_dir():
-        return (
-            f"{path.resolve().name} is a folder, and one file is read. Pass the path of a file; "
-            "for a folder of Parquet files pass the result of pyarrow.parquet.read_table(folder)"
-        )
-    if any(sign in path.name for sign in "*?["):
-        return (
-            f"there is no file {path.name}: patterns are not expanded, and one file is read. Write "
-            "the files to one Parquet file"
         )
     return f"there is no file {path.name}"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ...base.errors import TableError
 from ...schema.schema import AnySchema
-from . import ALL, Table, batch_rows
+from . import ALL, Source, Table, batch_rows
 from .arrow import from_arrow, is_text
 from .cells import Reader, readers
 from .header import check_columns, check_types
@@ -70,7 +70,7 @@ class _Part:
 class ParquetTable(Table):
     """A Parquet file whose columns have been checked against a schema."""
 
-    def __init__(self, path: Path, schema: AnySchema) -> None:
+    def __init__(self, path: Source, schema: AnySchema) -> None:
         super().__init__(schema)
         self._path = path
         self._names = [column.name for column in schema.columns_read]
@@ -190,11 +190,12 @@ def _holds_text(kind: pa.DataType) -> bool:
     return is_text(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
-def open_parquet(path: Path, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
+def open_parquet(path: Source, dictionaries: Sequence[str] = ()) -> pq.ParquetFile:
     """Open a file; the columns in ``dictionaries`` are read as dictionaries."""
     try:
+        source = path if isinstance(path, Path) else path.open()
         return pq.ParquetFile(
-            path, pre_buffer=False, buffer_size=_BUFFER, read_dictionary=list(dictionaries)
+            source, pre_buffer=False, buffer_size=_BUFFER, read_dictionary=list(dictionaries)
         )
     except (pa.ArrowException, OSError):
         raise TableError(f"{path.name} is not a Parquet file, or it is damaged") from None

@@ -44,8 +44,9 @@ class Line:
     """One cell of the result: a setting on a table.
 
     ``utility`` and ``share`` (of the best set's fit) are means over the draws, ``worst`` is the
-    least utility of one, and ``outside`` is the mean utility on rows that models have not seen. ``first`` is the seconds of the first draw, ``mean`` of all. All are None
-    where nothing was drawn, and ``note`` says why.
+    least utility of one, and ``outside`` is the mean utility on rows that models have not seen.
+    ``first`` is the seconds of the first draw, ``mean`` of all. All are None where nothing was
+    drawn, and ``note`` says why.
     """
 
     table: str

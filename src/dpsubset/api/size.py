@@ -20,7 +20,7 @@ AUTO: Literal["auto"] = "auto"
 Size: TypeAlias = int | Literal["auto"] | None
 
 #: The mechanism of k="auto", and the default of max_k. docs/developers.md has the measurements.
-CHOOSES, MOST = "penalised", 8
+CHOOSES, MOST = "penalised", 5
 
 
 def is_chosen(k: Any, max_k: Any) -> bool:

@@ -153,7 +153,7 @@ class SelectionOptions:
         int | None,
         typer.Option(
             help="Largest number of variables with --k auto, which may be left out then. By "
-            "default 8, or all variables if these are fewer."
+            "default 5, or all variables if these are fewer."
         ),
     ] = None
     delta: Annotated[

@@ -48,7 +48,7 @@ MISTAKES: dict[str, tuple[Callable[..., Any], str]] = {
                          "max_k must be a whole number, not float"),
     "max_k below always_include": (
         lambda **o: select(FRAME, SCHEMA, k=None, max_k=1, always_include=["a", "b"], **o),
-        "more than the 1 that may be selected"),
+        "more than k = 1: they count in k, and in max_k"),
     "a size that cannot be chosen": (
         lambda **o: select(FRAME, SCHEMA, k="auto", mechanism="permute-and-flip", **o),
         "cannot choose the number of variables: .*take penalised or choose-size"),

@@ -123,8 +123,8 @@ class Problem:
             raise ArgumentError(f"always_include lists positions of columns, 0 to {p - 1}")
         if len(always) > k:
             raise ArgumentError(
-                f"always_include lists {len(always)} variables, more than k = {k}: they count in k, "
-                "and in max_k"
+                f"always_include lists {len(always)} variables, more than k = {k}: they count in "
+                "k, and in max_k"
             )
         if not isinstance(intercept, bool):
             raise ArgumentError("intercept must be True or False")

@@ -71,6 +71,7 @@ experiments: .venv/.dev
 real: .venv/.dev
 	$(BIN)/python -m benchmarks.real
 	$(BIN)/python -m benchmarks.real.models
+	$(BIN)/python -m benchmarks.real.sizes
 
 # Other solvers for `make bench` to compare with, in an environment of their own: OKRidge holds
 # numpy below 2. Without them those rows say so.

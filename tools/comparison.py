@@ -30,8 +30,9 @@ How to choose a mechanism:
 1. Use `permute-and-flip`, the default. It scores whole supports, draws exactly, has a pure
    epsilon guarantee and makes no assumption about the data. At the same epsilon its expected
    score is never worse than that of `exponential`.
-2. To choose the number of variables as well, up to k, use `penalised` or `choose-size`. Both use
-   a public [penalty](#the-penalty-of-penalised).
+2. To choose the number of variables as well, give `k="auto"`, which is `penalised`, or use
+   `choose-size`: [tuning.md](tuning.md#how-many-variables) compares them. Both use a public
+   [penalty](#the-penalty-of-penalised).
 3. If a good estimate of the support is public, use `mistakes`, which takes it as its anchor.
 4. If p is so large that a search over supports does not finish, use a mechanism that selects
    single variables: `peeling` if they are nearly uncorrelated, `hard-thresholding` or

@@ -44,8 +44,9 @@ class Line:
     """One cell of the result: a setting on a table.
 
     ``utility`` and ``share`` (of the best set's fit) are means over the draws, ``worst`` is the
-    least utility of one. ``first`` is the seconds of the first draw, ``mean`` of all. All are None
-    where nothing was drawn, and ``note`` says why.
+    least utility of one, and ``outside`` is the mean utility on rows that models have not seen.
+    ``first`` is the seconds of the first draw, ``mean`` of all. All are None where nothing was
+    drawn, and ``note`` says why.
     """
 
     table: str
@@ -60,6 +61,7 @@ class Line:
     utility: float | None = None
     worst: float | None = None
     share: float | None = None
+    outside: float | None = None
     first: float | None = None
     mean: float | None = None
     slow: bool = False
@@ -193,12 +195,14 @@ def _line(name: str, setting: str, asked: Asked, drawn: Drawn) -> Line:
     # A draw that released nothing helps as much as a random set.
     utilities = [judged.utility(chosen, k) if chosen else 0.0 for chosen in drawn.sets]
     shares = [judged.share(chosen, k) if chosen else 0.0 for chosen in drawn.sets]
+    outside = [judged.utility_outside(chosen, k) if chosen else 0.0 for chosen in drawn.sets]
     return Line(
         name, loaded.n, loaded.p, loaded.x.shape[1], loaded.labels, k, setting, asked.epsilon,
         len(drawn.sets),
         utility=float(np.mean(utilities)) if utilities else None,
         worst=min(utilities, default=None),
         share=float(np.mean(shares)) if shares else None,
+        outside=float(np.mean(outside)) if outside else None,
         first=drawn.first, mean=drawn.mean, slow=drawn.slow,
         exhaustive=judged.ends(k).exhaustive, note=drawn.note,
     )  # fmt: skip
@@ -230,6 +234,10 @@ def table(lines: list[Line], asked: Asked, settings: list[str], split: str) -> T
         values = ([x.utility for x in some if x.setting == setting and x.utility is not None]
                   for setting in settings)  # fmt: skip
         shape.add_row(heading, "", "", "", *(short(summary(v)) if v else "-" for v in values))
+    for labels, heading in ((False, "out of sample, numbers"), (True, "out of sample, labels *")):
+        values = ([x.outside for x in here if x.labels == labels and x.setting == setting
+                   and x.outside is not None] for setting in settings)  # fmt: skip
+        shape.add_row(heading, "", "", "", *(short(_mean(v)) if v else "-" for v in values))
     # Means of different settings are of the same tables only where these counts are equal.
     shape.add_row("tables done", "", "", "", *(done(here, setting) for setting in settings))
     return shape

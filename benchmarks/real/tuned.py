@@ -1,9 +1,9 @@
 """Private search against fixed sizes: ``python -m benchmarks.real.tuned [--split S]``.
 
 R2 of the released model's predictions / R2 of least squares on all columns, at the same total
-epsilon, replace-one: ``dps.fit`` with a fixed k and with `choose-size`, and ``dps.tune`` over a
-grid of k. Tables that have fewer columns than the largest k are left out. The split `report` is for
-one last look.
+epsilon, replace-one: ``dps.fit`` with a fixed k, with ``k="auto"`` and with `choose-size`, and
+``dps.tune`` over a grid of k. Tables that have fewer columns than the largest k are left out. The
+split `report` is for one last look.
 """
 
 from __future__ import annotations
@@ -38,6 +38,13 @@ def chosen_size(table: Loaded, epsilon: float, limit: float) -> dps.Release:
     )  # fmt: skip
 
 
+def auto(most: int) -> Callable[[Loaded, float, float], dps.Release]:
+    """``dps.fit`` with a number of variables that is chosen privately."""
+    return lambda table, epsilon, limit: dps.fit(
+        table.frame, table.schema, max_k=most, epsilon=epsilon, time_limit=limit, ledger=False
+    )
+
+
 def tuned(eta: Fraction, runs: int) -> Callable[[Loaded, float, float], dps.Release]:
     """``dps.tune`` over the sizes."""
     return lambda table, epsilon, limit: dps.tune(
@@ -49,7 +56,11 @@ def tuned(eta: Fraction, runs: int) -> Callable[[Loaded, float, float], dps.Rele
 WAYS: dict[str, Callable[[Loaded, float, float], dps.Release]] = {
     "k = 1": fixed(1),
     "k = 3": fixed(3),
+    "k = 5": fixed(5),
     "k = 8": fixed(8),
+    "auto, 3": auto(3),
+    "auto, 5": auto(5),
+    "auto, 8": auto(8),
     "choose-size": chosen_size,
     "tune -3/4": tuned(Fraction(-3, 4), 4),
     "tune -1/2": tuned(Fraction(-1, 2), 5),
@@ -72,7 +83,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.real.tuned")
     parser.add_argument("--split", choices=("choose", "report"), default="choose")
     parser.add_argument("--only", help="tables to run, by commas; they must be of the split")
-    parser.add_argument("--ways", default=",".join(WAYS), help="by commas")
+    parser.add_argument("--ways", default=";".join(WAYS), help="by semicolons")
     parser.add_argument("--epsilons", default="1,3", help="by commas")
     parser.add_argument("--draws", type=int, default=5)
     parser.add_argument("--limit", type=float, default=10.0, help="most seconds of a search")
@@ -81,7 +92,7 @@ def main(arguments: list[str] | None = None) -> int:
     names = [row.name for row in ROWS if row.split == options.split]
     if options.only:
         names = [name for name in options.only.split(",") if name in names]
-    ways = options.ways.split(",")
+    ways = options.ways.split(";")
     means: dict[tuple[float, str], list[float]] = {}
     print(f"split {options.split}: R2 / R2 of all columns; {', '.join(ways)}", flush=True)
     for name in names:

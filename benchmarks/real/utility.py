@@ -6,6 +6,8 @@ The fit is R2 of least squares with an intercept on all columns of the choices, 
 of a category; for labels it is the share of the deviance that a logistic model with an intercept
 explains. The judge sees the table as an analyst would: unclipped, without noise, missing numbers at
 their column's mean, and no level on where one is missing. It is the same for every setting.
+
+Out of sample, the model of a set is fitted on one half of the rows and judged on the other.
 """
 
 from __future__ import annotations
@@ -38,6 +40,14 @@ RANDOM_LABELLED = 100
 #: that sum to 1.
 _RIDGE = 1e-8
 _LOGISTIC_RIDGE = 1e-6
+
+#: Halvings of the rows for fits out of sample, each used both ways, and random sets for their mean.
+HALVINGS = 2
+RANDOM_OUTSIDE = 40
+
+#: Of standardised columns, out of sample: a level that is missing in one half counts for nothing.
+_OUTSIDE_RIDGE = 1e-6
+_OUTSIDE_LOGISTIC_RIDGE = 1e-4
 
 #: Swaps that a logistic search tries in each pass: those that least squares likes best.
 _SWAPS = 200
@@ -141,11 +151,43 @@ def _swaps(chosen: Iterable[int], p: int) -> list[list[int]]:
     return [[*chosen[:i], j, *chosen[i + 1 :]] for i in range(len(chosen)) for j in others]
 
 
+def outside_linear(inside: Floats, outside: Floats) -> float:
+    """R2 on some rows of least squares on others.
+
+    Each is the matrix of sums of products of the rows' 1, columns and response.
+    """
+    ridge = _OUTSIDE_RIDGE * inside[0, 0] * np.eye(len(inside) - 1)
+    b = np.linalg.solve(inside[:-1, :-1] + ridge, inside[:-1, -1])
+    fitted = np.append(-b, 1.0)
+    constant = np.zeros(len(inside))
+    constant[0], constant[-1] = -inside[0, -1] / inside[0, 0], 1.0
+    return float(1 - (fitted @ outside @ fitted) / (constant @ outside @ constant))
+
+
+def outside_logistic(x: Floats, y: Floats, half: Places) -> float:
+    """Share of the deviance outside ``half`` that a logistic model of the rows in it explains."""
+    b = logistic(x[half], y[half], _OUTSIDE_LOGISTIC_RIDGE)[0]
+    other = np.ones(len(y), dtype=bool)
+    other[half] = False
+    t = b[0] + x[other] @ b[1:]
+    share = y[half].mean()
+    null = -(y[other] * math.log(share) + (1 - y[other]) * math.log(1 - share)).sum()
+    return float(1 - (np.logaddexp(0, t).sum() - y[other] @ t) / null)
+
+
 def deviance_explained(x: Floats, y: Floats) -> float:
-    """1 - deviance / that of the intercept alone, by Newton's method with halved steps."""
+    """1 - deviance / that of the intercept alone."""
+    return logistic(x, y, _LOGISTIC_RIDGE)[1]
+
+
+def logistic(x: Floats, y: Floats, weight: float) -> tuple[Floats, float]:
+    """Coefficients and the share of the deviance explained, by Newton's method with halved steps.
+
+    ``weight`` times the number of rows is the ridge.
+    """
     n = len(y)
     design = np.column_stack([np.ones(n), x])
-    ridge = np.full(design.shape[1], _LOGISTIC_RIDGE * n)
+    ridge = np.full(design.shape[1], weight * n)
     ridge[0] = 0.0
     share = y.mean()
     null = -2 * n * (share * math.log(share) + (1 - share) * math.log(1 - share))
@@ -172,7 +214,7 @@ def deviance_explained(x: Floats, y: Floats) -> float:
         b, t, value = there, t_there, value_there
         if gained < 1e-7 * null:
             break
-    return float(1 - 2 * (value - ridge @ b**2 / 2) / null)
+    return b, float(1 - 2 * (value - ridge @ b**2 / 2) / null)
 
 
 def _penalised(t: Floats, y: Floats, b: Floats, ridge: Floats) -> float:
@@ -200,7 +242,9 @@ class Judge:
         self._y, self._labels, self._starts = table.y, table.labels, table.starts
         self._linear = Linear.of(self._x, table.y, table.starts)
         self._kept: dict[Set, float] = {(): 0.0}
+        self._outside: dict[Set, float] = {(): 0.0}
         self._ends: dict[int, Ends] = {}
+        self._random_outside: dict[int, float] = {}
         self.p = table.p
 
     def fit(self, chosen: Iterable[int]) -> float:
@@ -208,11 +252,58 @@ class Judge:
         key = tuple(sorted(chosen))
         if key not in self._kept:
             if self._labels:
-                columns = [c for j in key for c in range(self._starts[j], self._starts[j + 1])]
-                self._kept[key] = deviance_explained(self._x[:, columns], self._y)
+                self._kept[key] = deviance_explained(self._columns(key), self._y)
             else:
                 self._kept[key] = float(self._linear(np.array([key]))[0])
         return self._kept[key]
+
+    def fit_outside(self, chosen: Iterable[int]) -> float:
+        """The fit on rows that its model has not seen, in the mean over fixed halvings."""
+        key = tuple(sorted(chosen))
+        if key not in self._outside:
+            if self._labels:
+                x = self._columns(key)
+                fits = [outside_logistic(x, self._y, half) for half in self._halves]
+            else:
+                columns = [c + 1 for j in key for c in self._range(j)]
+                part = np.ix_([0, *columns, -1], [0, *columns, -1])
+                fits = [outside_linear(a[part], b[part]) for a, b in self._sums]
+            self._outside[key] = float(np.mean(fits))
+        return self._outside[key]
+
+    def _columns(self, chosen: Set) -> Floats:
+        return self._x[:, [c for j in chosen for c in self._range(j)]]
+
+    def _range(self, choice: int) -> range:
+        return range(self._starts[choice], self._starts[choice + 1])
+
+    @functools.cached_property
+    def _halves(self) -> list[Places]:
+        halves = []
+        for seed in range(HALVINGS):
+            order = np.random.default_rng(seed).permutation(len(self._y))
+            halves += [order[: len(order) // 2], order[len(order) // 2 :]]
+        return halves
+
+    @functools.cached_property
+    def _sums(self) -> list[tuple[Floats, Floats]]:
+        """Sums of products of each half, and of the other one."""
+        rows = np.column_stack([np.ones(len(self._y)), self._x, self._y])
+        whole = rows.T @ rows
+        inside = [rows[half].T @ rows[half] for half in self._halves]
+        return [(one, whole - one) for one in inside]
+
+    def utility_outside(self, chosen: Iterable[int], k: int) -> float:
+        """The same out of sample, in the same units: what is left of the best set's advantage.
+
+        The best set itself has less than 1 where its fit is in part that of chance.
+        """
+        if k not in self._random_outside:
+            rng = np.random.default_rng(k)
+            sets = [rng.choice(self.p, k, False) for _ in range(RANDOM_OUTSIDE)]
+            self._random_outside[k] = float(np.mean([self.fit_outside(each) for each in sets]))
+        ends, random = self.ends(k), self._random_outside[k]
+        return (self.fit_outside(chosen) - random) / (ends.best_fit - ends.random_fit)
 
     def utility(self, chosen: Iterable[int], k: int) -> float:
         """1 for the best set of k, 0 for what random ones have in the mean.
@@ -237,13 +328,14 @@ class Judge:
 
     def _polished(self, chosen: Set) -> Set:
         """From the best set by least squares on, swaps that help the logistic model."""
-        while True:
+        while len(chosen) < self.p:
             swaps = np.array(_swaps(chosen, self.p))
             likely = swaps[np.argsort(-self._linear(swaps))[:_SWAPS]]
             best = max((tuple(sorted(s)) for s in likely.tolist()), key=self.fit)
             if self.fit(best) <= self.fit(chosen) + 1e-9:
-                return chosen
+                break
             chosen = best
+        return chosen
 
     def _random(self, k: int) -> float:
         if not self._labels and math.comb(self.p, k) <= MOST_SETS:

@@ -34,12 +34,25 @@ def select(*given: Any, **more: Any) -> Any:
 
 
 MISTAKES: dict[str, tuple[Callable[..., Any], str]] = {
-    "k by itself": (lambda **o: select(FRAME, SCHEMA, k="auto", **o),
-                    r"k must be a whole number, not str: dpsubset\.tune chooses k among several"),
-    "several k": (lambda **o: select(FRAME, SCHEMA, k=[1, 2], **o), r"not list: dpsubset\.tune"),
+    "several k": (lambda **o: select(FRAME, SCHEMA, k=[1, 2], **o),
+                  r"whole number, not list\..* k='auto', or dpsubset\.tune a grid"),
+    "k in words": (lambda **o: select(FRAME, SCHEMA, k="three", **o), "whole number, or 'auto'"),
+    "k in quotes": (lambda **o: select(FRAME, SCHEMA, k="2", **o), "whole number, or 'auto'"),
     "k is a float": (lambda **o: select(FRAME, SCHEMA, k=2.0, **o), "whole number, not float$"),
-    "k in quotes": (lambda **o: select(FRAME, SCHEMA, k="2", **o), "whole number, not str$"),
-    "k of no variable": (lambda **o: select(FRAME, SCHEMA, k=None, **o), r"not NoneType: "),
+    "k of no variable": (lambda **o: select(FRAME, SCHEMA, k=None, **o), "give k, the number"),
+    "k twice": (lambda **o: select(FRAME, SCHEMA, max_k=2, **o), "leave out max_k to select"),
+    "too large a max_k": (lambda **o: select(FRAME, SCHEMA, k="auto", max_k=4, **o),
+                          "max_k must lie between 1 and 3, the number of variables"),
+    "max_k of no variable": (lambda **o: select(FRAME, SCHEMA, k="auto", max_k=0, **o),
+                             "max_k must lie between 1 and 3"),
+    "max_k is a float": (lambda **o: select(FRAME, SCHEMA, k="auto", max_k=2.0, **o),
+                         "max_k must be a whole number, not float"),
+    "max_k below always_include": (
+        lambda **o: select(FRAME, SCHEMA, k=None, max_k=1, always_include=["a", "b"], **o),
+        "more than k = 1: they count in k, and in max_k"),
+    "a size that cannot be chosen": (
+        lambda **o: select(FRAME, SCHEMA, k="auto", mechanism="permute-and-flip", **o),
+        "cannot choose the number of variables: .*take penalised or choose-size"),
     "too large a k": (lambda **o: select(FRAME, SCHEMA, k=9, **o), "at most p.*which is 3"),
     "epsilon in words": (lambda **o: select(FRAME, SCHEMA, epsilon="1", **o),
                          "a finite number, not str. It must lie between 1e-9 and 1e6"),
@@ -132,8 +145,10 @@ def test_numbers_of_other_types_are_numbers(k: Any, epsilon: Any) -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        (["--k", "auto", "--epsilon", "1"], "valid integer"),
-        (["--k", "2.5", "--epsilon", "1"], "valid integer"),
+        (["--epsilon", "1"], "give k, the number of variables"),
+        (["--k", "2.5", "--epsilon", "1"], "k must be a whole number, or 'auto'"),
+        (["--k", "1", "--max-k", "2", "--epsilon", "1"], "leave out max_k"),
+        (["--k", "auto", "--max-k", "2.5", "--epsilon", "1"], "valid integer"),
         (["--k", "1", "--epsilon", "one"], "epsilon must be a number"),
         (["--k", "1", "--epsilon", "10%"], "epsilon must be a number, such as 0.5"),
         (["--k", "1", "--epsilon", "1", "--statement", "page.PDF"], "as .html, .md"),

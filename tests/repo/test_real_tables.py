@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.real import __main__ as program
-from benchmarks.real import models, peers, settings, sweep, tables, utility
+from benchmarks.real import models, peers, settings, sizes, sweep, tables, utility
 
 import dpsubset as dps
 from dpsubset.objective import problem
@@ -178,9 +178,55 @@ def test_the_split_stands_still():
     assert report == [
         "CPS1988", "DoctorVisits", "CollegeDistance", "OFP", "yrbss", "nlswork", "gss_wages",
         "catholic", "Arrests", "nassCDS", "diamonds",
+        "hotel_rates", "complete", "taxi", "headInjury", "Arrests 2%",
     ]  # fmt: skip
-    assert len(tables.ROWS) == len(tables.BY_NAME) == 32
-    assert sum(row.labels is not None for row in tables.ROWS if row.split == "report") == 3
+    assert len(tables.ROWS) == len(tables.BY_NAME) == 43
+    assert sum(row.labels is not None for row in tables.ROWS if row.split == "report") == 6
+    # A part of a table is in the split of the whole.
+    thinned = {row.name: tables.BY_NAME[row.item] for row in tables.ROWS if row.thinned}
+    assert len(thinned) == 3
+    assert all(tables.BY_NAME[name].split == whole.split for name, whole in thinned.items())
+
+
+def test_the_rarer_label_is_thinned_evenly():
+    frame = tables.made_up(labels=True).frame
+    for rarer, labels in (("ill", ("well", "ill")), ("well", ("well", "ill"))):
+        kept = frame[(frame["y"] != rarer) | (np.arange(len(frame)) % 2 == 0)]
+        row = tables.Row("none", "rare 5%", "y", labels, thinned=("rare", 5))
+        thin = tables.thin(row, kept)
+        share = (thin["y"] == rarer).mean()
+        assert 0.03 < share <= 0.05
+        assert thin["y"].ne(rarer).sum() == kept["y"].ne(rarer).sum()
+        places = np.flatnonzero(kept["y"] == rarer)
+        steps = np.diff(np.flatnonzero(np.isin(kept.index[places], thin.index)))
+        assert len(set(steps)) == 1
+    assert tables.thin(tables.Row("none", "all", "y", labels), frame) is frame
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_out_of_sample_a_model_is_judged_on_rows_that_it_has_not_seen(labels: bool):
+    judge = utility.Judge(tables.made_up(labels))
+    assert 0.8 < judge.utility_outside(COUNT, 3) < 1.1
+    assert judge.fit_outside(COUNT) < judge.fit(COUNT)
+    assert judge.fit_outside(()) == 0
+    # Half of what variables without a signal explain in sample is chance.
+    assert judge.fit((3, 4, 5)) > 1.5 * judge.fit_outside((3, 4, 5))
+
+
+def test_out_of_sample_fits_are_those_of_scikit_learn():
+    from sklearn.linear_model import LinearRegression
+    from sklearn.metrics import r2_score
+
+    table = tables.made_up()
+    judge, columns = utility.Judge(table), [0, *range(*table.starts[6:8])]
+    scores = []
+    for half in judge._halves:
+        other = np.setdiff1d(np.arange(table.n), half)
+        model = LinearRegression().fit(table.x[half][:, columns], table.y[half])
+        rest = table.y[other] - model.predict(table.x[other][:, columns])
+        scores.append(1 - (rest**2).sum() / ((table.y[other] - table.y[half].mean()) ** 2).sum())
+        assert scores[-1] < r2_score(table.y[half], model.predict(table.x[half][:, columns])) + 0.1
+    assert judge.fit_outside((0, 6)) == pytest.approx(np.mean(scores), abs=1e-4)
 
 
 @pytest.mark.parametrize("row", tables.ROWS, ids=lambda row: row.name)
@@ -292,7 +338,9 @@ def test_the_program_prints_and_writes(tmp_path: Path, capsys: pytest.CaptureFix
         cells, cells
     ]  # fmt: skip
     assert "a reason" in lines[-1]["note"]
+    assert all(line["outside"] for line in lines if line["utility"])
     shown = capsys.readouterr().out
+    assert "out of sample, labels *" in shown
     assert "marks *" in shown
     assert "broken, failed: LookupError: a reason" in shown
 
@@ -302,6 +350,29 @@ def test_the_other_split_is_not_looked_at_by_mistake(capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit):
         program.main(["--only", "numbers", "--split", "report"])
     assert "not of the split report" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_sizes_are_judged_by_the_best_set_of_the_largest(
+    labels: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture
+):
+    loaded = tables.made_up(labels)
+    judge = utility.Judge(loaded)
+    monkeypatch.setattr(sizes, "ROWS", (tables.Row("none", "one", "y"),))
+    monkeypatch.setattr(sizes, "load", lambda name: loaded)
+    monkeypatch.setattr(sizes, "judge", lambda name: judge)
+    monkeypatch.setattr(tables, "split", lambda name: "choose")
+    fit, outside, variables, useless, empty = sizes.judged(judge, (0, 2, 3, 6))
+    assert 0.9 < fit <= 1
+    assert outside < fit
+    assert (variables, useless, empty) == (4, 1, False)
+    assert sizes.judged(judge, ()) == (0, 0, 0, 0, True)
+    given = ["--epsilons", "50", "--draws", "2", "--ways", "k = 3;auto, 5", "--out", str(tmp_path)]
+    assert sizes.main(given) == 0
+    lines = list(csv.DictReader((tmp_path / "sizes.csv").open()))
+    assert [line["way"] for line in lines] == ["k = 3", "auto, 5"]
+    assert float(lines[0]["variables"]) == 3
+    assert "auto, 5: fit" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("stored")

@@ -21,7 +21,6 @@ from ..data.readers.passes import Passes
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike
 from ..mechanisms import Mechanism
-from ..mechanisms import mechanism as find_mechanism
 from ..models.entries import Entries, of_support
 from ..models.gaussian_ols import GaussianOls
 from ..models.noisy_moments import NoisyMoments
@@ -58,6 +57,7 @@ from .request import (
     exact_epsilon,
 )
 from .sensitive_table import SensitiveTable
+from .size import Size, mechanism_of
 
 __all__ = ["fit", "price_fit"]
 
@@ -67,7 +67,9 @@ FIT = "the fit"
 Noise = NoisyMoments | ObjectivePerturbation | GaussianOls
 
 #: Mechanisms that release a support in every draw, so that there is always a model.
-AlwaysReleases: TypeAlias = Literal["permute-and-flip", "exponential", "peeling"]
+AlwaysReleases: TypeAlias = Literal[
+    "permute-and-flip", "exponential", "peeling", "penalised", "choose-size"
+]
 
 #: Largest number of columns of a fitted model: noise grows with the square of their number.
 LARGEST_FIT = 300
@@ -176,7 +178,7 @@ def build_fit_request(
     data: Any,
     schema: SchemaLike | None = None,
     *,
-    k: int,
+    k: Size = None,
     epsilon: float | Fraction | Decimal,
     rule: FitRule | None = None,
     y: Any = None,
@@ -189,7 +191,7 @@ def build_fit_request(
     if options.get("intercept", True) is not True:
         raise ArgumentError("fit makes models with an intercept: leave intercept at True")
     budget, chance = exact_epsilon(epsilon), exact_delta(options.get("delta", 0))
-    chosen = find_mechanism(options.get("mechanism", "permute-and-flip"), options.get("options"))
+    chosen = mechanism_of(k, options.get("max_k"), options.get("mechanism"), options.get("options"))
     # If the mechanism does not use a delta, the fit may; if neither does, it is refused.
     fit_delta = chance if chosen.takes_delta == "no" else chance / 2
     rule = rule.of_loss(options.get("loss"))
@@ -281,9 +283,9 @@ def fit(
     data: Any,
     schema: SchemaLike | None = None,
     *,
-    k: int,
+    k: Size = None,
     epsilon: float | Fraction | Decimal,
-    mechanism: AlwaysReleases = ...,
+    mechanism: AlwaysReleases | None = ...,
     rule: FitRule | None = None,
     progress: Progress | None = None,
     ledger: LedgerLike = None,
@@ -297,7 +299,7 @@ def fit(
     data: Any,
     schema: SchemaLike | None = None,
     *,
-    k: int,
+    k: Size = None,
     epsilon: float | Fraction | Decimal,
     mechanism: str | Mechanism,
     rule: FitRule | None = None,
@@ -313,7 +315,7 @@ def fit(
     data: Any,
     schema: SchemaLike | None = None,
     *,
-    k: int,
+    k: Size = None,
     epsilon: float | Fraction | Decimal,
     rule: FitRule | None = None,
     progress: Progress | None = None,
@@ -332,8 +334,9 @@ def fit(
         The sensitive table.
     schema : Schema, path of a bounds file or dict of the same form, optional
         The table's public description.
-    k : int
-        How many variables to select.
+    k : int or "auto"
+        How many variables to select; with "auto" their number is chosen privately, up to ``max_k``,
+        as for :func:`dpsubset.select`. If none is chosen, the model is its intercept alone.
     epsilon : number
         The privacy budget of response range, selection and fit together; taken exactly as given.
     rule : FitRule, optional
@@ -349,7 +352,7 @@ def fit(
     -------
     Release
         Its ``model`` is the fitted model, or None if the mechanism released no support. The default
-        mechanism always releases one.
+        mechanism always releases one, and so does ``k="auto"``.
 
     Raises
     ------
@@ -377,7 +380,7 @@ def event_of_fit(
     data: Any,
     schema: SchemaLike | None = None,
     *,
-    k: int,
+    k: Size = None,
     epsilon: float | Fraction | Decimal,
     rule: FitRule | None = None,
     y: Any = None,
@@ -448,7 +451,7 @@ def price_fit(
     data: Any = None,
     schema: SchemaLike | None = None,
     *,
-    k: int,
+    k: Size = None,
     epsilon: float | Fraction | Decimal,
     rule: FitRule | None = None,
     y: Any = None,

@@ -28,7 +28,6 @@ from ..data.readers.passes import Passes
 from ..data.type_checks import type_mismatches
 from ..ledger.event import Event
 from ..mechanisms import Data, Mechanism, Outcome, Sampler, Setting
-from ..mechanisms import mechanism as find_mechanism
 from ..objective.losses import loss_of
 from ..objective.problem import Problem
 from ..privacy.guarantee import Guarantee, shown_cost
@@ -41,10 +40,12 @@ from ..release.readable import ReleasedReadable
 from ..release.release import Release
 from ..release.response_range import ReleasedRange
 from ..schema.dates import today
+from ..schema.encoding import Design
 from ..schema.schema import SchemaLike
 from .driver import Execution, Request
-from .problem_spec import ProblemOptions, ProblemSpec, Rule, build_problem_spec
+from .problem_spec import ProblemOptions, ProblemSpec, Rule, build_problem_spec, resolve_schema
 from .sensitive_table import SensitiveTable
+from .size import Size, is_chosen, largest_size, mechanism_of
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
 
@@ -56,6 +57,7 @@ CHECK = "the count of unreadable cells"
 class MechanismOptions(ProblemOptions, total=False):
     """The options of a selection other than k, epsilon and the mechanism."""
 
+    max_k: int | None
     delta: float | Fraction | Decimal
     options: Mapping[str, Any] | None
     allow_unproven: bool
@@ -68,7 +70,7 @@ class MechanismOptions(ProblemOptions, total=False):
 class SelectionOptions(MechanismOptions, total=False):
     """The options of a selection other than k and epsilon; see :func:`dpsubset.select`."""
 
-    mechanism: str | Mechanism
+    mechanism: str | Mechanism | None
 
 
 @dataclass(frozen=True)
@@ -480,10 +482,11 @@ def build_request(
     data: Any,
     schema: SchemaLike | None = None,
     *,
-    k: int,
+    k: Size = None,
     epsilon: float | Fraction | Decimal,
+    max_k: int | None = None,
     delta: float | Fraction | Decimal = 0,
-    mechanism: str | Mechanism = "permute-and-flip",
+    mechanism: str | Mechanism | None = None,
     options: Mapping[str, Any] | None = None,
     allow_unproven: bool = False,
     sensitivity: Rule = "sharp",
@@ -495,7 +498,7 @@ def build_request(
 ) -> SelectionRequest:
     """Check everything that can be checked without opening the table."""
     budget, chance = exact_epsilon(epsilon), exact_delta(delta)
-    chosen = find_mechanism(mechanism, options)
+    chosen = mechanism_of(k, max_k, mechanism, options)
     if seed is not None:
         seed = check_seed(seed)
         if not chosen.seedable:
@@ -507,7 +510,10 @@ def build_request(
             f"{chosen.name} with these options has no privacy guarantee. To use it on data that "
             "are not sensitive, pass allow_unproven=True"
         )
-    spec = build_problem_spec(data, schema, k=k, y=y, **problem)
+    if is_chosen(k, max_k):
+        schema = resolve_schema(data, y, schema, problem.pop("bounds", None))
+        k = largest_size(max_k, len(Design.of(schema).choices))
+    spec = build_problem_spec(data, schema, k=k, y=y, **problem)  # type: ignore[arg-type]
     spec = replace(spec, rule=sensitivity)
     chosen = chosen.named(spec.design.position)
     budget = _of_one_row(budget, chance, spec.schema.rows_per_unit)

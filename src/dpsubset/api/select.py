@@ -24,6 +24,7 @@ from .driver import Price, event_of, make_release, open_randomness, price_of
 from .problem_spec import build_problem_spec, with_keywords_of
 from .request import SelectionOptions, SelectionRequest, build_request
 from .sensitive_table import SensitiveTable
+from .size import Size
 from .support_counts import SupportCounts
 
 __all__ = ["Price", "price", "select", "simulate"]
@@ -34,7 +35,7 @@ def select(
     data: Any,
     schema: SchemaLike | None = None,
     *,
-    k: int,
+    k: Size = None,
     epsilon: float | Fraction | Decimal,
     diagnostics: str | None = None,
     progress: Progress | None = None,
@@ -51,8 +52,12 @@ def select(
         of such files, a data frame of pandas, polars or PyArrow, or an array X.
     schema : Schema, path of a bounds file or dict of the same form, optional
         The table's public description. For arrays, ``bounds`` may be given instead.
-    k : int
-        Number of variables to select, including those of ``always_include``.
+    k : int or "auto"
+        Number of variables to select, including those of ``always_include``. With "auto" it is
+        chosen privately among all numbers up to ``max_k``.
+    max_k : int, optional
+        The largest number of variables with ``k="auto"``, which may be left out then. The default
+        is 5, or the number of variables if that is smaller.
     epsilon : number
         The privacy budget of this release, taken exactly as given.
     y : array, optional
@@ -64,7 +69,8 @@ def select(
         private.
     mechanism : str or Mechanism
         The mechanism that draws the support: a name from `dpsubset.MECHANISMS`, or such an object
-        with its options. The default is permute-and-flip, drawn exactly.
+        with its options. The default is permute-and-flip, drawn exactly. With ``k="auto"`` it is
+        penalised, and may be choose-size.
     options : mapping, optional
         Options of a mechanism given by its name.
     allow_unproven : bool
@@ -161,7 +167,7 @@ def event_of_select(
     data: Any,
     schema: SchemaLike | None = None,
     *,
-    k: int,
+    k: Size = None,
     epsilon: float | Fraction | Decimal,
     y: Any = None,
     **options: Unpack[SelectionOptions],
@@ -176,7 +182,7 @@ def simulate(
     data: Any,
     schema: SchemaLike | None = None,
     *,
-    k: int,
+    k: Size = None,
     epsilon: float | Fraction | Decimal,
     draws: int = 1000,
     progress: Progress | None = None,
@@ -264,7 +270,7 @@ def price(
     data: Any = None,
     schema: SchemaLike | None = None,
     *,
-    k: int,
+    k: Size = None,
     epsilon: float | Fraction | Decimal,
     y: Any = None,
     **options: Unpack[SelectionOptions],

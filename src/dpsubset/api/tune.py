@@ -49,6 +49,7 @@ from .request import (
     exact_epsilon,
 )
 from .sensitive_table import SensitiveTable
+from .size import Size
 
 __all__ = ["price_tune", "tune"]
 
@@ -276,7 +277,7 @@ def build_tune_request(
     *,
     grid: Grid,
     epsilon: float | Fraction | Decimal,
-    k: int | None = None,
+    k: Size = None,
     rule: FitRule | None = None,
     runs: float | None = None,
     eta: float | Fraction = ETA,
@@ -302,7 +303,7 @@ def build_tune_request(
     def candidates_at(epsilon: Fraction) -> tuple[FitRequest, ...]:
         candidates = []
         for setting in listed:
-            if setting.get("k", k) is None:
+            if setting.get("k", k) is None and options.get("max_k") is None:
                 raise ArgumentError("every setting needs k: give it in the grid, or as k=")
             own: Any = {"k": k, **{n: v for n, v in setting.items() if n in _OF_SELECTION}}
             one = build_fit_request(
@@ -339,7 +340,7 @@ def tune(
     *,
     grid: Grid,
     epsilon: float | Fraction | Decimal,
-    k: int | None = None,
+    k: Size = None,
     rule: FitRule | None = None,
     runs: float | None = None,
     eta: float | Fraction = ETA,
@@ -373,7 +374,7 @@ def tune(
         from the data.
     epsilon : number
         The privacy budget of the whole search; taken exactly as given.
-    k : int, optional
+    k : int or "auto", optional
         Number of variables to select, unless the grid has k.
     rule : FitRule, optional
         How models are fitted, for parameters that the grid does not set.
@@ -436,7 +437,7 @@ def event_of_tune(
     *,
     grid: Grid,
     epsilon: float | Fraction | Decimal,
-    k: int | None = None,
+    k: Size = None,
     rule: FitRule | None = None,
     runs: float | None = None,
     eta: float | Fraction = ETA,
@@ -457,7 +458,7 @@ def price_tune(
     *,
     grid: Grid,
     epsilon: float | Fraction | Decimal,
-    k: int | None = None,
+    k: Size = None,
     rule: FitRule | None = None,
     runs: float | None = None,
     eta: float | Fraction = ETA,

@@ -20,8 +20,10 @@ from .options import (
     MomentsFile,
     SchemaFile,
     SelectionOptions,
+    SizeOption,
     fit_rule,
     flag,
+    parse_k,
     parse_number,
     with_option_groups,
 )
@@ -43,9 +45,7 @@ def fit_command(
             metavar="NUMBER",
         ),
     ],
-    k: Annotated[
-        int | None, typer.Option(help="Number of variables to select; not with --on.")
-    ] = None,
+    k: SizeOption = None,
     on: Annotated[
         Path | None,
         typer.Option(
@@ -71,8 +71,10 @@ def fit_command(
     output.check_power(power)
     if power and on is not None:
         raise ArgumentError("--power is about a selection, which --on has made already")
-    if on is None and k is None:
-        raise ArgumentError("give --k, the number of variables to select, or --on a release")
+    if on is None and k is None and selection.max_k is None:
+        raise ArgumentError(
+            "give --k, the number of variables to select or auto, or --on a release"
+        )
     if on is not None:
         own = {**selection.given(), "k": k, "budget_fraction": budget_fraction}
         for name in own.keys() - {"delta", "seed"}:
@@ -87,7 +89,7 @@ def fit_command(
 
         arguments["rule"] = fit_rule(budget_fraction, how, width)
         if on is None:
-            arguments["k"] = k
+            arguments["k"] = parse_k(k)
             hint: Callable[..., list[str]] | None = None
             if power:  # its modules and its simulation take longer than the price
                 from ..power_analysis.dry_run_hint import dry_run_hint_of_fit

@@ -11,6 +11,8 @@ from ..base.errors import ArgumentError
 from .options import (
     LedgerArgument,
     SelectionOptions,
+    SizeOption,
+    parse_k,
     parse_number,
     table_of,
     with_option_groups,
@@ -34,7 +36,7 @@ def ledger_cost(
         ),
     ] = None,
     schema: Annotated[Path | None, typer.Option(help="Bounds file.")] = None,
-    k: Annotated[int | None, typer.Option(help="Number of variables to select.")] = None,
+    k: SizeOption = None,
     epsilon: Annotated[
         str | None, typer.Option(help="Privacy budget of one release.", metavar="NUMBER")
     ] = None,
@@ -68,7 +70,8 @@ def ledger_cost(
             )
         events = _events_in(search)
     else:
-        if not files or schema is None or k is None or epsilon is None:
+        sized = k is not None or selection.max_k is not None
+        if not files or schema is None or epsilon is None or not sized:
             raise ArgumentError("give a table, --schema, --k and --epsilon, or --search")
         if candidates < 0 or folds < 0 or (candidates and folds < 2):
             raise ArgumentError("a grid search has candidates and at least 2 folds")
@@ -77,7 +80,8 @@ def ledger_cost(
 
         event_of = event_of_fit if model else event_of_select
         budget = parse_number(epsilon, "epsilon")
-        event = event_of(table_of(files), schema, k=k, epsilon=budget, **selection.arguments())
+        table, options = table_of(files), selection.arguments()
+        event = event_of(table, schema, k=parse_k(k), epsilon=budget, **options)
         events = [event] * (candidates * folds + refit if candidates else max(folds, 1))
 
     from ..ledger.ledger import Ledger

@@ -122,6 +122,14 @@ Separator = Annotated[
         metavar="SIGN",
     ),
 ]
+SizeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--k",
+        help="Number of variables to select; auto to have it chosen privately, up to --max-k.",
+        metavar="NUMBER|auto",
+    ),
+]
 BudgetFraction = Annotated[
     str | None, typer.Option(help="Fraction of epsilon for the fit; 0.6 by default.",
                              metavar="NUMBER"),
@@ -162,12 +170,23 @@ class SelectionOptions:
     request is built.
     """
 
+    max_k: Annotated[
+        int | None,
+        typer.Option(
+            help="Largest number of variables with --k auto, which may be left out then. By "
+            "default 5, or all variables if these are fewer."
+        ),
+    ] = None
     delta: Annotated[
         str, typer.Option(help="Delta of mechanisms that need one; otherwise 0.", metavar="NUMBER")
     ] = "0"
     mechanism: Annotated[
-        str, typer.Option(help="Selection mechanism; 'dpsubset mechanisms' lists them.")
-    ] = "permute-and-flip"
+        str | None,
+        typer.Option(
+            help="Selection mechanism; 'dpsubset mechanisms' lists them. By default "
+            "permute-and-flip; with --k auto penalised, which also chooses the number of variables."
+        ),
+    ] = None
     options: Annotated[
         list[str] | None,
         typer.Option(
@@ -309,6 +328,11 @@ def _parameters(command: Callable[..., Any]) -> list[inspect.Parameter]:
 def flag(name: str) -> str:
     """Return the option of a parameter, as in --node-limit."""
     return "--" + {"options": "option"}.get(name, name).replace("_", "-")
+
+
+def parse_k(text: str | None) -> Any:
+    """Return the value of --k: a whole number, or a word to be checked with the request."""
+    return int(text) if text is not None and text.strip().isdecimal() else text
 
 
 def parse_number(text: str, name: str) -> Decimal:

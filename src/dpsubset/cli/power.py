@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..power_analysis.expectation import Expectation
 
 #: Options of selections that have no effect without a table.
-_REFUSED = {"always_include": "--always-include", "node_limit": "--node-limit",
+_REFUSED = {"max_k": "--max-k", "always_include": "--always-include", "node_limit": "--node-limit",
             "time_limit": "--time-limit", "check_readable": "--check-readable"}  # fmt: skip
 
 

@@ -14,6 +14,8 @@ from .options import (
     MomentsFile,
     SchemaFile,
     SelectionOptions,
+    SizeOption,
+    parse_k,
     parse_number,
     with_option_groups,
 )
@@ -27,13 +29,13 @@ def select_command(
     *,
     files: FilesOrMoments = None,
     schema: SchemaFile,
-    k: Annotated[int, typer.Option(help="Number of variables to select.")],
     epsilon: Annotated[
         str,
         typer.Option(
             help="Privacy budget of this release, taken exactly as written.", metavar="NUMBER"
         ),
     ],
+    k: SizeOption = None,
     intercept: Intercept = True,
     moments: MomentsFile = None,
     power: DryRunPower = False,
@@ -56,8 +58,8 @@ def select_command(
          Nothing is released; the message says if something may be spent.
       128 + n: ended by signal n (130 by Ctrl-C).
     """
-    arguments = {"k": k, "intercept": intercept, "epsilon": parse_number(epsilon, "epsilon")}
-    arguments |= selection.arguments()
+    arguments = {"k": parse_k(k), "epsilon": parse_number(epsilon, "epsilon")}
+    arguments |= {"intercept": intercept, **selection.arguments()}
     output.check_power(power)
     with output.prepare(files, schema, moments=moments) as making:
         from ..api.select import event_of_select, price, select

@@ -12,6 +12,8 @@ from .options import (
     ModelFile,
     SchemaFile,
     SelectionOptions,
+    SizeOption,
+    parse_k,
     parse_number,
     with_option_groups,
 )
@@ -44,9 +46,7 @@ def tune_command(
             metavar="NAME=VALUES",
         ),
     ],
-    k: Annotated[
-        int | None, typer.Option(help="Number of variables to select, unless the grid has k.")
-    ] = None,
+    k: SizeOption = None,
     runs: Annotated[
         str | None,
         typer.Option(
@@ -73,7 +73,7 @@ def tune_command(
     arguments: dict[str, Any] = {
         "epsilon": parse_number(epsilon, "epsilon"),
         "grid": _grid(grid),
-        "k": k,
+        "k": parse_k(k),
         "eta": parse_number(eta, "eta"),
         "runs": None if runs is None else parse_number(runs, "runs"),
         **selection.arguments(),

@@ -62,8 +62,15 @@ MECHANISMS: dict[str, type[Mechanism]] = {
 }
 
 
-def mechanism(chosen: str | Mechanism, options: Mapping[str, Any] | None = None) -> Mechanism:
+#: The mechanism of a selection that names none.
+DEFAULT = "permute-and-flip"
+
+
+def mechanism(
+    chosen: str | Mechanism | None, options: Mapping[str, Any] | None = None
+) -> Mechanism:
     """The mechanism of this name with these options, or the given mechanism."""
+    chosen = DEFAULT if chosen is None else chosen
     if isinstance(chosen, Mechanism):
         if options:
             raise ArgumentError("options go with the name of a mechanism, not with an object")

@@ -66,7 +66,8 @@ class ChooseSize(Penalised):
     promises = "pure epsilon; the number of variables is chosen too"
     running_time = "a certified search for each size, and one race: milliseconds to seconds"
     use_when = (
-        "the number of relevant variables is unknown; names fewer useless ones than penalised"
+        "the number of relevant variables is unknown; names somewhat fewer than penalised, with a "
+        "lower R2"
     )
 
     def __post_init__(self) -> None:

@@ -63,6 +63,7 @@ class Penalised(ScoreMechanism):
     promises = "pure epsilon; the number of variables is chosen too"
     running_time = "milliseconds to seconds: branch and bound over every size, exact"
     use_when = "the number of relevant variables is unknown, but small"
+    chooses_size = True
 
     def __post_init__(self) -> None:
         check_form(self.form)

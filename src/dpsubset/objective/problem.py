@@ -123,7 +123,8 @@ class Problem:
             raise ArgumentError(f"always_include lists positions of columns, 0 to {p - 1}")
         if len(always) > k:
             raise ArgumentError(
-                f"always_include lists {len(always)} variables, more than k = {k}: they count in k"
+                f"always_include lists {len(always)} variables, more than k = {k}: they count in "
+                "k, and in max_k"
             )
         if not isinstance(intercept, bool):
             raise ArgumentError("intercept must be True or False")
@@ -225,7 +226,10 @@ def _whole_k(k: Any) -> int:
     except ArgumentError as error:
         if isinstance(k, float) or (isinstance(k, str) and k.strip().isdecimal()):
             raise
-        raise ArgumentError(f"{error}: dpsubset.tune chooses k among several, privately") from None
+        raise ArgumentError(
+            f"{error}. To have it chosen privately, give select or fit k='auto', or dpsubset.tune "
+            "a grid of several"
+        ) from None
 
 
 def _threshold(value: Any, loss: str, has_one: bool) -> float | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from ..api.fit import FitRequest, build_fit_request
 from ..api.request import SelectionRequest, build_request, exact_epsilon
+from ..api.size import Size
 from ..base.errors import ArgumentError
 from ..schema.schema import SchemaLike
 from .expectation import shown_with_interval
@@ -42,7 +43,7 @@ _PASSED_ON = (
 _ABOUT = "on simulated tables (Gaussian, independent columns), not on this one"
 
 
-def dry_run_hint(data: Any, schema: SchemaLike | None, *, k: int, epsilon: Any,
+def dry_run_hint(data: Any, schema: SchemaLike | None, *, k: Size = None, epsilon: Any,
                  rows_private: bool = False, **options: Any) -> list[str]:  # fmt: skip
     """Return the lines for a selection. Reads names and types of columns, and no value.
 
@@ -53,7 +54,7 @@ def dry_run_hint(data: Any, schema: SchemaLike | None, *, k: int, epsilon: Any,
     return _lines(request, data, epsilon, rows_private, options)
 
 
-def dry_run_hint_of_fit(data: Any, schema: SchemaLike | None, *, k: int, epsilon: Any,
+def dry_run_hint_of_fit(data: Any, schema: SchemaLike | None, *, k: Size = None, epsilon: Any,
                         rows_private: bool = False, **options: Any) -> list[str]:  # fmt: skip
     """Return the lines for a fit: of its selection and its intervals; as for a selection."""
     request = build_fit_request(data, schema, k=k, epsilon=epsilon, **options)
@@ -78,15 +79,20 @@ def _lines(
     spent = 0 if counts is None else counts.noise.epsilon * schema.rows_per_unit
     left = exact_epsilon(epsilon) - spent
     labels = schema.response.labels is not None
+    passed_on = {name: options[name] for name in _PASSED_ON if name in options}
+    if passed_on.get("mechanism") is None:  # that of k="auto", or the default
+        passed_on["mechanism"] = selection.mechanism.name
     scenario = Scenario.create(
         Population(problem.p, problem.k, SNR, labels=labels),
-        {name: options[name] for name in _PASSED_ON if name in options},
+        passed_on,
         schema.rows_per_unit,
         "select" if fit is None else "fit",
         None if fit is None else fit.rule,
     )
     power, rows = _power(selection, scenario, left)
     about = _ABOUT + (", with all k to be found" if problem.always_include else "")
+    if selection.mechanism.chooses_size:
+        about += f", where {problem.k} variables, the largest number, make up the response"
     lines = [f"Power: {power} {about}"]
     if fit is not None and rows is not None:
         lines += _intervals(fit, scenario, rows)

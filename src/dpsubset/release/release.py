@@ -22,6 +22,7 @@ from ..base.rounding import float_up
 from ..base.text import escape_for_terminal
 from ..ledger.canonical import sha256_of_facts
 from ..ledger.receipt import KeptReceipt, Receipt
+from ..mechanisms import MECHANISMS
 from ..mechanisms.shared.base import SYSTEM_NOISE
 from ..objective.problem import Problem
 from ..objective.sensitivity import Sensitivity
@@ -147,6 +148,12 @@ class Release(Generic[OptionalModel]):
     column_warnings: tuple[str, ...] = ()
     receipt: Receipt | KeptReceipt | None = None
     diagnostics: dict[str, int] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def largest_size(self) -> int | None:
+        """The largest number of variables if their number was chosen privately, None otherwise."""
+        chosen = MECHANISMS.get(self.mechanism)
+        return self.problem.k if chosen is not None and chosen.chooses_size else None
 
     @property
     def stated(self) -> Guarantee:
@@ -319,6 +326,8 @@ def _not_private_flags(g: Guarantee) -> list[str]:
 def _heading_names_facts(release: Release) -> tuple[str, list[str], list[str], list[str]]:
     g, schema = release.stated, release.schema
     selected = f"Selected {len(release.features)} of {release.problem.p} variables"
+    if release.largest_size is not None:
+        selected += f" (number chosen privately, at most {release.largest_size})"
     if release.support is None:
         selected = "Released nothing: no set of variables could be named"
     costs = [f"{shown_cost(cost)} under {relation}" for relation, cost in g.costs.items()]

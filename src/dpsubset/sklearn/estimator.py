@@ -20,6 +20,7 @@ from sklearn.utils.validation import validate_data
 
 from ..api.problem_spec import NO_WIDTH, build_problem_spec, declared_columns
 from ..api.request import SelectionOptions, build_request
+from ..api.size import Size
 from ..base.errors import ArgumentError, TableError
 from ..base.renamed import SELECTION, current_names
 from ..base.unknown_arguments import check_keywords
@@ -40,7 +41,7 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        k: int | None = None,
+        k: Size = None,
         epsilon: float | Fraction | Decimal | None = None,
         *,
         schema: SchemaLike | None = None,
@@ -117,12 +118,15 @@ def check_arguments(estimator: Any, X: Any, y: Any) -> tuple[Any, dict[str, Any]
             "is None."
         )
     missing = [name for name in ("k", "epsilon") if getattr(estimator, name) is None]
+    if estimator.max_k is not None and "k" in missing:
+        missing.remove("k")  # as k="auto"
     if estimator.bounds is None and estimator.schema is None:
         missing.append("bounds (or a schema)")
     if missing:
         raise ArgumentError(
             f"{type(estimator).__name__} needs {' and '.join(missing)}: the number of columns to "
-            "select, the privacy budget and the public bounds of X and y have no defaults"
+            "select (or 'auto'), the privacy budget and the public bounds of X and y have no "
+            "defaults"
         )
     X = as_table(X)
     width = declared_columns(estimator.schema, estimator.bounds)

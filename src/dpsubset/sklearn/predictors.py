@@ -130,8 +130,8 @@ class PrivateSubsetRegressor(RegressorMixin, Predictor):  # type: ignore[misc]
 
     Parameters
     ----------
-    k : int
-        Number of columns to select. Required.
+    k : int or "auto"
+        Number of columns to select. Required. With "auto" it is chosen privately, up to ``max_k``.
     epsilon : number
         Privacy budget of one fit. Required.
     bounds : Bounds, optional
@@ -141,9 +141,9 @@ class PrivateSubsetRegressor(RegressorMixin, Predictor):  # type: ignore[misc]
     rule : FitRule, optional
         How the coefficients are fitted, their fraction of epsilon, and where the response is
         clipped for the fit.
-    delta, mechanism, options, allow_unproven, loss, threshold, constraint, prediction_bound, \
-radius, ridge, neighbours, sensitivity, response_range, check_readable, always_include, seed, \
-node_limit, time_limit, ledger
+    max_k, delta, mechanism, options, allow_unproven, loss, threshold, constraint, \
+prediction_bound, radius, ridge, neighbours, sensitivity, response_range, check_readable, \
+always_include, seed, node_limit, time_limit, ledger
         As in :func:`dpsubset.select`.
 
     Attributes

@@ -111,7 +111,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             raise ArgumentError("PrivateSearch needs epsilon, the budget of the whole search")
         found = clone(self.estimator).set_params(epsilon=self.epsilon)
         own_k = found.k
-        if own_k is None:
+        if own_k is None and found.max_k is None:
             found.set_params(k=1)  # each setting of the grid has its own
         table, arguments = check_arguments(found, X, y)
         found.check_response(arguments["schema"])

@@ -49,8 +49,8 @@ class PrivateSubsetSelector(SelectorMixin, PrivateEstimator):  # type: ignore[mi
 
     Parameters
     ----------
-    k : int
-        Number of columns to select. Required.
+    k : int or "auto"
+        Number of columns to select. Required. With "auto" it is chosen privately, up to ``max_k``.
     epsilon : number
         Privacy budget of one fit. Required.
     bounds : Bounds, optional
@@ -59,9 +59,9 @@ class PrivateSubsetSelector(SelectorMixin, PrivateEstimator):  # type: ignore[mi
     schema : Schema, path of a bounds file or dict of the same form, optional
         Public description of the columns. A frame's columns are found by name, and those that the
         schema does not declare are never selected; an array has the schema's features in order.
-    delta, mechanism, options, allow_unproven, loss, threshold, constraint, prediction_bound, \
-radius, ridge, intercept, neighbours, sensitivity, response_range, check_readable, \
-always_include, seed, node_limit, time_limit, ledger
+    max_k, delta, mechanism, options, allow_unproven, loss, threshold, constraint, \
+prediction_bound, radius, ridge, intercept, neighbours, sensitivity, response_range, \
+check_readable, always_include, seed, node_limit, time_limit, ledger
         As in :func:`dpsubset.select`.
 
     Attributes

@@ -126,6 +126,8 @@ class Mechanism(ABC):
     #: Otherwise such problems are refused, because its calibration might be wrong.
     takes_groups: ClassVar[bool] = False
     takes_intercept: ClassVar[bool] = False
+    #: Whether it also chooses the number of variables, up to k.
+    chooses_size: ClassVar[bool] = False
     #: For the comparison page: how it treats them.
     on_groups: ClassVar[str] = ""
     on_intercept: ClassVar[str] = ""

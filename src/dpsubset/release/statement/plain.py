@@ -31,13 +31,21 @@ def released_lines(release: Release) -> list[str]:
             f"Released: the names of {len(release.features)} of {problem.p} variables, chosen to "
             f"explain {response}: {names}{_model_too(release)}."
         )
+    if release.largest_size is not None:
+        answer += (
+            " How many are named was chosen privately too, with the same epsilon; the largest "
+            f"possible number was {release.largest_size}."
+        )
     return [answer, *_range_lines(release), *_earlier_lines(release)]
 
 
 def _model_too(release: Release) -> str:
     if release.model is None:
         return ""
-    return f"; and the coefficients of a {escape(release.model.heading)}, with these variables"
+    heading = escape(release.model.heading)
+    if not release.features:
+        return f"; and the intercept of a {heading}, which has no variables"
+    return f"; and the coefficients of a {heading}, with these variables"
 
 
 def _range_lines(release: Release) -> list[str]:

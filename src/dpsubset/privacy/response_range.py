@@ -26,9 +26,11 @@ _FEW = 1_800
 _OUTER = (Fraction(1, 10), Fraction(9, 10))
 #: The fraction of epsilon for them, unless less than this epsilon times n would be left for them.
 _FRACTION, _ENOUGH = Fraction(1, 10), 500
-#: Above an epsilon n of _NARROW and below one of _MANY / k the half-width of the range in
-#: half-distances, and the prediction bound, are these.
-_WIDTH, _BOUND, _NARROW, _MANY = 0.5, 1.25, 4_000, 150_000
+#: The half-width of the range in half-distances, and where it changes: it is narrower below an
+#: epsilon n of _NARROW, and wider where epsilon n k is above _WIDE.
+_WIDTH, _NARROW, _WIDE = 0.5, 4_000, 150_000
+#: The prediction bound, which is larger where epsilon n k is above _FAR.
+_BOUND, _FAR = 1.25, 240_000
 #: The rule was not measured for a larger k, which has the rule of this one.
 _LARGEST_K = 5
 #: Half-widths and bounds are multiples of 1 / _GRID, which are easy to read.
@@ -84,14 +86,14 @@ def default_response_range(
     With a ``fraction`` of epsilon, two quantiles are released for it, however small epsilon n is.
 
     Two outer quantiles find the middle of skewed responses, and clipping to a narrow range lowers
-    the sensitivity. With x = epsilon n min(k, 5) / 150,000 the range has a half-width of
+    the sensitivity. With m = min(k, 5) and x = epsilon n m / 150,000 the range has a half-width of
 
         1/2 sqrt(epsilon n / 4000), between 0.3 and 1/2, while x is below 1,
-        min(x^3 / 2, 5/2 x^(1/4)) otherwise,
+        min(x^3 / 2, 2 x^(1/4)) otherwise,
 
-    half-distances of the quantiles, and the prediction bound is 5/4 max(1, x)^(1/3). Both are
-    rounded to sixteenths. They grow as the noise shrinks, so that the selection converges to the
-    best subset for the response within its declared bounds.
+    half-distances of the quantiles. The prediction bound is 5/4 max(1, epsilon n m / 240,000)^(1/3).
+    Both are rounded to sixteenths. They grow as the noise shrinks, so that the selection converges
+    to the best subset for the response within its declared bounds.
     """
     # docs/developers.md has the measurements.
     if n is None:
@@ -103,10 +105,11 @@ def default_response_range(
             return ResponseRange(QuantileRule.median(least=1), Fraction(1, 20), 1.0)
         # With less, noise often puts one of the quantiles far from the values.
         fraction = Fraction(math.ceil(100 * max(_FRACTION, _ENOUGH / known)), 100)
-    x = float(known * min(k, _LARGEST_K) / _MANY)
+    many = float(known * min(k, _LARGEST_K))
+    x = many / _WIDE
     narrow = _WIDTH * min(1.0, max(0.6, math.sqrt(known / _NARROW)))
-    width = max(narrow, min(_WIDTH * x**3, 5 * _WIDTH * x**0.25))
-    bound = _BOUND * max(1.0, x) ** (1 / 3)
+    width = max(narrow, min(_WIDTH * x**3, 4 * _WIDTH * x**0.25))
+    bound = _BOUND * max(1.0, many / _FAR) ** (1 / 3)
     rule = QuantileRule(_OUTER, Fraction(round(_GRID * width), _GRID))
     return ResponseRange(rule, fraction, round(_GRID * bound) / _GRID)
 

@@ -40,7 +40,7 @@ KS = (3, 5)
 DRAWS = 10
 
 #: Wide tables, left out unless they are named: a search on them takes seconds.
-SLOW = ("ames", "loans_full_schema")
+SLOW = ("ames", "loans_full_schema", "RandHIE")
 
 _PANELS_A_ROW = 4
 

@@ -36,8 +36,8 @@ def rule(epsilon: float, n: int | None, k: int) -> tuple[float, float, float]:
         (30_000, 5, 1 / 2, 1.25, 0.1),
         (50_000, 3, 1 / 2, 1.25, 0.1),
         (75_000, 3, 27 / 16, 1.25, 0.1),
-        (800_000, 3, 4, 43 / 16, 0.1),
-        (10**6, 5, 77 / 16, 55 / 16, 0.1),
+        (800_000, 3, 19 / 4, 9 / 4, 0.1),
+        (10**6, 5, 5, 43 / 16, 0.1),
     ],
 )
 def test_some_values(known: int, k: int, width: float, bound: float, fraction: float) -> None:

@@ -2,7 +2,8 @@
 
 The clip that selects best is too narrow to predict with: unless epsilon times the number of rows is
 large, a response is clipped at half the half-distance of its deciles for a selection. A model is
-fitted on a wider clip, which grows as the noise shrinks. With r the deviation of a noisy sum over the number of rows, it is
+fitted on a wider clip, which grows as the noise shrinks. With r the deviation of a noisy sum over
+the number of rows, it is
 
     max(1, 0.3 / sqrt(r), 0.009 / r) half-distances around their middle,
 

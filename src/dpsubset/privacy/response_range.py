@@ -27,8 +27,8 @@ _OUTER = (Fraction(1, 10), Fraction(9, 10))
 #: The fraction of epsilon for them, unless less than this epsilon times n would be left for them.
 _FRACTION, _ENOUGH = Fraction(1, 10), 500
 #: The half-width of the range in half-distances, and where it changes: it is narrower below an
-#: epsilon n of _NARROW, and wider where epsilon n k is above _WIDE.
-_WIDTH, _NARROW, _WIDE = 0.5, 4_000, 150_000
+#: epsilon n of _NARROW, and wider where epsilon n k is above _WIDE, at most (epsilon n / _SLOW)^(1/4).
+_WIDTH, _NARROW, _WIDE, _SLOW = 0.5, 4_000, 150_000, 1_600
 #: The prediction bound, which is larger where epsilon n k is above _FAR.
 _BOUND, _FAR = 1.25, 240_000
 #: The rule was not measured for a larger k, which has the rule of this one.
@@ -89,16 +89,16 @@ def default_response_range(
     the sensitivity. With m = min(k, 5) and x = epsilon n m / 150,000 the range has a half-width of
 
         1/2 sqrt(epsilon n / 4000), between 0.3 and 1/2, while x is below 1,
-        min(x^3 / 2, 2 x^(1/4)) otherwise,
+        min(x^3 / 2, (epsilon n / 1600)^(1/4)) otherwise,
 
-    half-distances of the quantiles. The prediction bound is 5/4 max(1, epsilon n m / 240,000)^(1/3).
-    Both are rounded to sixteenths. They grow as the noise shrinks, so that the selection converges
-    to the best subset for the response within its declared bounds.
+    half-distances of the quantiles. The prediction bound is 5/4 max(1, x / 1.6)^(1/4). Both are
+    rounded to sixteenths. They grow as the noise shrinks, so that the selection converges to the
+    best subset for the response within its declared bounds.
     """
     # docs/developers.md has the measurements.
     if n is None:
         return ResponseRange(QuantileRule(_OUTER, Fraction(_WIDTH)), fraction or _FRACTION, _BOUND)
-    known = max(1, epsilon * n)
+    known = max(Fraction(1), epsilon * n)
     if fraction is None:
         if known < _FEW:
             # A response counts only by its side of the median.
@@ -108,8 +108,8 @@ def default_response_range(
     many = float(known * min(k, _LARGEST_K))
     x = many / _WIDE
     narrow = _WIDTH * min(1.0, max(0.6, math.sqrt(known / _NARROW)))
-    width = max(narrow, min(_WIDTH * x**3, 4 * _WIDTH * x**0.25))
-    bound = _BOUND * max(1.0, many / _FAR) ** (1 / 3)
+    width = max(narrow, min(_WIDTH * x**3, float(known / _SLOW) ** 0.25))
+    bound = _BOUND * max(1.0, many / _FAR) ** 0.25
     rule = QuantileRule(_OUTER, Fraction(round(_GRID * width), _GRID))
     return ResponseRange(rule, fraction, round(_GRID * bound) / _GRID)
 

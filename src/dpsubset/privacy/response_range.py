@@ -27,7 +27,8 @@ _OUTER = (Fraction(1, 10), Fraction(9, 10))
 #: The fraction of epsilon for them, unless less than this epsilon times n would be left for them.
 _FRACTION, _ENOUGH = Fraction(1, 10), 500
 #: The half-width of the range in half-distances, and where it changes: it is narrower below an
-#: epsilon n of _NARROW, and wider where epsilon n k is above _WIDE, at most (epsilon n / _SLOW)^(1/4).
+#: epsilon n of _NARROW, and wider where epsilon n k is above _WIDE. At most it is the fourth root
+#: of epsilon n / _SLOW.
 _WIDTH, _NARROW, _WIDE, _SLOW = 0.5, 4_000, 150_000, 1_600
 #: The prediction bound, which is larger where epsilon n k is above _FAR.
 _BOUND, _FAR = 1.25, 240_000

@@ -191,10 +191,8 @@ EXPERIMENT = Experiment(
         "rise of the curves. The signal-to-noise ratio is that of the population; in the paper it "
         "is that of the sample. Exact draws over all C(p, s) supports need a fifth to a third of "
         "the rows. *Our defaults* do not know the scale of y: they have bounds of ten standard "
-        "deviations, an intercept, and a tenth of epsilon for a private response range. If epsilon "
-        "n is below 2,000 they use the median, and otherwise two quantiles, which are inaccurate "
-        "at first because the bounds are so wide. This causes the dip. On the real tables on which "
-        "this limit was chosen there is no dip on average."
+        "deviations, an intercept, and a part of epsilon for a private response range. If epsilon "
+        "n is below 1,800 they use the median, and otherwise two quantiles."
     ),
     trials=trials,
     measure=measure,

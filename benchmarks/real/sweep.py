@@ -68,7 +68,7 @@ def clip(widening: str, shares: tuple[str, str] = OUTER) -> dps.QuantileRule:
     return dps.QuantileRule(tuple(Fraction(share) for share in shares), Fraction(widening))
 
 
-#: The middle of the rule, everywhere: the others differ from it in one thing.
+#: The rule for an epsilon n of some thousand, everywhere: the others differ from it in one thing.
 START = dps.ResponseRange(clip("1/2"))
 MEDIAN = dps.ResponseRange(dps.QuantileRule.median(least=1), Fraction(1, 20), Fraction(1))
 

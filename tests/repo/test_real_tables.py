@@ -11,10 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.real import __main__ as program
-from benchmarks.real import models, peers, settings, sizes, sweep, tables, utility
+from benchmarks.real import growth, models, peers, settings, sizes, sweep, tables, utility
 
 import dpsubset as dps
+from dpsubset.data.moments import Moments
+from dpsubset.data.quantize import STEPS
+from dpsubset.data.readers import open_table
 from dpsubset.objective import problem
+from dpsubset.privacy.quantiles import RangeInSteps
 from dpsubset.schema.encoding import Design
 
 
@@ -409,3 +413,36 @@ def test_the_middle_of_the_rule_is_where_the_sweep_starts():
 
     assert default_response_range(Fraction(1), 5000, 3) == sweep.START
     assert default_response_range(Fraction(1), 1000, 3) == sweep.MEDIAN
+
+
+def test_rows_that_are_drawn_have_the_moments_of_a_table_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    table = tables.made_up(n=300)
+    monkeypatch.setattr(growth, "load", lambda name: table)
+    resampled = growth.Resampled("made up")
+    images = RangeInSteps(Fraction(1000), Fraction(9000)).images(STEPS)
+    weights = resampled.weights(500)
+    assert weights.sum() == 500
+    frame = table.frame.loc[np.repeat(table.frame.index, weights.astype(int))]
+    blocks = open_table(frame, table.schema).blocks()
+    drawn = Moments.from_blocks(table.schema, blocks, 1, images)
+    assert np.array_equal(resampled._moments(weights, images).products, drawn.products)
+
+
+def test_the_picture_of_growth_is_drawn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("matplotlib")
+    table = tables.made_up(n=300)
+    monkeypatch.setattr(growth, "load", lambda name: table)
+    monkeypatch.setattr(growth, "judge", lambda name: utility.Judge(table))
+    given = ["--only", "Wage", "--sizes", "500,60000", "--draws", "1", "--out", str(tmp_path)]
+    assert growth.main(given) == 0
+    lines = (tmp_path / "growth.csv").read_text().splitlines()
+    assert len(lines) == 5  # two sizes, two k
+    assert lines[0] == "table,k,epsilon,n,mean,worst,draws"
+    assert (tmp_path / "growth.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(SystemExit):
+        growth.main(["--only", "diamonds"])  # of the other split
+    assert "of the split" in capsys.readouterr().err

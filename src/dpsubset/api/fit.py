@@ -34,6 +34,7 @@ from ..privacy.missing_counts import readable_fraction
 from ..privacy.quantiles import QuantileRule, RangeInSteps
 from ..privacy.random import Randomness
 from ..privacy.relations import PUBLIC_N, Neighbours
+from ..privacy.response_range import default_response_range
 from ..release.fitted import ReleasedFit, check_units, model_of, units_of
 from ..release.model import Model
 from ..release.release import Release
@@ -42,7 +43,6 @@ from ..schema.schema import Column, Schema, SchemaLike
 from .driver import Execution, Price, event_of, make_release, price_of
 from .problem_spec import build_problem_spec, with_keywords_of
 from .request import (
-    ChosenRange,
     DefaultRange,
     MechanismOptions,
     PriceCheck,
@@ -215,8 +215,9 @@ def build_fit_request(
     selection = selection.with_check(check_epsilon / rows, data)
     check_units(declared)
     if isinstance(selection.source, DefaultRange):
-        default = rule.default_response_range()
-        selection = selection.with_range(ChosenRange(default, declared_only=problem.n_is_public))
+        fraction = rule.range_fraction
+        default = default_response_range(selection.epsilon, None, problem.k, fraction)
+        selection = selection.with_range(DefaultRange(default, fraction))
         problem = selection.problem
     if rows > 1 and fit_delta:
         raise ArgumentError("rows_per_unit is above 1: leave delta at 0")

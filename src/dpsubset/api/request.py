@@ -78,10 +78,16 @@ class DefaultRange:
     """The default response range. It depends on the number of rows if that is public.
 
     ``range`` is the one for the number of rows known so far. Tables with different numbers of rows
-    may get different ranges, so the guarantee does not cover them.
+    may get different ranges, so the guarantee does not cover them. ``fraction`` is the fraction of
+    epsilon for the range if it does not depend on the number of rows.
     """
 
     range: ResponseRange
+    fraction: Fraction | None = None
+
+    def with_rows(self, epsilon: Fraction, n: int, k: int) -> DefaultRange:
+        """Return the default for a table of n rows."""
+        return DefaultRange(default_response_range(epsilon, n, k, self.fraction), self.fraction)
 
 
 @dataclass(frozen=True)
@@ -247,10 +253,8 @@ class SelectionRequest(Request[SensitiveTable, Release]):
             return replace(self, n=n)
         if range_is_drawn:
             return replace(self, n=n, source=ChosenRange(self.source.range, declared_only=True))
-        chosen = default_response_range(self.epsilon, n, self.problem.k)
-        if chosen == self.source.range:
-            return replace(self, n=n)
-        return replace(self, n=n).with_range(DefaultRange(chosen))
+        chosen = self.source.with_rows(self.epsilon, n, self.problem.k)
+        return replace(self, n=n).with_range(chosen)
 
     def with_range(self, source: DefaultRange | ChosenRange | EarlierRange) -> SelectionRequest:
         """Return the request with a response range, and the prediction bound that it implies."""

@@ -88,9 +88,10 @@ def select(
         Which coefficients are allowed.
     prediction_bound, radius : float, optional
         Size of the coefficient set: the largest absolute prediction, in half-ranges of the
-        response, or the radius of the set. The default is a prediction bound of 1.25 with a private
-        response range (1 if that is a median), 1 with declared bounds, 1.25 for labels, and 2 for
-        "logistic" and "hinge".
+        response, or the radius of the set. With the default response range the default is a
+        prediction bound of 1.25 that widens if epsilon times the number of rows is large (1 if the
+        range is made of a median). It is 1.25 with a `ResponseRange` that names no other, 1 with
+        declared bounds, 1.25 for labels, and 2 for "logistic" and "hinge".
     ridge : float
         Weight of the squared coefficients, in scaled units.
     intercept : bool
@@ -105,8 +106,9 @@ def select(
     response_range : {"private", "declared"} or ResponseRange, optional
         The range to which the response is clipped and scaled. "private", the default, releases
         quantiles of the response first, with a part of epsilon, and derives the range from them;
-        the quantiles are part of the release. "declared" uses the bounds, which is as good if the
-        values fill them. Labels and moments can only use "declared".
+        the quantiles are part of the release. Where the number of rows is public, the range widens
+        with epsilon times that number, up to the declared bounds. "declared" uses the bounds, which
+        is as good if the values fill them. Labels and moments can only use "declared".
     check_readable : bool or number, optional
         Whether noisy counts of missing and unreadable cells are released too: True for a hundredth
         of epsilon, or a fraction of it. They show whether the declared format fits the cells. A

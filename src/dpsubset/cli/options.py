@@ -216,8 +216,9 @@ class SelectionOptions:
         float | None,
         typer.Option(
             help="Largest absolute prediction, in half-ranges of the response. By default 1.25 "
-            "with a private response range (1 if that is a median), 1 with declared bounds, 1.25 "
-            "for labels, and 2 for logistic and hinge."
+            "with a private response range (1 if that is a median, more if epsilon times the "
+            "number of rows is large), 1 with declared bounds, 1.25 for labels, and 2 for logistic "
+            "and hinge."
         ),
     ] = None
     radius: Annotated[

@@ -1,8 +1,9 @@
 """FitRule: the method of a fit, its fraction of epsilon, and the width of its clip. Public.
 
-The clip that selects best is too narrow to predict with: for a selection a response is clipped at
-half the half-distance of its deciles. A model is fitted on a wider clip, which grows as the noise
-shrinks. With r the deviation of a noisy sum over the number of rows, it is
+The clip that selects best is too narrow to predict with: unless epsilon times the number of rows is
+large, a response is clipped at half the half-distance of its deciles for a selection. A model is
+fitted on a wider clip, which grows as the noise shrinks. With r the deviation of a noisy sum over
+the number of rows, it is
 
     max(1, 0.3 / sqrt(r), 0.009 / r) half-distances around their middle,
 
@@ -24,15 +25,11 @@ from ..base.renamed import renamed_arguments
 from ..base.validation import as_decimal_fraction
 from ..privacy.quantiles import QuantileRule, RangeInSteps
 from ..privacy.relations import Neighbours
-from ..privacy.response_range import ResponseRange
 from ..schema.layout import STEPS
 from .noisy_moments import usual_deviation
 
 #: Fractions of epsilon for the response range and for the fit; the selection has the rest.
 RANGE_FRACTION, FIT_FRACTION = Fraction(1, 10), Fraction(6, 10)
-
-#: Quantiles released of the response: its outer deciles.
-_OUTER = (Fraction(1, 10), Fraction(9, 10))
 
 _LEAST, _WIDTH, _NOISE = 1.0, 0.3, 0.009
 #: Methods of fitting a model.
@@ -84,10 +81,10 @@ class FitRule:
             return self
         return replace(self, mechanism=FITS[1] if loss == "logistic" else FITS[0])
 
-    def default_response_range(self) -> ResponseRange:
-        """The default response range: two quantiles, since a median has no width."""
-        budget_fraction = min(RANGE_FRACTION / (1 - self.budget_fraction), Fraction(1, 2))
-        return ResponseRange(QuantileRule(_OUTER, Fraction(1, 2)), budget_fraction)
+    @property
+    def range_fraction(self) -> Fraction:
+        """The fraction of the epsilon of range and selection that the default range has."""
+        return min(RANGE_FRACTION / (1 - self.budget_fraction), Fraction(1, 2))
 
     def scale(
         self, released: RangeInSteps | None, rule: QuantileRule | None, n: int | None, d: int,

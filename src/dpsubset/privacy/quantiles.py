@@ -41,6 +41,7 @@ from numpy.typing import NDArray
 from ..base.errors import ArgumentError
 from ..base.renamed import renamed_arguments
 from ..base.validation import as_decimal_fraction, check_choice, check_fraction
+from ..schema.layout import STEPS
 from .guarantee import Cost, Guarantee
 from .random import Randomness
 from .relations import RELATIONS, Neighbours
@@ -67,7 +68,8 @@ class QuantileRule:
     probs : tuple of one or two Fractions
         Probabilities of the quantiles: a half is the median.
     width_factor : Fraction
-        Half-width of the range, in multiples of half the distance of the two quantiles.
+        Half-width of the range, in multiples of half the distance of the two quantiles. The range
+        is never wider than it has to be to contain the declared bounds.
     min_half_width : Fraction
         The smallest half-width, in steps of the grid; with one quantile it is the half-width. It
         gives a range to a column most of whose values are equal.
@@ -117,7 +119,10 @@ class QuantileRule:
         # With noise they may be in the wrong order.
         low, high = min(quantiles), max(quantiles)
         width = max(self.min_half_width, self.width_factor * Fraction(high - low, 2))
-        return RangeInSteps(Fraction(low + high, 2), width, tuple(quantiles))
+        centre = Fraction(low + high, 2)
+        # A range that contains the declared bounds clips nothing. If it were still wider, the
+        # values would only be smaller parts of it.
+        return RangeInSteps(centre, min(width, STEPS + abs(centre)), tuple(quantiles))
 
 
 @dataclass(frozen=True)

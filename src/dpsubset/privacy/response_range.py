@@ -7,6 +7,7 @@ module has the default, and the meaning of "private".
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -20,9 +21,21 @@ from .quantiles import QuantileRule
 DEFAULT: Literal["private", "declared"] = "private"
 
 #: Epsilon times n, below which only the median is released.
-_FEW = 2_000
+_FEW = 1_800
 #: The quantiles that are released otherwise.
 _OUTER = (Fraction(1, 10), Fraction(9, 10))
+#: The fraction of epsilon for them, unless less than this epsilon times n would be left for them.
+_FRACTION, _ENOUGH = Fraction(1, 10), 500
+#: The half-width of the range in half-distances, and where it changes: it is narrower below an
+#: epsilon n of _NARROW, and wider where epsilon n k is above _WIDE. At most it is the fourth root
+#: of epsilon n / _SLOW.
+_WIDTH, _NARROW, _WIDE, _SLOW = 0.5, 4_000, 150_000, 1_600
+#: The prediction bound, which is larger where epsilon n k is above _FAR.
+_BOUND, _FAR = 1.25, 240_000
+#: The rule was not measured for a larger k, which has the rule of this one.
+_LARGEST_K = 5
+#: Half-widths and bounds are multiples of 1 / _GRID, which are easy to read.
+_GRID = 16
 
 #: Smallest fraction of epsilon for either step.
 _LEAST_FRACTION = Fraction(1, 1000)
@@ -65,18 +78,41 @@ class ResponseRange:
 RangeOption = ResponseRange | Literal["private"] | None
 
 
-def default_response_range(epsilon: Fraction, n: int | None, k: int) -> ResponseRange:
-    """The meaning of "private", chosen by public facts.
+def default_response_range(
+    epsilon: Fraction, n: int | None, k: int, fraction: Fraction | None = None
+) -> ResponseRange:
+    """Return the meaning of "private", which depends on public facts only.
 
-    ``epsilon`` is that of the whole release, for one row; ``n`` is None if private or unknown.
+    ``epsilon`` is that of range and selection, for one row; ``n`` is None if private or unknown.
+    With a ``fraction`` of epsilon, two quantiles are released for it, however small epsilon n is.
+
+    Two outer quantiles find the middle of skewed responses, and clipping to a narrow range lowers
+    the sensitivity. With m = min(k, 5) and x = epsilon n m / 150,000 the range has a half-width of
+
+        1/2 sqrt(epsilon n / 4000), between 0.3 and 1/2, while x is below 1,
+        min(x^3 / 2, (epsilon n / 1600)^(1/4)) otherwise,
+
+    half-distances of the quantiles. The prediction bound is 5/4 max(1, x / 1.6)^(1/4). Both are
+    rounded to sixteenths. They grow as the noise shrinks, so that the selection converges to the
+    best subset for the response within its declared bounds.
     """
-    # docs/developers.md has the measurements. Two outer quantiles find the middle of skewed
-    # responses, and clipping to a narrower range lowers the sensitivity. They need an epsilon n of
-    # some thousand; below, a response counts only by its side of the median.
-    known = None if n is None else epsilon * n
-    if known is not None and known < _FEW:
-        return ResponseRange(QuantileRule.median(least=1), Fraction(1, 20), 1.0)
-    return ResponseRange(QuantileRule(_OUTER, Fraction(1, 2)))
+    # docs/developers.md has the measurements.
+    if n is None:
+        return ResponseRange(QuantileRule(_OUTER, Fraction(_WIDTH)), fraction or _FRACTION, _BOUND)
+    known = max(Fraction(1), epsilon * n)
+    if fraction is None:
+        if known < _FEW:
+            # A response counts only by its side of the median.
+            return ResponseRange(QuantileRule.median(least=1), Fraction(1, 20), 1.0)
+        # With less, noise often puts one of the quantiles far from the values.
+        fraction = Fraction(math.ceil(100 * max(_FRACTION, _ENOUGH / known)), 100)
+    many = float(known * min(k, _LARGEST_K))
+    x = many / _WIDE
+    narrow = _WIDTH * min(1.0, max(0.6, math.sqrt(known / _NARROW)))
+    width = max(narrow, min(_WIDTH * x**3, float(known / _SLOW) ** 0.25))
+    bound = _BOUND * max(1.0, many / _FAR) ** 0.25
+    rule = QuantileRule(_OUTER, Fraction(round(_GRID * width), _GRID))
+    return ResponseRange(rule, fraction, round(_GRID * bound) / _GRID)
 
 
 def check_response_range(given: Any, *, labels: bool, moments: bool) -> RangeOption:

@@ -113,9 +113,13 @@ def value_as_text(column: Column, value: float) -> str:
 
 
 def clip_of(response: Column, scale: RangeInSteps) -> tuple[float, float]:
-    """Return the ends of the range to which a scale clips a response, in its units."""
-    centre, half = scale.centre, scale.half_width
-    return value_of(response, centre - half), value_of(response, centre + half)
+    """Return the ends of the range to which a scale clips a response, in its units.
+
+    They lie within the declared bounds, to which every value is clipped before.
+    """
+    low = max(scale.centre - scale.half_width, Fraction(-STEPS))
+    high = min(scale.centre + scale.half_width, Fraction(STEPS))
+    return value_of(response, low), value_of(response, high)
 
 
 def value_of(response: Column, step: Fraction) -> float:

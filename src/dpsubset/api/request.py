@@ -411,7 +411,7 @@ def sampler_of(
 ) -> RangeSampler:
     """Prepare draws of a response range, or of a class share, from the response's histogram."""
     if isinstance(used, ClassShare):
-        return ShareSampler(counts, epsilon)
+        return ShareSampler(counts, used.rule.noise(epsilon, neighbours))
     return QuantileSampler(counts, used.rule, epsilon, neighbours)
 
 

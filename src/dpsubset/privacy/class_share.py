@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..schema.layout import STEPS
-from . import sup_norm
 from .guarantee import Cost, Guarantee
+from .noisy_counts import NoisyCounts
 from .quantiles import RangeInSteps
 from .random import Randomness
 from .relations import RELATIONS, Neighbours
@@ -32,13 +32,13 @@ GRID = 128
 
 #: The prediction bounds that may follow from a released share: four an octave. They are finitely
 #: many, so that the largest cost of a selection is known before the share is.
-BOUNDS = tuple(2.0 ** (i / 4) for i in range(-20, 9))
+BOUNDS: tuple[float, ...] = tuple(2.0 ** (i / 4) for i in range(-20, 9))
 
 #: Centres are multiples of 1 / _CENTRES.
 _CENTRES = 1024
 
 #: Distance of the centre from the share, in prediction bounds.
-_OFFSET = 0.4
+_OFFSET = 0.35
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,18 @@ class LabelCounts:
 def _factor(information: float) -> float:
     """The prediction bound in standard deviations of the label."""
     # docs/developers.md has the measurements.
-    ratio = information / 8000
-    return max(0.375, ratio**0.5 if ratio < 1 else ratio**0.25)
+    ratio = information / 6000
+    grown = math.sqrt(ratio) if ratio < 1 else math.sqrt(math.sqrt(ratio))
+    return max(0.375, grown)
 
 
 @dataclass(frozen=True)
 class ShareRule:
     """Two noisy counts, and the prediction bound that follows from them. Public."""
+
+    def noise(self, epsilon: Fraction, neighbours: Neighbours) -> NoisyCounts:
+        """The noise of both counts together."""
+        return NoisyCounts(epsilon, neighbours)
 
     def guarantee(
         self, epsilon: Fraction, neighbours: Neighbours, *, seeded: bool = False
@@ -99,7 +104,8 @@ class ShareRule:
         """Guarantee of the counts, which does not depend on the data: one row changes no count by
         more than 1, under both relations.
         """
-        return Guarantee(neighbours, {each: Cost(epsilon) for each in RELATIONS}, seeded)
+        eta = self.noise(epsilon, neighbours).eta
+        return Guarantee(neighbours, {each: Cost(eta) for each in RELATIONS}, seeded)
 
     def prediction_bound(self, counts: LabelCounts, epsilon: Fraction) -> float:
         """The default prediction bound of a selection, one of `BOUNDS`.
@@ -138,12 +144,12 @@ class ShareSampler:
     the lowest value of the grid, the second as the highest.
     """
 
-    def __init__(self, counts: NDArray[np.int64], epsilon: Fraction) -> None:
-        self._counts, self._eta = (int(counts[0]), int(counts[-1])), epsilon
+    def __init__(self, counts: NDArray[np.int64], noise: NoisyCounts) -> None:
+        self.values, self.noise = (int(counts[0]), int(counts[-1])), noise
 
     def __repr__(self) -> str:
         return "ShareSampler(private counts hidden)"
 
     def draw(self, rng: Randomness) -> LabelCounts:
         """Draw both counts."""
-        return LabelCounts(*sup_norm.add_noise(self._counts, self._eta, rng))
+        return LabelCounts(*self.noise.draw(self.values, rng))

@@ -55,6 +55,13 @@ class ReleasedShare:
         half = float(self.used.half_width / STEPS) / 2
         return -self.centre / half, (1 - self.centre) / half
 
+    def predictions(self, prediction_bound: Fraction) -> tuple[float, float]:
+        """The smallest and the largest share of the second label that a model of the selection can
+        predict; they may lie outside of 0 to 1.
+        """
+        reach = float(prediction_bound * self.used.half_width / STEPS) / 2
+        return self.centre - reach, self.centre + reach
+
     def __str__(self) -> str:
         """The response and the released share."""
         return f"the class share of {self.response.name}: {self.listed}"

@@ -70,8 +70,8 @@ def select(
         Required for mechanisms without a privacy guarantee, which exist to reproduce published
         figures.
     loss : {"least-squares", "logistic", "hinge", "huber"}, optional
-        The loss that scores a support. The default is least squares, also for labels, which count
-        as -1 and 1. "logistic" and "hinge" are for labels. If the response has bounds, the two
+        The loss that scores a support. The default is least squares, also for labels, which are
+        centred by their class share, released first. "logistic" and "hinge" are for labels. If the response has bounds, the two
         bounds are the labels, and a cell counts as the nearer one (the upper one from the middle
         on).
     threshold : float, optional
@@ -99,7 +99,9 @@ def select(
         The range to which the response is clipped and scaled. "private", the default, releases
         quantiles of the response first, with a part of epsilon, and derives the range from them;
         the quantiles are part of the release. "declared" uses the bounds, which is as good if the
-        values fill them. Labels and moments can only use "declared".
+        values fill them. For labels under least squares "private" releases noisy counts of both
+        labels, and derives the centre and the prediction bound from them. Labels under other losses
+        and moments can only use "declared".
     check_readable : bool or number, optional
         Whether noisy counts of missing and unreadable cells are released too: True for a hundredth
         of epsilon, or a fraction of it. They show whether the declared format fits the cells. A

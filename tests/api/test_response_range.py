@@ -25,6 +25,7 @@ from dpsubset.data.moments import Moments
 from dpsubset.data.quantize import STEPS
 from dpsubset.data.readers import delimited, open_table, parquet
 from dpsubset.privacy import response_range as response_range
+from dpsubset.privacy.class_share import ClassShare
 from dpsubset.privacy.quantiles import QuantileRule, RangeInSteps, histogram
 from dpsubset.privacy.response_range import ResponseRange, default_response_range
 from mechanisms.test_every_mechanism import options
@@ -60,8 +61,9 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("asked", ["private", QUARTILES], ids=["private", "quartiles"])
 def test_what_has_no_scale_is_refused_before_a_value_is_read(asked: Any) -> None:
     given = ASKED | {"response_range": asked}
-    with pytest.raises(dps.ArgumentError, match="two labels has no range"):
-        dps.select(FRAME, LABELLED, **given)
+    if asked != "private":  # which is the class share of labels
+        with pytest.raises(dps.ArgumentError, match="two labels has no range"):
+            dps.select(FRAME, LABELLED, **given)
     for loss in ("hinge", "logistic"):
         with pytest.raises(dps.ArgumentError, match="two labels has no range"):
             dps.select(FRAME, SCHEMA, loss=loss, **given)
@@ -102,8 +104,9 @@ def test_one_constant_says_what_holds_if_nobody_does(
     built = build_request(FRAME, SCHEMA, **given)
     assert (built.response_range is not None) == (default == "private")
     assert build_request(FRAME, SCHEMA, **given, response_range="declared").response_range is None
-    # Neither has another scale than the declared one.
-    assert build_request(FRAME, LABELLED, **given).response_range is None
+    # Labels have a share under least squares. Neither of the others has a range to release.
+    labelled = build_request(FRAME, LABELLED, **given).response_range
+    assert isinstance(labelled, ClassShare) == (default == "private")
     assert build_request(FRAME, SCHEMA, **given, loss="hinge").response_range is None
     assert build_request(moments(), SCHEMA, **given).response_range is None
 

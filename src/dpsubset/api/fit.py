@@ -34,7 +34,7 @@ from ..privacy.missing_counts import readable_fraction
 from ..privacy.quantiles import QuantileRule, RangeInSteps
 from ..privacy.random import Randomness
 from ..privacy.relations import PUBLIC_N, Neighbours
-from ..privacy.response_range import default_response_range
+from ..privacy.response_range import ResponseRange, default_response_range
 from ..release.fitted import ReleasedFit, check_units, model_of, units_of
 from ..release.model import Model
 from ..release.release import Release
@@ -46,6 +46,7 @@ from .request import (
     DefaultRange,
     MechanismOptions,
     PriceCheck,
+    ReleasedFirst,
     SelectionBased,
     SelectionOptions,
     SelectionRequest,
@@ -123,7 +124,8 @@ class FitRequest(SelectionBased[Release]):
         used = selection.response_range
         return FitStep(
             selection.spec.schema, selection.spec.design, selection.neighbours, selection.n,
-            None if used is None else used.rule, self.rule, self.noise, self.rule.budget_fraction,
+            used.rule if isinstance(used, ResponseRange) else None, self.rule, self.noise,
+            self.rule.budget_fraction,
         )  # fmt: skip
 
     @cached_property
@@ -157,7 +159,7 @@ def draw_fit(
     rng: Randomness,
     passes: Passes,
     check: PriceCheck,
-    scale: RangeInSteps | None = None,
+    scale: ReleasedFirst = None,
 ) -> Release:
     """Draw a response range, a support and a fit, and return the release of them.
 
@@ -169,7 +171,9 @@ def draw_fit(
     guarantee = check(drawn.request)
     if drawn.outcome is not None:
         step = request.fit_step
-        fitted = fit_support(step, table, rng, drawn.outcome, drawn.scale, passes)
+        # Labels are fitted as -1 and 1.
+        used = drawn.scale if isinstance(drawn.scale, RangeInSteps) else None
+        fitted = fit_support(step, table, rng, drawn.outcome, used, passes)
         model = model_on(step, fitted, str(guarantee))
     return build_release(drawn, guarantee, model=model, fit=fitted)
 

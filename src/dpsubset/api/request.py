@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, Self, TypeAlias, TypeVar, Unpack
 
 import numpy as np
@@ -28,14 +28,17 @@ from ..data.readers.passes import Passes
 from ..data.type_checks import type_mismatches
 from ..ledger.event import Event
 from ..mechanisms import Data, Mechanism, Outcome, Sampler, Setting
-from ..objective.losses import loss_of
+from ..objective.losses import REGRESSION, loss_of
 from ..objective.problem import Problem
+from ..objective.sensitivity import Sensitivity
+from ..privacy.class_share import BOUNDS, ClassShare, LabelCounts, ShareSampler
 from ..privacy.guarantee import Guarantee, shown_cost
 from ..privacy.missing_counts import ReadableCheck, readable_fraction
 from ..privacy.quantiles import QuantileSampler, RangeInSteps
 from ..privacy.random import Randomness
 from ..privacy.relations import PUBLIC_N, Neighbours
 from ..privacy.response_range import ResponseRange, check_response_range, default_response_range
+from ..release.class_share import ReleasedShare
 from ..release.readable import ReleasedReadable
 from ..release.release import Release
 from ..release.response_range import ReleasedRange
@@ -51,6 +54,7 @@ SMALLEST_EPSILON = Fraction(1, 10**9)
 
 #: The steps of a release, as guarantees name them.
 SCALE, SELECTION = "the scale of the response", "the selection"
+SHARE = "the class share"
 CHECK = "the count of unreadable cells"
 
 
@@ -92,24 +96,27 @@ class DefaultRange:
 
 @dataclass(frozen=True)
 class ChosenRange:
-    """A response range that this release draws and pays for.
+    """A response range, or the share of labels, that this release draws and pays for.
 
     With ``declared_only`` the guarantee states its cost only under the declared relation.
     """
 
-    range: ResponseRange
+    range: ResponseRange | ClassShare
     declared_only: bool = False
 
 
 @dataclass(frozen=True)
 class EarlierRange:
-    """A response range that an earlier step releases and pays for."""
+    """A response range, or the share of labels, that an earlier step releases and pays for."""
 
-    range: ResponseRange
+    range: ResponseRange | ClassShare
 
 
 #: Where the response range comes from; None if the response keeps its declared bounds.
 RangeSource: TypeAlias = DefaultRange | ChosenRange | EarlierRange | None
+
+#: What is released before a selection: a range of the response, counts of its labels, or nothing.
+ReleasedFirst: TypeAlias = RangeInSteps | LabelCounts | None
 
 Output = TypeVar("Output")
 
@@ -171,8 +178,10 @@ class SelectionRequest(Request[SensitiveTable, Release]):
         return self.problem.n_is_public
 
     @property
-    def response_range(self) -> ResponseRange | None:
-        """The response range that is released before the selection; None if there is none."""
+    def response_range(self) -> ResponseRange | ClassShare | None:
+        """The response range, or the share of labels, that is released before the selection; None
+        if there is none.
+        """
         return None if self.source is None else self.source.range
 
     @cached_property
@@ -189,6 +198,22 @@ class SelectionRequest(Request[SensitiveTable, Release]):
         """
         left = self.epsilon - self.range_epsilon
         return Setting(self.problem, self.spec.sensitivity, left, self.delta, self.n)
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """All settings that a released class share may lead to; `setting` alone without one.
+
+        They are the same whatever was drawn.
+        """
+        if not isinstance(self.response_range, ClassShare) or self.spec.bound_is_given:
+            return (self.setting,)
+        widest = self.setting
+        if widest.problem.prediction_bound < BOUNDS[-1]:
+            problem = widest.problem.with_prediction_bound(BOUNDS[-1])
+            widest = replace(
+                widest, problem=problem, sensitivity=Sensitivity.of(problem, self.spec.rule)
+            )
+        return _settings_up_to(widest)
 
     @property
     def records_for(self) -> str | None:
@@ -225,10 +250,11 @@ class SelectionRequest(Request[SensitiveTable, Release]):
             by_rows = isinstance(self.source, DefaultRange) and self.n_is_public
             if by_rows or (isinstance(self.source, ChosenRange) and self.source.declared_only):
                 of_range = of_range.limited_to(PUBLIC_N)
-            parts[SCALE] = of_range
+            parts[step_of(self.source.range)] = of_range
         if self.readable_check is not None:
             parts[CHECK] = self.readable_check.noise.guarantee(seeded=seeded)
-        parts[SELECTION] = self.mechanism.guarantee(self.setting, seeded=seeded)
+        # The price must not depend on the share that is drawn.
+        parts[SELECTION] = _largest_guarantee(self.mechanism, self.settings, seeded)
         return parts
 
     @cached_property
@@ -260,6 +286,27 @@ class SelectionRequest(Request[SensitiveTable, Release]):
         """Return the request with a response range, and the prediction bound that it implies."""
         bounded = self.spec.with_default_bound(source.range.prediction_bound)
         return replace(self, source=source, spec=bounded)
+
+    def with_released(
+        self, released: ReleasedFirst
+    ) -> tuple[SelectionRequest, RangeInSteps | None]:
+        """Return the request with the prediction bound, and the range of the response, that follow
+        from what was released first.
+        """
+        if not isinstance(released, LabelCounts):
+            return self, released
+        assert isinstance(self.response_range, ClassShare)
+        bound = self.response_range.rule.prediction_bound(released, self.epsilon)
+        known = replace(self, spec=self.spec.with_default_bound(bound))
+        # Without an intercept a model cannot make up for a centre beside the share.
+        problem = known.problem
+        reach = float(problem.prediction_bound) if problem.layout.has_intercept else 0.0
+        return known, released.centred(reach)
+
+    def check_mechanism(self) -> None:
+        """Refuse what the mechanism does not support, whatever the class share will be."""
+        for setting in self.settings:
+            self.mechanism.check(setting)
 
     def with_check(self, epsilon: Fraction, data: Any) -> SelectionRequest:
         """Return the request with counts of unreadable cells, at this price for one row."""
@@ -313,8 +360,8 @@ class SelectionRequest(Request[SensitiveTable, Release]):
 
     def range_sampler(
         self, table: SensitiveTable, passes: Passes
-    ) -> tuple[SelectionRequest, QuantileSampler, NDArray[np.bool_], int]:
-        """Read the response alone, and prepare draws of its range.
+    ) -> tuple[SelectionRequest, RangeSampler, NDArray[np.bool_], int]:
+        """Read the response alone, and prepare draws of its range or of its class share.
 
         Returns four values: the request with the number of rows if that is public, the sampler,
         which values the response has, and the number of rows. The last three are private.
@@ -322,21 +369,61 @@ class SelectionRequest(Request[SensitiveTable, Release]):
         counts, n = table.count_response(passes)
         request = self.with_rows(n)
         assert request.response_range is not None
-        rule = request.response_range.rule
-        sampler = QuantileSampler(counts, rule, request.range_epsilon, request.neighbours)
+        sampler = sampler_of(
+            request.response_range, counts, request.range_epsilon, request.neighbours
+        )
         return request, sampler, counts > 0, n
 
     def read(
-        self, table: SensitiveTable, passes: Passes | None, scale: RangeInSteps | None
+        self, table: SensitiveTable, passes: Passes | None, released: ReleasedFirst
     ) -> tuple[SelectionRequest, Data]:
         """Quantize all values, the response in its released range.
 
-        Returns the request with the number of rows if that is public, and the private data.
+        Returns the request with the number of rows if that is public, and with the prediction bound
+        that follows from a released class share; and the private data.
         """
+        request, scale = self.with_released(released)
         images = None if scale is None else scale.images(STEPS)
         gram = table.read(self.problem, passes, images)
-        request = self.with_rows(gram.n, range_is_drawn=scale is not None)
+        request = request.with_rows(gram.n, range_is_drawn=scale is not None)
         return request, Data(gram, self.spec.limits)
+
+
+@lru_cache(maxsize=64)
+def _settings_up_to(widest: Setting) -> tuple[Setting, ...]:
+    """The settings with each of the prediction bounds, given the one with the largest."""
+    problems = [widest.problem.with_prediction_bound(bound) for bound in BOUNDS]
+    rule = widest.sensitivity.rule
+    return tuple(
+        replace(widest, problem=each, sensitivity=Sensitivity.of(each, rule)) for each in problems
+    )
+
+
+@lru_cache(maxsize=64)
+def _largest_guarantee(
+    mechanism: Mechanism, settings: tuple[Setting, ...], seeded: bool
+) -> Guarantee:
+    return Guarantee.largest([mechanism.guarantee(each, seeded=seeded) for each in settings])
+
+
+RangeSampler: TypeAlias = QuantileSampler | ShareSampler
+
+
+def sampler_of(
+    used: ResponseRange | ClassShare,
+    counts: NDArray[np.int64],
+    epsilon: Fraction,
+    neighbours: Neighbours,
+) -> RangeSampler:
+    """Prepare draws of a response range, or of a class share, from the response's histogram."""
+    if isinstance(used, ClassShare):
+        return ShareSampler(counts, used.rule.noise(epsilon, neighbours))
+    return QuantileSampler(counts, used.rule, epsilon, neighbours)
+
+
+def step_of(used: ResponseRange | ClassShare) -> str:
+    """Return the name, in guarantees, of the step that releases a range or a class share."""
+    return SHARE if isinstance(used, ClassShare) else SCALE
 
 
 class SelectionBased(Request[SensitiveTable, Output]):
@@ -385,11 +472,13 @@ class SelectionBased(Request[SensitiveTable, Output]):
 
 @dataclass(frozen=True)
 class DrawnSelection:
-    """A response range and a support, as they were drawn; the sampler is private."""
+    """A response range or counts of labels, and a support, as they were drawn; the sampler is
+    private.
+    """
 
     request: SelectionRequest
     outcome: Outcome
-    scale: RangeInSteps | None
+    scale: ReleasedFirst
     sampler: Sampler = field(repr=False)
 
 
@@ -414,9 +503,9 @@ def draw_support(
     rng: Randomness,
     passes: Passes,
     check: PriceCheck,
-    scale: RangeInSteps | None = None,
+    scale: ReleasedFirst = None,
 ) -> DrawnSelection:
-    """Draw a response range, if the request has one, and a support.
+    """Draw a response range or a class share, if the request has one, and a support.
 
     Parameters
     ----------
@@ -425,8 +514,8 @@ def draw_support(
     check : callable
         Checks the cost of the whole release against the reserved cost. It is called before each
         draw, with the number of rows that was read.
-    scale : RangeInSteps, optional
-        The response range that an earlier step has released.
+    scale : RangeInSteps or LabelCounts, optional
+        The response range, or the counts of labels, that an earlier step has released.
     """
     if request.source is not None and not isinstance(request.source, EarlierRange):
         request, ranges, _, n = request.range_sampler(table, passes)
@@ -459,9 +548,14 @@ def _stating_cost(guarantee: Guarantee) -> Iterator[None]:
 def build_release(drawn: DrawnSelection, guarantee: Guarantee, **more: Any) -> Release:
     """Build the release from what was drawn and from public facts. ``more`` are further fields."""
     request, chosen = drawn.request, drawn.request.mechanism
-    schema, setting, released = request.spec.schema, request.setting, None
-    if drawn.scale is not None and request.response_range is not None:
-        released = ReleasedRange(request.response_range.rule, drawn.scale, schema.response)
+    schema, setting, used = request.spec.schema, request.setting, request.response_range
+    released = share = None
+    if isinstance(drawn.scale, LabelCounts):
+        _, centred = request.with_released(drawn.scale)
+        assert centred is not None
+        share = ReleasedShare(drawn.scale, centred, schema.response)
+    elif drawn.scale is not None and isinstance(used, ResponseRange):
+        released = ReleasedRange(used.rule, drawn.scale, schema.response)
     return Release(
         support=drawn.outcome,
         features=request.spec.design.names(drawn.outcome),
@@ -475,6 +569,7 @@ def build_release(drawn: DrawnSelection, guarantee: Guarantee, **more: Any) -> R
         details=chosen.details(setting),
         randomness=chosen.randomness,
         scale=released,
+        class_share=share,
         made_in_search=in_search(),
         rows=setting.n if guarantee.tells_rows else None,
         date=request.date,
@@ -523,19 +618,25 @@ def build_request(
     budget = _of_one_row(budget, chance, spec.schema.rows_per_unit)
     check_fraction = readable_fraction(check_readable)
     left = budget * (1 - check_fraction)
+    labels = spec.schema.response.labels is not None
+    # The Huber loss keeps labels of -1 and 1: its threshold is in their units.
+    centred = labels and spec.problem.loss == REGRESSION
     wanted = check_response_range(
         response_range,
-        labels=spec.schema.response.labels is not None or loss_of(spec.problem).labels,
+        labels=labels or loss_of(spec.problem).labels,
         moments=isinstance(data, Moments),
+        centred=centred,
     )
     request = SelectionRequest(spec, chosen, left, chance, seed)
     if isinstance(wanted, ResponseRange):
         request = request.with_range(ChosenRange(wanted))
+    elif wanted == "private" and centred:
+        request = request.with_range(ChosenRange(ClassShare()))
     elif wanted == "private":
         default = default_response_range(left, None, spec.problem.k)
         request = request.with_range(DefaultRange(default))
     request = request.with_check(budget * check_fraction, data)
-    chosen.check(request.setting)
+    request.check_mechanism()
     return request
 
 

@@ -16,13 +16,12 @@ from ..data.readers.passes import Passes
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike
 from ..mechanisms import Data, Outcome
-from ..privacy.quantiles import RangeInSteps
 from ..privacy.random import Randomness
 from ..release.release import Release
 from ..schema.schema import SchemaLike
 from .driver import Price, event_of, make_release, open_randomness, price_of
 from .problem_spec import build_problem_spec, with_keywords_of
-from .request import SelectionOptions, SelectionRequest, build_request
+from .request import ReleasedFirst, SelectionOptions, SelectionRequest, build_request
 from .sensitive_table import SensitiveTable
 from .size import Size
 from .support_counts import SupportCounts
@@ -77,8 +76,8 @@ def select(
         Required for mechanisms without a privacy guarantee, which exist to reproduce published
         figures.
     loss : {"least-squares", "logistic", "hinge", "huber"}, optional
-        The loss that scores a support. The default is least squares, also for labels, which count
-        as -1 and 1. "logistic" and "hinge" are for labels. If the response has bounds, the two
+        The loss that scores a support. The default is least squares, also for labels, which are
+        centred by their class share, released first. "logistic" and "hinge" are for labels. If the response has bounds, the two
         bounds are the labels, and a cell counts as the nearer one (the upper one from the middle
         on).
     threshold : float, optional
@@ -108,7 +107,9 @@ def select(
         quantiles of the response first, with a part of epsilon, and derives the range from them;
         the quantiles are part of the release. Where the number of rows is public, the range widens
         with epsilon times that number, up to the declared bounds. "declared" uses the bounds, which
-        is as good if the values fill them. Labels and moments can only use "declared".
+        is as good if the values fill them. For labels under least squares "private" releases noisy
+        counts of both labels, and derives the centre and the prediction bound from them. Labels
+        under other losses and moments can only use "declared".
     check_readable : bool or number, optional
         Whether noisy counts of missing and unreadable cells are released too: True for a hundredth
         of epsilon, or a fraction of it. They show whether the declared format fits the cells. A
@@ -232,7 +233,7 @@ def simulate(
     table, rng = request.open(data, y), open_randomness(request.seed)
     # One pass is reported. How many more passes the draws take depends on what is drawn.
     passes, private = Passes(progress, request.n_is_public, 2), None
-    scales_by_effect: dict[bytes, list[RangeInSteps | None]] = {b"": [None] * draws}
+    scales_by_effect: dict[bytes, list[ReleasedFirst]] = {b"": [None] * draws}
     if request.source is None:
         request, private = request.read(table, passes, None)
     else:
@@ -240,9 +241,13 @@ def simulate(
         _ = request.guarantee  # what `select` would refuse is refused here too
         scales_by_effect = {}
         for scale in (ranges.draw(rng) for _ in range(draws)):
-            # Ranges that map all responses of the table in the same way share its quantized form.
-            effect = scale.images(STEPS)[present].tobytes()
-            scales_by_effect.setdefault(sha256(effect).digest(), []).append(scale)
+            # Ranges that map all responses of the table in the same way share its quantized form,
+            # and with it the search if they have the same prediction bound.
+            known, used = request.with_released(scale)
+            assert used is not None
+            effect = used.images(STEPS)[present].tobytes()
+            bound = str(known.problem.radius).encode()
+            scales_by_effect.setdefault(sha256(bound + effect).digest(), []).append(scale)
         if len(scales_by_effect) > 1:
             table.keep(n)
     counts = SupportCounts(names=[choice.name for choice in request.spec.design.choices])
@@ -255,7 +260,7 @@ def _drawn(
     request: SelectionRequest,
     table: SensitiveTable,
     private: Data | None,
-    scales: list[RangeInSteps | None],
+    scales: list[ReleasedFirst],
     rng: Randomness,
 ) -> list[Outcome]:
     """Draw one support for each of several response ranges that result in the same quantized

@@ -26,9 +26,10 @@ from ..ledger.event import Event
 from ..ledger.spending import LedgerLike
 from ..models.rule import RANGE_FRACTION, FitRule
 from ..models.run_score import RunScore, Window, total_loss
+from ..privacy.class_share import ClassShare
 from ..privacy.guarantee import Guarantee
 from ..privacy.missing_counts import readable_fraction
-from ..privacy.quantiles import QuantileSampler
+from ..privacy.quantiles import RangeInSteps
 from ..privacy.random import Randomness
 from ..privacy.random_stopping import NAME, Stopping, covered
 from ..privacy.relations import Neighbours
@@ -41,12 +42,13 @@ from .driver import Execution, Price, Request, event_of, make_release, price_of
 from .fit import FitRequest, build_fit_request, draw_fit, solution_of
 from .problem_spec import build_problem_spec, resolve_schema, with_keywords_of
 from .request import (
-    SCALE,
     EarlierRange,
     SelectionOptions,
     SelectionRequest,
     build_request,
     exact_epsilon,
+    sampler_of,
+    step_of,
 )
 from .sensitive_table import SensitiveTable
 from .size import Size
@@ -113,8 +115,8 @@ class TuneRequest(Request[SearchTables, Release]):
     score: RunScore
     #: The distribution of the number of runs.
     stopping: Stopping
-    #: The response range that is released once, before all runs.
-    response_range: ResponseRange | None
+    #: The response range, or the share of labels, that is released once, before all runs.
+    response_range: ResponseRange | ClassShare | None
     #: The budget of the response range, for one row.
     range_epsilon: Fraction
 
@@ -165,9 +167,9 @@ class TuneRequest(Request[SearchTables, Release]):
         whole = self.stopping.guarantee(list(self.runs))
         if self.response_range is not None:
             seeded, rows = self.seed is not None, self.first.spec.schema.rows_per_unit
-            rule = self.response_range.rule
+            rule, step = self.response_range.rule, step_of(self.response_range)
             first = rule.guarantee(self.range_epsilon, self.neighbours, seeded=seeded)
-            whole = Guarantee.compose({SCALE: first.group_privacy(rows), SEARCH: whole})
+            whole = Guarantee.compose({step: first.group_privacy(rows), SEARCH: whole})
         return covered(whole)
 
     def open(self, data: Any, y: Any = None) -> SearchTables:
@@ -203,12 +205,14 @@ class TuneRequest(Request[SearchTables, Release]):
         execution.check(request.guarantee)
         for table in tables.by_need.values():
             table.keep(n)
-        scale, half_width = None, Fraction(1)
-        if self.response_range is not None:
-            rule = self.response_range.rule
-            scale = QuantileSampler(counts, rule, self.range_epsilon, self.neighbours).draw(rng)
-            half_width = rule.min_half_width
-        window = Window.of(scale, half_width)
+        scale, half_width, used_range = None, Fraction(1), self.response_range
+        if used_range is not None:
+            sampler = sampler_of(used_range, counts, self.range_epsilon, self.neighbours)
+            scale = sampler.draw(rng)
+        if isinstance(used_range, ResponseRange):
+            half_width = used_range.rule.min_half_width
+        # A model of labels is scored on -1 and 1.
+        window = Window.of(scale if isinstance(scale, RangeInSteps) else None, half_width)
 
         def check(known: SelectionRequest) -> Guarantee:
             return execution.check(request.with_rows(known.n).guarantee)

@@ -30,6 +30,7 @@ from ..models.entries import Entries, of_support
 from ..models.noisy_moments import NoisyMoments
 from ..models.run_score import RunScore
 from ..privacy.budget import RECORDS, Budget
+from ..privacy.class_share import ClassShare, ShareSampler
 from ..privacy.guarantee import Cost, Guarantee
 from ..privacy.missing_counts import ReadableCheck
 from ..privacy.quantiles import QuantileRule
@@ -174,6 +175,29 @@ class ResponseRange(SuggestedBounds):
         return Quantiles(self.rule, epsilon, neighbours, (counts,))
 
 
+class LabelShare(Step):
+    """class-share: counts of both labels of a response."""
+
+    name = "class-share"
+    columns = 1
+
+    used = ClassShare()
+
+    def guarantee(self, epsilon: Fraction, neighbours: Neighbours, n: int) -> Guarantee:
+        return self.used.rule.guarantee(epsilon, neighbours)
+
+    def law(self, table: Table, epsilon: Fraction, neighbours: Neighbours) -> Law:
+        schema = Bounds(x=1, labels=(-1, 1)).schema(["a"])
+        counts, _ = SensitiveTable(table, schema, table[:, -1]).count_response()
+        sampler = ShareSampler(counts, self.used.rule.noise(epsilon, neighbours))
+        return SupNorm(sampler.values, sampler.noise)
+
+    def pairs(self, relation: Neighbours) -> Iterator[tuple[str, Table, Table]]:
+        """All values are labels, or missing."""
+        for label, one, other in super().pairs(relation):
+            yield label, np.sign(one), np.sign(other)
+
+
 class Readable(Step):
     """readable: counts of cells without a value, of two columns, and under add-remove of rows."""
 
@@ -234,6 +258,7 @@ STEPS_OF_RELEASES: dict[str, Step] = {
     step.name: step
     for step in (
         ResponseRange(),
+        LabelShare(),
         FitSums(),
         Means(),
         SuggestedBounds(),

@@ -238,8 +238,9 @@ class SelectionOptions:
     response_range: Annotated[
         str | None,
         typer.Option(
-            help="Range to which the response is scaled: private (quantiles, released first with a "
-            "part of epsilon) or declared (its bounds). By default private; for labels declared."
+            help="Range to which the response is scaled: private (quantiles, or the class share of "
+            "labels, released first with a part of epsilon) or declared (its bounds). By default "
+            "private; for labels under other losses than least squares declared."
         ),
     ] = None
     check_readable: Annotated[

@@ -165,7 +165,7 @@ def _drawn(
 ) -> tuple[int, ...] | None:
     """A draw from one simulated table."""
     bits = Randomness(SeededSource(int(seed.generate_state(1)[0])))
-    table = simulate_table(request, population, n, np.random.default_rng(seed), bits)
+    request, table = simulate_table(request, population, n, np.random.default_rng(seed), bits)
     try:
         sampler = request.mechanism.prepare(Data(table, Limits(seconds=seconds)), request.setting)
         return sampler.draw(bits)

@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from ..api.request import SelectionRequest
+from ..api.request import SelectionRequest, sampler_of
 from ..base.errors import ArgumentError
 from ..data.gram import GramData
-from ..privacy.quantiles import QuantileSampler, RangeInSteps, histogram
+from ..privacy.quantiles import RangeInSteps, histogram
 from ..privacy.random import Randomness
 from ..schema.layout import STEPS
 from .population import Population
@@ -51,8 +51,12 @@ def simulate_table(
     n: int,
     rng: np.random.Generator,
     bits: Randomness,
-) -> GramData:
-    """Draw a table of n rows; the response is in a released range if the request has one."""
+) -> tuple[SelectionRequest, GramData]:
+    """Draw a table of n rows; the response is in a released range if the request has one.
+
+    Returns the request with the prediction bound that follows from a released class share, and the
+    table.
+    """
     rows = _rows(request, population.p, n)
     if rows * population.p > MOST_CELLS:
         raise ArgumentError(
@@ -65,23 +69,23 @@ def simulate_table(
         response = cells[-1].astype(np.int64)
         counts = histogram(response, STEPS)
         if rows < n:
-            masses = _response_masses(population.y_bound)
+            masses = _response_masses(population)
             cumulated = np.rint(np.cumsum(_rescaled(counts, masses, rows, n)))
             counts = np.diff(cumulated, prepend=0.0).astype(np.int64)
-        neighbours = request.setting.problem.neighbours
-        sampler = QuantileSampler(
-            counts, request.response_range.rule, request.range_epsilon, neighbours
+        sampler = sampler_of(
+            request.response_range, counts, request.range_epsilon, request.neighbours
         )
-        scale = sampler.draw(bits)
+        request, scale = request.with_released(sampler.draw(bits))
+        assert scale is not None
         cells[-1] = scale.images(STEPS)[response + STEPS]
     if request.records_for is not None or population.p > _MOST_COLUMNS:
-        return GramData.of_cells(cells, "")
+        return request, GramData.of_cells(cells, "")
     floats = cells.astype(np.float64)
     sums = floats @ floats.T  # exact: integers below 2**53
     if rows < n:
         expected = _expected_products(population, request.setting.problem.layout.constant, scale)
         sums = _rescaled(sums, expected, rows, n)
-    return _gram(sums, n)
+    return request, _gram(sums, n)
 
 
 def _rescaled(sums: NDArray[Any], expected: Floats, rows: int, n: int) -> Floats:
@@ -140,18 +144,22 @@ def _expected_products(population: Population, constant: int, scale: RangeInStep
 
 
 @lru_cache(maxsize=4)
-def _response_masses(bound: float) -> Floats:
-    """The probability of each value of the grid, for a standard normal clipped at the bound."""
-    edges = (np.arange(-STEPS, STEPS) + 0.5) / STEPS * bound
+def _response_masses(population: Population) -> Floats:
+    """The probability of each value of the grid: a standard normal clipped at the bound, or its
+    sign.
+    """
+    if population.labels:
+        return np.where(np.abs(np.arange(-STEPS, STEPS + 1)) == STEPS, 0.5, 0.0)
+    edges = (np.arange(-STEPS, STEPS) + 0.5) / STEPS * population.y_bound
     masses = np.diff(np.concatenate([[0.0], ndtr(edges), [1.0]]))
     return np.asarray(masses / masses.sum())
 
 
 def _response_at(points: Floats, population: Population, scale: RangeInSteps | None) -> Floats:
     """The quantized response, in [-1, 1], at points of its Gaussian distribution."""
-    if population.labels:
-        return np.asarray(np.where(points < 0, -1.0, 1.0))
     y = np.clip(points / population.y_bound, -1, 1)
+    if population.labels:
+        y = np.where(points < 0, -1.0, 1.0)
     if scale is None:
         return np.asarray(y)
     return np.clip((y * STEPS - float(scale.centre)) / float(scale.half_width), -1, 1)

@@ -25,6 +25,7 @@ from ..base.errors import ArgumentError
 from ..base.validation import check_int
 from ..data.moments import Moments
 from ..data.readers.passes import Passes
+from ..privacy.quantiles import RangeInSteps
 from ..privacy.random import Randomness, SeededSource
 from ..schema.encoding import Design
 from ..schema.schema import Column, Schema
@@ -203,7 +204,8 @@ def simulate_widths(
         passes, scale = Passes(None, request.n_is_public, 2), None
         if request.selection.response_range is not None:
             _, ranges, _, _ = request.selection.range_sampler(table, passes)
-            scale = ranges.draw(bits)
+            drawn = ranges.draw(bits)
+            scale = drawn if isinstance(drawn, RangeInSteps) else None
         fitted = fit_support(step, table, bits, tuple(range(shape.k)), scale, passes)
         sums = fitted.entries.d
         ends = solution_of(fitted).of_both[: shape.columns]

@@ -36,7 +36,7 @@ steps epsilons and deltas simply add up.
 from __future__ import annotations
 
 import decimal
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal
@@ -130,6 +130,18 @@ class Cost:
         if self.kind != "pure":
             raise ValueError("group privacy is computed for pure costs only")
         return Cost(self.epsilon * rows, bounded_range=self.bounded_range)
+
+    @classmethod
+    def largest(cls, costs: Iterable[Cost]) -> Cost:
+        """The smallest cost that covers a release with any of these costs, none of them a sum."""
+        each = tuple(dict.fromkeys(costs))
+        if len(each) == 1:
+            return each[0]
+        delta = max(cost.delta for cost in each)
+        if all(cost.kind == "concentrated" for cost in each):
+            return cls.concentrated(max(cost.rho for cost in each if cost.rho is not None), delta)
+        bounded = all(cost.bounded_range for cost in each)
+        return cls(max(cost.epsilon for cost in each), delta, bounded_range=bounded)
 
     def _listed(self) -> tuple[Cost, ...]:
         return self.terms or (self,)
@@ -244,6 +256,23 @@ class Guarantee:
             "; and ".join(assumed) or None,
             tuple((name, part.limited_to(costs)) for name, part in parts.items()),
         )
+
+    @classmethod
+    def largest(cls, guarantees: Sequence[Guarantee]) -> Guarantee:
+        """Guarantee of a step whose public setting an earlier step determines, from the guarantees
+        of all settings.
+
+        The cost under a relation is the largest one. There is none if a setting has none.
+        """
+        first, *others = guarantees
+        if any(each.assumes != first.assumes or each.parts for each in others):
+            raise ValueError("these guarantees differ in more than their costs")
+        costs = {
+            relation: Cost.largest(each.costs[relation] for each in guarantees)
+            for relation in RELATIONS
+            if all(relation in each.costs for each in guarantees)
+        }
+        return replace(first, costs=costs)
 
     def limited_to(self, relations: Iterable[Neighbours]) -> Guarantee:
         """The guarantee and its parts with costs under these relations alone."""

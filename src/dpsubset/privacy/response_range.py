@@ -115,18 +115,21 @@ def default_response_range(
     return ResponseRange(rule, fraction, round(_GRID * bound) / _GRID)
 
 
-def check_response_range(given: Any, *, labels: bool, moments: bool) -> RangeOption:
+def check_response_range(
+    given: Any, *, labels: bool, moments: bool, centred: bool = False
+) -> RangeOption:
     """Check the argument ``response_range``; None stands for the declared range.
 
-    A response with ``labels`` has no range, and ``moments`` hold it in the declared one.
+    A response with ``labels`` has no range, and ``moments`` hold it in the declared one. If labels
+    may be ``centred``, "private" stands for their class share.
     """
     if given is None:
-        given = "declared" if labels or moments else DEFAULT
+        given = "declared" if (labels and not centred) or moments else DEFAULT
     if isinstance(given, str) and given == "declared":
         return None
     if not isinstance(given, ResponseRange) and not (isinstance(given, str) and given == "private"):
         raise ArgumentError("response_range must be 'private', 'declared' or a ResponseRange")
-    if labels:
+    if labels and not (centred and given == "private"):
         raise ArgumentError(
             "response_range: a response of two labels has no range. Leave it out, or use a loss "
             "for numbers"

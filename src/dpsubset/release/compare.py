@@ -101,6 +101,7 @@ class ReleaseFacts:
             "response range": [each["value"] for each in facts["scale"]["quantiles"]]
             if "scale" in facts
             else None,
+            "class share": facts["class_share"]["share"] if "class_share" in facts else None,
             "budget": [f"{shown_cost(cost)} under {each}" for each, cost in g.costs.items()],
             "steps": [
                 f"{step_name(name)} ({shown_cost(part.costs[g.neighbours])})"

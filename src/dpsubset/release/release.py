@@ -33,6 +33,7 @@ from ..schema.labels import IMAGES
 from ..schema.provenance import KEY
 from ..schema.schema import Schema, SchemaLike
 from .about import About
+from .class_share import ReleasedShare
 from .files import facts_from_json, facts_to_json, read_bytes
 from .fitted import ReleasedFit
 from .model import Model
@@ -97,6 +98,8 @@ class Release(Generic[OptionalModel]):
         one; the guarantee is that of both.
     scale : ReleasedRange, optional
         The range of the response, if one was released before the selection.
+    class_share : ReleasedShare, optional
+        The share of each label, if it was released before the selection.
     model : Model, optional
         The model that was fitted on the support.
     fit : ReleasedFit, optional
@@ -136,6 +139,7 @@ class Release(Generic[OptionalModel]):
     details: Sequence[str] = ()
     randomness: str = SYSTEM_NOISE
     scale: ReleasedRange | None = None
+    class_share: ReleasedShare | None = None
     model: OptionalModel = None  # type: ignore[assignment]
     fit: ReleasedFit | None = field(default=None, repr=False)
     tuned: Tuned | None = None
@@ -166,7 +170,7 @@ class Release(Generic[OptionalModel]):
     @property
     def warnings_of_counts(self) -> tuple[str, ...]:
         """Warnings of released numbers that indicate unreadable cells."""
-        parts = (self.readable, self.scale, self.fit)
+        parts = (self.readable, self.scale, self.class_share, self.fit)
         return tuple(text for part in parts if part is not None for text in part.warnings())
 
     def to_dict(self) -> dict[str, Any]:
@@ -182,6 +186,7 @@ class Release(Generic[OptionalModel]):
             "support": None if self.support is None else list(self.support),
             **({} if self.earlier is None else {"earlier": self.earlier}),
             **({} if self.scale is None else {"scale": self.scale.to_dict()}),
+            **({} if self.class_share is None else {"class_share": self.class_share.to_dict()}),
             **({} if self.readable is None else {"readable": self.readable.to_dict()}),
             **({} if self.model is None else {"model": self.model.to_dict()}),
             **({} if self.fit is None else {"fit": self.fit.to_dict()}),
@@ -340,7 +345,7 @@ def _heading_names_facts(release: Release) -> tuple[str, list[str], list[str], l
             *([f"Cost: {', '.join(costs)}"] if costs and g.private else []),
             *([_tuned_line(release.tuned)] if release.tuned else []),
             *([MADE_IN_SEARCH] if release.made_in_search else []),
-            *([f"Released first: {release.scale}"] if release.scale else []),
+            *(f"Released first: {each}" for each in (release.scale, release.class_share) if each),
             *(f"Warning: {text}" for text in release.column_warnings),
             *(f"Warning: {text}" for text in release.warnings_of_counts),
             *(release.readable.lines() if release.readable else []),
@@ -410,6 +415,9 @@ def _release_from_facts(facts: Mapping[str, Any], schema: Schema) -> Release:
         raise ValueError("a support lists positions of variables in order")
     versions = dict(facts["versions"])
     scale = ReleasedRange.from_dict(facts["scale"], schema.response) if "scale" in facts else None
+    share = None
+    if "class_share" in facts:
+        share = ReleasedShare.from_dict(facts["class_share"], schema.response)
     model = Model.from_dict(facts["model"]) if "model" in facts else None
     fit = None
     if support is not None and model is not None:
@@ -433,6 +441,7 @@ def _release_from_facts(facts: Mapping[str, Any], schema: Schema) -> Release:
         details=facts["mechanism_details"],
         randomness=facts["randomness"],
         scale=scale,
+        class_share=share,
         model=model,
         fit=fit,
         tuned=Tuned.from_dict(facts["tuned"]) if "tuned" in facts else None,

@@ -222,6 +222,7 @@ def _proofs_and_audits(release: Release) -> list[tuple[str | None, str | None]]:
         (release.mechanism.replace("-", "_"), release.mechanism), ("scores", None)
     ]  # fmt: skip
     steps += [("scale", "scale")] if release.scale is not None else []
+    steps += [("class_share", "class-share")] if release.class_share is not None else []
     steps += [("readable", "readable")] if release.readable is not None else []
     if fit is not None:
         audited = fit.mechanism == "noisy-moments"

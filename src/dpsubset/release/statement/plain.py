@@ -49,13 +49,15 @@ def _model_too(release: Release) -> str:
 
 
 def _range_lines(release: Release) -> list[str]:
-    if release.scale is None:
+    if release.scale is not None:
+        first = f"The range of the response was released first, by its {release.scale.listed}"
+    elif release.class_share is not None:
+        listed = escape(release.class_share.listed)
+        first = f"The share of each label was released first: {listed}"
+    else:
         return []
     g = release.guarantee
-    text = (
-        f"The range of the response was released first, by its {release.scale.listed}, with noise. "
-        "These numbers are public from now on."
-    )
+    text = f"{first}, with noise. These numbers are public from now on."
     if not g.proven:
         return [text]
     costs = "; ".join(
@@ -211,6 +213,13 @@ def utility_lines(release: Release) -> list[str]:
         lines.append(
             f"For the selection the response counted only between {low} and {high}, computed from "
             "released values that carry noise: differences beyond these limits are not seen."
+        )
+    if release.class_share is not None:
+        least, most = release.class_share.predictions(release.problem.prediction_bound)
+        lines.append(
+            f"For the selection a model could predict shares between {100 * least:.3g} % and "
+            f"{100 * most:.3g} % only, limits that follow from the released share: effects beyond "
+            "these limits are not seen."
         )
     if release.model is not None:
         lines.append(

@@ -17,6 +17,7 @@ from ...privacy.guarantee import Cost, Guarantee, shown_cost, shown_parts, shown
 from ...schema.encoding import Design
 from ...schema.labels import labels_in_words as labels_as_text
 from ...schema.schema import Schema
+from ..class_share import ReleasedShare
 from ..response_range import clip_of
 from ..target import unit_of
 from .columns import MAX_LEVELS, declares_more, markdown_table
@@ -211,6 +212,11 @@ def mechanism_lines(release: Release) -> list[str]:
             "value is more likely, the closer its rank among the responses is to the rank of the "
             f"quantile.{system_noise}"
         )
+    if release.class_share is not None:
+        lines.append(
+            "Class share: the numbers of rows with each label were released, as whole numbers with "
+            f"noise. {JOINT_NOISE}{system_noise}"
+        )
     if fit is not None:
         noise = "" if seeded else f" {fit.randomness}"
         lines.append(
@@ -264,6 +270,8 @@ def preparation_lines(
         "Each value is converted to a number between -1 and 1, which stand for its bounds, and "
         "rounded to a multiple of 1/32767."
     )
+    if release.class_share is not None:
+        lines.append(_centre_line(release, release.class_share))
     if scale is not None:
         low, high = map(scale.shown, scale.clipped)
         rule = None if schema.response.missing is None else schema.response.missing.rule
@@ -283,6 +291,24 @@ def preparation_lines(
                 "computed from the same released quantiles and public facts."
             )
     return lines
+
+
+def _centre_line(release: Release, share: ReleasedShare) -> str:
+    """State what labels counted as, and what a cell counts as that is neither of them."""
+    response = release.schema.response
+    assert response.labels is not None
+    counted = " and ".join(
+        f"{escape(str(label))} as {value:.6g}"
+        for label, value in zip(response.labels, share.counts_as, strict=True)
+    )
+    rule = None if response.missing is None else response.missing.rule
+    other = {"low": -1, "middle": 0, "high": 1}.get(rule or "drop")
+    missing = "" if other is None else f" A cell with neither counted as {other}."
+    fitted = "" if release.fit is None else " For the fit they counted as -1 and 1."
+    return (
+        f"For the selection the labels were centred: {counted}. These numbers follow from the "
+        f"released counts.{missing}{fitted}"
+    )
 
 
 def _paid_lines(schema: Schema) -> list[str]:

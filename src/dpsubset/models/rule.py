@@ -80,9 +80,11 @@ class FitRule:
 
     def of_loss(self, loss: str | None) -> FitRule:
         """Return the rule with a mechanism: the named one, or else the default for this loss."""
-        if self.mechanism is not None:
-            return self
-        return replace(self, mechanism=FITS[1] if loss == "logistic" else FITS[0])
+        return self.by_default(FITS[1] if loss == "logistic" else FITS[0])
+
+    def by_default(self, mechanism: str) -> FitRule:
+        """Return the rule with its own mechanism, or else with this one."""
+        return self if self.mechanism is not None else replace(self, mechanism=mechanism)
 
     def default_response_range(self) -> ResponseRange:
         """The default response range: two quantiles, since a median has no width."""

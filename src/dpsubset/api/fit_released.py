@@ -52,7 +52,7 @@ class FitReleasedRequest(Request[SensitiveTable, Release[Model]]):
     support : tuple of int
         The variables that the earlier release names.
     rule : FitRule
-    noise : NoisyMoments, ObjectivePerturbation or GaussianOls
+    noise : AutomaticFit, NoisyMoments, ObjectivePerturbation or GaussianOls
     scale : RangeInSteps, optional
         The released response range. None if the earlier release has none, or if the table comes as
         moments, which hold the response in its declared range.
@@ -189,7 +189,9 @@ def build_released_request(
     if isinstance(release, (str, Path)):
         release = Release.load(release, declared)
     support = _support_of(release, declared)
-    rule = rule.of_loss(release.problem.loss)
+    rule = rule.of_loss(
+        release.problem.loss, exact=bool(chance) or isinstance(data, Moments)
+    )
     rows = declared.rows_per_unit
     if rows > 1 and chance:
         raise ArgumentError("rows_per_unit is above 1: leave delta at 0")

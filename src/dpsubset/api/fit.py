@@ -401,7 +401,8 @@ def fit_support(
     passes: Passes,
 ) -> ReleasedFit:
     """Read the selected columns, with the response in the range of the fit, and draw the fit."""
-    noise, n = step.noise, step.n
+    noise = step.noise
+    n = step.n if step.neighbours in PUBLIC_N else None
     part = of_support(step.schema, step.design, support)
     counted = step.neighbours not in PUBLIC_N or part.response.drops_rows
     entries = Entries.of(Design.of(part), counted, empty=not support)
@@ -414,7 +415,7 @@ def fit_support(
     images = None if clip is None else clip.images(STEPS)
     minimum = None
     if by_minimum is not None:
-        by_minimum = replace(by_minimum, n=n if step.neighbours in PUBLIC_N else None)
+        by_minimum = replace(by_minimum, n=n)
         cells = table.read_records(part, STEPS, passes, images)
         released = by_minimum.draw(*margins(entries, cells, by_minimum.loss), rng)
         minimum = ReleasedFit(

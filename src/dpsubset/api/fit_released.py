@@ -20,7 +20,9 @@ from ..data.readers import Progress
 from ..data.type_checks import type_mismatches
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike
+from ..models.automatic import AutomaticFit
 from ..models.entries import Entries, of_support
+from ..models.objective_perturbation import ObjectivePerturbation
 from ..models.rule import FitRule
 from ..privacy.guarantee import Guarantee
 from ..privacy.quantiles import RangeInSteps
@@ -88,10 +90,13 @@ class FitReleasedRequest(Request[SensitiveTable, Release[Model]]):
 
     @property
     def counts_rows_first(self) -> bool:
-        """Whether a first pass counts the rows, because the range of the fit depends on their
+        """Whether a first pass counts the rows, because the fit or its range depends on their
         public number.
         """
-        return self.n_is_public and self.n is None and self.scale is not None
+        depends = self.scale is not None or isinstance(
+            self.noise, (AutomaticFit, ObjectivePerturbation)
+        )
+        return self.n_is_public and self.n is None and depends
 
     @property
     def pass_count(self) -> int:
@@ -189,9 +194,7 @@ def build_released_request(
     if isinstance(release, (str, Path)):
         release = Release.load(release, declared)
     support = _support_of(release, declared)
-    rule = rule.of_loss(
-        release.problem.loss, exact=bool(chance) or isinstance(data, Moments)
-    )
+    rule = rule.of_loss(release.problem.loss, exact=bool(chance) or isinstance(data, Moments))
     rows = declared.rows_per_unit
     if rows > 1 and chance:
         raise ArgumentError("rows_per_unit is above 1: leave delta at 0")

@@ -118,7 +118,7 @@ def test_the_audit_catches_two_fits_for_the_price_of_one(monkeypatch: pytest.Mon
     assert fit.guarantee().epsilon == 4
 
 
-# -- releases ---------------------------------------------------------------------------------------
+# -- releases --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -77,15 +77,17 @@ def objective(loss: Smooth, n: int, ridge: Any = 3, d: int = 3, seed: int = 0) -
     linear_term = tuple(Fraction(int(v), 2**20) for v in rng.integers(-(2**22), 2**22, d))
     # Several times as large for some coefficients.
     ridges = tuple(Fraction(ridge) * (1 + 3 * (j % 2)) for j in range(d))
-    return Objective(
-        loss, rows.astype(np.int16), response.astype(np.int16), ridges, linear_term
-    )
+    return Objective(loss, rows.astype(np.int16), response.astype(np.int16), ridges, linear_term)
 
 
 def whole(of: Objective, b: Any) -> float:
     t = of.rows @ b / STEPS
     losses = [defined(of.loss, o, each) for o, each in zip(of.response / STEPS, t, strict=True)]
-    return sum(losses) + np.array(of.ridge, dtype=float) @ b**2 / 2 + np.array(of.linear_term, dtype=float) @ b
+    return (
+        sum(losses)
+        + np.array(of.ridge, dtype=float) @ b**2 / 2
+        + np.array(of.linear_term, dtype=float) @ b
+    )
 
 
 @each_loss

@@ -163,7 +163,9 @@ def test_the_audit_catches_a_push_that_is_too_small(monkeypatch: pytest.MonkeyPa
 def test_the_audit_catches_a_ridge_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Paid for is the usual ridge; minima are sought with a hundredth of it."""
     right = ObjectivePerturbation.ridge
-    monkeypatch.setattr(ObjectivePerturbation, "ridge", lambda self, d: (right(self, d)[0] / 100,) * d)
+    monkeypatch.setattr(
+        ObjectivePerturbation, "ridge", lambda self, d: (right(self, d)[0] / 100,) * d
+    )
     assert worst(ObjectivePerturbation(ONE, "replace-one", LEAST_SQUARES, **COARSE)) > 1.1
 
 

@@ -409,9 +409,7 @@ def fit_support(
     by_sums, by_minimum = _parts(noise, entries, n)
     size = entries.m + 1
     released_each = size if by_sums is None else entries.d
-    clip = step.rule.scale(
-        scale, step.range_rule, n, released_each, noise.epsilon, step.neighbours
-    )
+    clip = step.rule.scale(scale, step.range_rule, n, released_each, noise.epsilon, step.neighbours)
     images = None if clip is None else clip.images(STEPS)
     minimum = None
     if by_minimum is not None:
@@ -442,6 +440,13 @@ def fit_support(
         part, entries, tuple(by_sums.draw(sums, rng)), n, clip, by_sums.deviation(entries.d),
         by_sums.summary(), step.budget_fraction, by_opendp=by_sums.gaussian, minimum=minimum,
     )  # fmt: skip
+
+
+def fit_in_words(noise: Noise) -> str:
+    """Name the mechanism of a fit, for a price."""
+    if isinstance(noise, AutomaticFit):
+        return "noisy-moments, objective-perturbation or both"
+    return noise.name
 
 
 def _parts(noise: Noise, entries: Entries, n: int | None) -> Parts:
@@ -508,5 +513,5 @@ def price_fit(
     ['the scale of the response', 'the selection', 'the fit']
     """
     request = build_fit_request(data, schema, k=k, epsilon=epsilon, rule=rule, y=y, **options)
-    mechanism = f"{request.selection.mechanism.name}, fitted by {request.noise.name}"
+    mechanism = f"{request.selection.mechanism.name}, fitted by {fit_in_words(request.noise)}"
     return price_of(request, data, y, mechanism, request.selection.spec.schema)

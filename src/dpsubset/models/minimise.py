@@ -117,7 +117,7 @@ class _Floats:
         return float(total), slope
 
     def solve(self, point: Floats, slope: Floats) -> Floats:
-        """The inverse Hessian at a point times the gradient; eigenvalues are at least the ridge."""
+        """The inverse Hessian (eigenvalues at least the ridge) at a point times the gradient."""
         _, _, curved = self._of.loss.floats(self._response, self._predictions(point))
         matrix = (self._rows * curved[:, None]).T @ self._rows / STEPS**2
         values, vectors = np.linalg.eigh(matrix + np.diag(self._ridge))
@@ -146,9 +146,9 @@ def _refined(of: Objective, floats: _Floats, point: Point, most: Fraction) -> Po
     """Newton's method in balls; the number of bits is doubled when no step is certified to decrease
     J.
 
-    It terminates: a step along -H^-1 J', with H from the ridge to ridge + n c d, decreases J by a fixed
-    part of |J'|^2 as soon as it is short enough, J is bounded below, and balls of enough bits
-    certify this.
+    It terminates: a step along -H^-1 J', with H from the smallest ridge to the largest + n c d,
+    decreases J by a fixed part of |J'|^2 as soon as it is short enough, J is bounded below, and
+    balls of enough bits certify this.
     """
     bits = _BITS
     while True:

@@ -17,8 +17,8 @@ Without noise the result is least squares.
 *R2* is that of the model on the table: 2 beta'g - beta'G beta over v, less the expected
 contribution of noise, 2 trace(H s^2 W W'), and less what an intercept that does not match the means
 adds to the error. If the model has other released coefficients, their noise is independent of that
-of the sums, which then contributes nothing in the mean. The *residual variance* is the rest of v, (1 - R2) v,
-over the number of rows.
+of the sums, which then contributes nothing in the mean. The *residual variance* is the rest of v,
+(1 - R2) v, over the number of rows.
 """
 
 from __future__ import annotations

@@ -234,7 +234,6 @@ class RepeatedTable(SensitiveTable):
         products, n = found.products * self._copies, found.n * self._copies
         return Moments(products, n, found.fingerprint, found.constant, found.parts)
 
-
     def read_records(self, *given: Any) -> NDArray[np.int16]:
         return np.tile(super().read_records(*given), self._copies)
 

@@ -154,9 +154,9 @@ class PrivateSubsetRegressor(RegressorMixin, Predictor):  # type: ignore[misc]
         Public description of the columns, as for :class:`dpsubset.PrivateSubsetSelector`.
     rule : FitRule, optional
         How the coefficients are fitted, their fraction of epsilon, and where the response is
-        clipped for the fit. The default fit is "objective-perturbation", which predicts better
-        than "noisy-moments", the default of :func:`dpsubset.fit`, and has no intervals; with a
-        ``delta``, and after a selection by the hinge loss, it is "noisy-moments".
+        clipped for the fit. The default fit is "objective-perturbation", which predicts best and
+        has no intervals; with a ``delta``, and after a selection by the hinge loss, it is
+        "noisy-moments".
     delta, mechanism, options, allow_unproven, loss, threshold, constraint, prediction_bound, \
 radius, ridge, neighbours, sensitivity, response_range, check_readable, always_include, seed, \
 node_limit, time_limit, ledger

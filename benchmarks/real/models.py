@@ -78,7 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--only", help="tables to run, by commas; they must be of the split")
     parser.add_argument("--k", default="3", help="by commas")
     parser.add_argument("--draws", type=int, default=DRAWS)
-    parser.add_argument("--fit", default="noisy-moments", help="the mechanism of the fit")
+    parser.add_argument("--fit", help="the mechanism of the fit; by default that of dps.fit")
     parser.add_argument("--width", help="of the clip, in half-distances of the deciles")
     parser.add_argument("--limit", type=float, default=10.0, help="most seconds of a search")
     parser.add_argument("--out", default="bench-output", type=Path)

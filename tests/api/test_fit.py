@@ -57,6 +57,9 @@ def asked(**more: Any) -> dict[str, Any]:
     return {"k": 3, "epsilon": 10, **more}
 
 
+SUMS = dps.FitRule(mechanism="noisy-moments")
+
+
 def fitted(**more: Any) -> dps.Release:
     return dps.fit(frame(), SCHEMA, **asked(**more))
 
@@ -66,7 +69,7 @@ def test_without_noise_it_is_least_squares(noiseless: None, neighbours: Any) -> 
     """On the same columns, as the quantizer has them: rounded to 1/32767 of their half-ranges."""
     table = frame()
     release = dps.fit(
-        table, SCHEMA, k=5, epsilon=1e5, response_range="declared", neighbours=neighbours
+        table, SCHEMA, k=5, epsilon=1e5, response_range="declared", neighbours=neighbours, rule=SUMS
     )
     model = release.model
 
@@ -141,9 +144,9 @@ def test_parts_add_up_and_the_price_is_what_is_stated() -> None:
 
 def test_units_of_several_rows_divide_every_step() -> None:
     schema = dps.Schema.from_dict({**SCHEMA.to_dict(), "rows_per_unit": 4})
-    release = dps.fit(frame(), schema, k=2, epsilon=2)
+    release = dps.fit(frame(), schema, k=2, epsilon=2, rule=SUMS)
     assert release.guarantee.epsilon == 2
-    alone = dps.fit(frame(), SCHEMA, k=2, epsilon=2)
+    alone = dps.fit(frame(), SCHEMA, k=2, epsilon=2, rule=SUMS)
     per_sum = release.fit.deviation / (release.fit.entries.d + 1)
     assert per_sum == pytest.approx(4 * alone.fit.deviation / (alone.fit.entries.d + 1), rel=0.2)
 

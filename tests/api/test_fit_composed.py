@@ -36,7 +36,7 @@ Clip = Callable[[FitRequest, np.ndarray, RangeInSteps], RangeInSteps]
 def planned(neighbours: Neighbours, n: int = 5) -> FitRequest:
     found = build_fit_request(
         np.zeros((1, 3)), bounds=dps.Bounds(x=1, y=1), y=np.zeros(1), k=1, epsilon=EPSILON,
-        neighbours=neighbours,
+        neighbours=neighbours, rule=dps.FitRule(mechanism="noisy-moments"),
     )  # fmt: skip
     assert found.selection.mechanism.name == "permute-and-flip"
     return found.with_selection(found.selection.with_rows(n))

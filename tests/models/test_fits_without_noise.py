@@ -138,5 +138,5 @@ def test_the_ridge_of_a_release_is_the_one_that_is_paid_for() -> None:
     scaled, y = table()
     release = fitted(scaled, y, dps.FitRule(mechanism="objective-perturbation"), epsilon=1)
     (_, part) = release.guarantee.parts[-1]
-    made = ObjectivePerturbation(part.epsilon, "replace-one", LEAST_SQUARES)
-    assert release.fit.ridge == pytest.approx(float(made.ridge(D + 1)))
+    made = ObjectivePerturbation(part.epsilon, "replace-one", LEAST_SQUARES, n=N)
+    assert release.fit.ridge == pytest.approx(float(made.ridge(D + 1)[0]))

@@ -106,7 +106,7 @@ def test_a_statement_says_where_gaussian_noise_comes_from() -> None:
     x, y = table(2)
     gaussian = dps.fit(x, SCHEMA, y=y, k=3, epsilon=1, delta=0.1)
     assert "Gaussian noise" in gaussian.fit.summary
-    pure = dps.fit(x, SCHEMA, y=y, k=2, epsilon=20)
+    pure = dps.fit(x, SCHEMA, y=y, k=2, epsilon=20, rule=dps.FitRule(mechanism="noisy-moments"))
     smooth = dps.fit(x, SCHEMA, y=y, k=2, epsilon=20,
                      rule=dps.FitRule(mechanism="objective-perturbation"))  # fmt: skip
     for release, by_opendp in (

@@ -75,15 +75,19 @@ def objective(loss: Smooth, n: int, ridge: Any = 3, d: int = 3, seed: int = 0) -
     if loss.labels:
         rows, response = rows * np.where(response < 0, -1, 1)[:, None], 0 * response
     linear_term = tuple(Fraction(int(v), 2**20) for v in rng.integers(-(2**22), 2**22, d))
-    return Objective(
-        loss, rows.astype(np.int16), response.astype(np.int16), Fraction(ridge), linear_term
-    )
+    # Several times as large for some coefficients.
+    ridges = tuple(Fraction(ridge) * (1 + 3 * (j % 2)) for j in range(d))
+    return Objective(loss, rows.astype(np.int16), response.astype(np.int16), ridges, linear_term)
 
 
 def whole(of: Objective, b: Any) -> float:
     t = of.rows @ b / STEPS
     losses = [defined(of.loss, o, each) for o, each in zip(of.response / STEPS, t, strict=True)]
-    return sum(losses) + float(of.ridge) / 2 * b @ b + np.array(of.linear_term, dtype=float) @ b
+    return (
+        sum(losses)
+        + np.array(of.ridge, dtype=float) @ b**2 / 2
+        + np.array(of.linear_term, dtype=float) @ b
+    )
 
 
 @each_loss
@@ -127,13 +131,14 @@ def test_what_float64_counts_for_rounding_is_enough(loss: Smooth) -> None:
 @each_loss
 def test_awkward_tables_have_minima_too(loss: Smooth) -> None:
     rows = np.full((400, 4), STEPS, dtype=np.int16)  # copies of a column, and labels told apart
-    for ridge in (Fraction(1, 10**9), Fraction(10**6)):
+    for least in (Fraction(1, 10**9), Fraction(10**6)):
+        ridge = (2 * least, least, least, 10 * least)
         linear_term = (Fraction(10**7), Fraction(0), Fraction(-1, 3), Fraction(1, 2**60))
         of = Objective(loss, rows, np.zeros(400, dtype=np.int16), ridge, linear_term)
         point = of.minimum(Fraction(1, 2**28))
         with flint.ctx.workprec(512):
             _, slope = minimise._ball_value(of, point)
-            assert all(abs(v) <= float(ridge) * 2.0**-28 * 1.0001 for v in slope)
+            assert all(abs(v) <= float(least) * 2.0**-28 * 1.0001 for v in slope)
 
 
 def test_records_do_not_show() -> None:

@@ -203,6 +203,7 @@ def test_the_composed_release_keeps_the_sum_by_enumeration(neighbours: Neighbour
     planned = build_fit_request(
         np.zeros((1, 3)), bounds=dps.Bounds(x=1, y=1), y=np.zeros(1), k=1, epsilon=1,
         neighbours=neighbours, mechanism="exponential", response_range=scale, prediction_bound=1,
+        rule=FitRule(mechanism="noisy-moments"),
     )  # fmt: skip
     planned = planned.with_selection(planned.selection.with_rows(5))
     promised = planned.guarantee

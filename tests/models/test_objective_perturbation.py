@@ -47,7 +47,11 @@ def test_the_parts_of_the_price_add_up(
     assert fit.steps("add-remove") * fit.grid == loss.slope
     assert math.log1p(loss.curvature / fit.ridge_each) <= float(fit.curvature_cost) * (1 + 1e-12)
     for d in (1, 2, 300):
-        assert fit.ridge(d) == d * fit.ridge_each
+        assert fit.ridge(d) == (d * fit.ridge_each,) * d
+        # More for slopes where the noise is large for the number of rows, and never less.
+        for n in (0, 1, 1000, 10**9):
+            *slopes, constant = replace(fit, n=n).ridge(d)
+            assert constant == d * fit.ridge_each <= min(slopes, default=constant)
 
 
 @each_loss
@@ -57,7 +61,7 @@ def test_a_record_moves_the_slope_and_the_curvature_by_no_more_than_is_paid_for(
     """Random and contrary records; both bounds are nearly attained."""
     rng, d = np.random.default_rng(0), 3
     fit = ObjectivePerturbation(ONE, "replace-one", loss)
-    ridge = float(fit.ridge(d))
+    ridge = float(fit.ridge(d)[0])
     most, ratio = 0.0, 0.0
     for _ in range(4000):
         size = rng.choice([0.1, 1, 30])
@@ -159,7 +163,9 @@ def test_the_audit_catches_a_push_that_is_too_small(monkeypatch: pytest.MonkeyPa
 def test_the_audit_catches_a_ridge_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Paid for is the usual ridge; minima are sought with a hundredth of it."""
     right = ObjectivePerturbation.ridge
-    monkeypatch.setattr(ObjectivePerturbation, "ridge", lambda self, d: right(self, d) / 100)
+    monkeypatch.setattr(
+        ObjectivePerturbation, "ridge", lambda self, d: (right(self, d)[0] / 100,) * d
+    )
     assert worst(ObjectivePerturbation(ONE, "replace-one", LEAST_SQUARES, **COARSE)) > 1.1
 
 

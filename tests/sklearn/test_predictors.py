@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from sklearn.model_selection import cross_val_score
 
 import dpsubset as dps
 from dpsubset import Bounds, PrivateSubsetClassifier, PrivateSubsetRegressor
+from support.ledgers import made
 
 
 def table(n: int = 2000) -> tuple[pd.DataFrame, np.ndarray]:
@@ -102,6 +104,51 @@ def test_arguments_are_those_of_fit() -> None:
     assert set(own) == set(shown) - {"y", "progress", "intercept"} | {"schema"}
     for name in set(own) - {"schema", "k", "epsilon"}:
         assert own[name].default == shown[name]
+
+
+def mechanism_of(model: Any) -> str:
+    frame, y = table(200)
+    declared = model.schema.response.labels
+    y = y if declared is None else np.where(y > 30, *reversed(declared))
+    release = model.fit(frame, y).release_
+    assert release.guarantee.epsilon == 5
+    return str(release.fit.mechanism)
+
+
+def test_the_default_fit_is_the_one_that_predicts_best() -> None:
+    asked: dict[str, Any] = {"k": 2, "epsilon": 5, "schema": NUMBERS}
+    half = dps.FitRule(budget_fraction=0.5)
+    named = dps.FitRule(mechanism="noisy-moments")
+    perturbed, sums = "objective-perturbation", "noisy-moments"
+    model = PrivateSubsetRegressor(**asked)
+    assert mechanism_of(model) == perturbed
+    assert model.release_.model.r2 is None
+    assert mechanism_of(PrivateSubsetRegressor(**asked, rule=half)) == perturbed
+    assert mechanism_of(PrivateSubsetRegressor(**asked, loss="huber")) == perturbed
+    model = PrivateSubsetRegressor(**asked, rule=named)
+    assert mechanism_of(model) == sums
+    assert model.release_.model.r2 is not None
+    asked["schema"] = LABELS
+    assert mechanism_of(PrivateSubsetClassifier(**asked)) == perturbed
+    assert mechanism_of(PrivateSubsetClassifier(**asked, loss="logistic")) == perturbed
+    assert mechanism_of(PrivateSubsetClassifier(**asked, loss="hinge")) == sums
+
+
+def test_with_a_delta_the_default_fit_is_that_of_fit() -> None:
+    frame, y = table(200)
+    model = PrivateSubsetRegressor(k=2, epsilon=5, delta=1e-6, schema=NUMBERS).fit(frame, y)
+    assert model.release_.fit.mechanism == "noisy-moments"
+
+
+def test_a_cost_in_advance_is_that_of_the_default_fit(tmp_path: Path) -> None:
+    """Under replace-one, the two fits cost differently where add-remove is declared."""
+    frame, y = table(200)
+    book = made("sqlite", tmp_path, epsilon=20, neighbours="replace-one")
+    model = PrivateSubsetRegressor(
+        k=2, epsilon=2, schema=NUMBERS, neighbours="add-remove", ledger=book
+    )
+    expected = model.fit(frame, y).release_.guarantee.costs["replace-one"].epsilon
+    assert dps.ledger_cost(model, frame, y).cost.pure == expected < 4
 
 
 def test_copies_and_pickles() -> None:

@@ -62,7 +62,7 @@ SEEDED = [
         k=1, epsilon=2, bounds=NUMBERS, seed=1, neighbours="add-remove",
         rule=dps.FitRule(budget_fraction=0.5),
     ),
-    PrivateSubsetClassifier(k=1, epsilon=1.0, bounds=LABELS, seed=1),
+    PrivateSubsetClassifier(k=1, epsilon=1.0, bounds=LABELS, seed=2),
     PrivateSubsetClassifier(
         k=1, epsilon=50, bounds=LABELS, seed=0, loss="logistic",
         rule=dps.FitRule(mechanism="objective-perturbation"),

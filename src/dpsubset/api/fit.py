@@ -21,7 +21,8 @@ from ..data.readers.passes import Passes
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike
 from ..mechanisms import Mechanism
-from ..models.entries import Entries, of_support
+from ..models.automatic import AutomaticFit, Parts
+from ..models.entries import Entries, of_support, products_of
 from ..models.gaussian_ols import GaussianOls
 from ..models.noisy_moments import NoisyMoments
 from ..models.objective_perturbation import ObjectivePerturbation, margins
@@ -65,7 +66,7 @@ __all__ = ["fit", "price_fit"]
 #: The step's name in guarantees.
 FIT = "the fit"
 
-Noise = NoisyMoments | ObjectivePerturbation | GaussianOls
+Noise = AutomaticFit | NoisyMoments | ObjectivePerturbation | GaussianOls
 
 #: Mechanisms that release a support in every draw, so that there is always a model.
 AlwaysReleases: TypeAlias = Literal[
@@ -89,7 +90,7 @@ class FitStep:
     range_rule : QuantileRule, optional
         Which quantiles of the response were released.
     rule : FitRule
-    noise : NoisyMoments, ObjectivePerturbation or GaussianOls
+    noise : AutomaticFit, NoisyMoments, ObjectivePerturbation or GaussianOls
     budget_fraction : Fraction
         The fraction of epsilon for the fit.
     """
@@ -198,7 +199,7 @@ def build_fit_request(
     chosen = mechanism_of(k, options.get("max_k"), options.get("mechanism"), options.get("options"))
     # If the mechanism does not use a delta, the fit may; if neither does, it is refused.
     fit_delta = chance if chosen.takes_delta == "no" else chance / 2
-    rule = rule.of_loss(options.get("loss"))
+    rule = rule.of_loss(options.get("loss"), exact=bool(fit_delta) or isinstance(data, Moments))
     if rule.mechanism == "objective-perturbation":
         if chance and chosen.takes_delta == "no":
             raise ArgumentError(
@@ -277,6 +278,9 @@ def choose_noise(
                 "from OpenDP"
             )
         return GaussianOls(epsilon, delta)
+    if rule.mechanism is None:
+        loss = smooth(problem.loss, response.labels is not None)
+        return AutomaticFit(epsilon, problem.neighbours, loss, columns)
     noise = NoisyMoments(epsilon, delta, problem.neighbours, columns)
     if noise.gaussian and seeded:
         raise ArgumentError("Gaussian noise comes from OpenDP, which has no seeds: leave delta out")
@@ -406,32 +410,60 @@ def fit_support(
 ) -> ReleasedFit:
     """Read the selected columns, with the response in the range of the fit, and draw the fit."""
     noise = step.noise
+    n = step.n if step.neighbours in PUBLIC_N else None
     part = of_support(step.schema, step.design, support)
     counted = step.neighbours not in PUBLIC_N or part.response.drops_rows
     entries = Entries.of(Design.of(part), counted, empty=not support)
-    size = entries.d if isinstance(noise, NoisyMoments) else entries.m + 1
-    clip = step.rule.scale(scale, step.range_rule, step.n, size, noise.epsilon, step.neighbours)
+    by_sums, by_minimum = _parts(noise, entries, n)
+    size = entries.m + 1
+    released_each = size if by_sums is None else entries.d
+    clip = step.rule.scale(scale, step.range_rule, n, released_each, noise.epsilon, step.neighbours)
     images = None if clip is None else clip.images(STEPS)
-    if isinstance(noise, ObjectivePerturbation):
+    minimum = None
+    if by_minimum is not None:
+        by_minimum = replace(by_minimum, n=n)
         cells = table.read_records(part, STEPS, passes, images)
-        released = noise.draw(*margins(entries, cells, noise.loss), rng)
-        return ReleasedFit(
-            part, entries, tuple(released), step.n, clip, noise.deviation(size), noise.summary(),
-            step.budget_fraction, noise.name, noise.step, noise.loss.name, float(noise.ridge(size)),
+        released = by_minimum.draw(*margins(entries, cells, by_minimum.loss), rng)
+        minimum = ReleasedFit(
+            part, entries, tuple(released), n, clip, by_minimum.deviation(size),
+            by_minimum.summary(), step.budget_fraction, by_minimum.name, by_minimum.step,
+            by_minimum.loss.name, float(by_minimum.ridge(size)[0]),
         )  # fmt: skip
-    moments = table.read_support(part, STEPS, passes, images)
-    sums = entries.values(moments.products)
-    n = moments.n if step.neighbours in PUBLIC_N else None
-    if isinstance(noise, GaussianOls):
+        if by_sums is None:
+            return minimum
+        products, rows = products_of(cells), cells.shape[1]
+    else:
+        moments = table.read_support(part, STEPS, passes, images)
+        products, rows = moments.products, moments.n
+    n = rows if step.neighbours in PUBLIC_N else None
+    sums = entries.values(products)
+    if by_sums is None:
+        assert isinstance(noise, GaussianOls)
         return ReleasedFit(
-            part, entries, tuple(noise.draw(entries, sums, moments.n)), n, clip,
-            noise.deviation(size, moments.n), noise.summary(), step.budget_fraction, noise.name,
+            part, entries, tuple(noise.draw(entries, sums, rows)), n, clip,
+            noise.deviation(size, rows), noise.summary(), step.budget_fraction, noise.name,
             noise.step, by_opendp=True,
         )  # fmt: skip
     return ReleasedFit(
-        part, entries, tuple(noise.draw(sums, rng)), n, clip, noise.deviation(size),
-        noise.summary(), step.budget_fraction, by_opendp=noise.gaussian,
+        part, entries, tuple(by_sums.draw(sums, rng)), n, clip, by_sums.deviation(entries.d),
+        by_sums.summary(), step.budget_fraction, by_opendp=by_sums.gaussian, minimum=minimum,
     )  # fmt: skip
+
+
+def fit_in_words(noise: Noise) -> str:
+    """Name the mechanism of a fit, for a price."""
+    if isinstance(noise, AutomaticFit):
+        return "noisy-moments, objective-perturbation or both"
+    return noise.name
+
+
+def _parts(noise: Noise, entries: Entries, n: int | None) -> Parts:
+    """The sums and the coefficients that a fit releases on a support: neither for gaussian-ols."""
+    if isinstance(noise, AutomaticFit):
+        return noise.parts(entries, n)
+    if isinstance(noise, NoisyMoments):
+        return noise, None
+    return None, noise if isinstance(noise, ObjectivePerturbation) else None
 
 
 def solution_of(fitted: ReleasedFit) -> Solution:
@@ -441,7 +473,8 @@ def solution_of(fitted: ReleasedFit) -> Solution:
         # How far noise moves a minimum depends on the curvature there, which is not released.
         known = None if fitted.ridge else fitted.deviation
         return of_coefficients(fitted.theta, known, units)
-    return solve(fitted.entries, list(fitted.released), fitted.n, fitted.deviation, units)
+    theta = None if fitted.minimum is None else fitted.minimum.theta
+    return solve(fitted.entries, list(fitted.released), fitted.n, fitted.deviation, units, theta)
 
 
 def model_on(step: FitStep, fitted: ReleasedFit, guarantee: str) -> Model:
@@ -488,5 +521,5 @@ def price_fit(
     ['the scale of the response', 'the selection', 'the fit']
     """
     request = build_fit_request(data, schema, k=k, epsilon=epsilon, rule=rule, y=y, **options)
-    mechanism = f"{request.selection.mechanism.name}, fitted by {request.noise.name}"
+    mechanism = f"{request.selection.mechanism.name}, fitted by {fit_in_words(request.noise)}"
     return price_of(request, data, y, mechanism, request.selection.spec.schema)

@@ -20,7 +20,9 @@ from ..data.readers import Progress
 from ..data.type_checks import type_mismatches
 from ..ledger.event import Event
 from ..ledger.spending import LedgerLike
+from ..models.automatic import AutomaticFit
 from ..models.entries import Entries, of_support
+from ..models.objective_perturbation import ObjectivePerturbation
 from ..models.rule import FitRule
 from ..privacy.guarantee import Guarantee
 from ..privacy.quantiles import RangeInSteps
@@ -32,7 +34,16 @@ from ..schema.dates import today
 from ..schema.encoding import Design
 from ..schema.schema import Bounds, Schema, SchemaLike
 from .driver import Execution, Price, Request, event_of, make_release, price_of
-from .fit import FIT, LARGEST_FIT, FitStep, Noise, choose_noise, fit_support, model_on
+from .fit import (
+    FIT,
+    LARGEST_FIT,
+    FitStep,
+    Noise,
+    choose_noise,
+    fit_in_words,
+    fit_support,
+    model_on,
+)
 from .problem_spec import resolve_schema, with_keywords_of
 from .request import SELECTION, exact_delta, exact_epsilon
 from .sensitive_table import SensitiveTable
@@ -52,7 +63,7 @@ class FitReleasedRequest(Request[SensitiveTable, Release[Model]]):
     support : tuple of int
         The variables that the earlier release names.
     rule : FitRule
-    noise : NoisyMoments, ObjectivePerturbation or GaussianOls
+    noise : AutomaticFit, NoisyMoments, ObjectivePerturbation or GaussianOls
     scale : RangeInSteps, optional
         The released response range. None if the earlier release has none, or if the table comes as
         moments, which hold the response in its declared range.
@@ -88,10 +99,13 @@ class FitReleasedRequest(Request[SensitiveTable, Release[Model]]):
 
     @property
     def counts_rows_first(self) -> bool:
-        """Whether a first pass counts the rows, because the range of the fit depends on their
+        """Whether a first pass counts the rows, because the fit or its range depends on their
         public number.
         """
-        return self.n_is_public and self.n is None and self.scale is not None
+        depends = self.scale is not None or isinstance(
+            self.noise, (AutomaticFit, ObjectivePerturbation)
+        )
+        return self.n_is_public and self.n is None and depends
 
     @property
     def pass_count(self) -> int:
@@ -189,7 +203,7 @@ def build_released_request(
     if isinstance(release, (str, Path)):
         release = Release.load(release, declared)
     support = _support_of(release, declared)
-    rule = rule.of_loss(release.problem.loss)
+    rule = rule.of_loss(release.problem.loss, exact=bool(chance) or isinstance(data, Moments))
     rows = declared.rows_per_unit
     if rows > 1 and chance:
         raise ArgumentError("rows_per_unit is above 1: leave delta at 0")
@@ -329,4 +343,4 @@ def price_released(
     release.
     """
     request = build_released_request(release, data, schema, y=y, **options)
-    return price_of(request, data, y, request.noise.name, request.part)
+    return price_of(request, data, y, fit_in_words(request.noise), request.part)

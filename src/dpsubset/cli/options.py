@@ -140,7 +140,8 @@ FitMechanism = Annotated[
         "--fit",
         help="Fitting mechanism: noisy-moments (least squares), objective-perturbation (the "
         "loss of the selection), or gaussian-ols, which has no proof of privacy. By default "
-        "objective-perturbation with --loss logistic, otherwise noisy-moments.",
+        "objective-perturbation with --loss logistic, otherwise noisy-moments, "
+        "objective-perturbation or both, depending on the noise for the selected columns.",
     ),
 ]
 DryRunPower = Annotated[

@@ -45,6 +45,9 @@ from ..schema.schema import Schema
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+#: Records whose products float64 adds up exactly.
+_BLOCK = 2**20
+
 #: Largest absolute value of an entry of one record.
 LARGEST = STEPS**2
 
@@ -209,6 +212,16 @@ class Entries:
         moved = weight[r] * weight[s] * covariance[second[r], second[s]]
         np.add.at(found, (first[r], first[s]), moved)
         return found
+
+
+def products_of(cells: NDArray[np.int16]) -> Ints:
+    """The exact sums of products of quantized columns, one a row."""
+    total = np.zeros((len(cells), len(cells)), dtype=np.int64)
+    for start in range(0, cells.shape[1], _BLOCK):
+        part = cells[:, start : start + _BLOCK].astype(np.float64)
+        # Exact: every product is below 2^30, and so are sums of a block below 2^53.
+        total += (part @ part.T).astype(np.int64)
+    return total
 
 
 def most_entries(columns: int) -> int:

@@ -1,10 +1,10 @@
 """The minimum of a sum of smooth losses with a ridge and a linear term, within a certified
 distance.
 
-    J(b) = sum of l(o_i, a_i'b) + (ridge / 2) |b|^2 + linear_term'b,    a_i in [-1, 1]^d
+    J(b) = sum of l(o_i, a_i'b) + sum of ridge_j b_j^2 / 2 + linear_term'b,    a_i in [-1, 1]^d
 
-is strongly convex: |b - b*| <= |J'(b)| / ridge for every b, so a bound on the gradient at a point
-bounds its distance from the minimum. Newton's method proposes points in float64, and their
+is strongly convex: |b - b*| <= |J'(b)| / min ridge_j for every b, so a bound on the gradient at a
+point bounds its distance from the minimum. Newton's method proposes points in float64, and their
 gradients are bounded there, rounding included. Where float64 cannot certify a point, balls do, with
 as many bits as necessary. There is always a result, and it is always within the requested distance.
 It is private until `objective_perturbation` has added noise.
@@ -52,7 +52,8 @@ class Objective:
     rows: NDArray[np.int16]
     #: S o_i.
     response: NDArray[np.int16]
-    ridge: Fraction
+    #: One for each coefficient, all above 0.
+    ridge: Point
     linear_term: Point
 
     def __repr__(self) -> str:
@@ -65,7 +66,7 @@ class Objective:
 
     def minimum(self, distance: Fraction) -> Point:
         """A point within this l2 distance of the minimum."""
-        most = distance * self.ridge
+        most = distance * min(self.ridge)
         floats = _Floats(self)
         point = floats.minimum()
         for _ in range(3):
@@ -84,7 +85,7 @@ class _Floats:
         self._of = of
         self._rows = of.rows.astype(np.float64)
         self._response = of.response / STEPS
-        self._ridge = float(of.ridge)
+        self._ridge = np.array([float(v) for v in of.ridge])
         self._linear_term = np.array([float(v) for v in of.linear_term])
 
     def minimum(self) -> Floats:
@@ -111,7 +112,7 @@ class _Floats:
 
     def _value(self, point: Floats) -> tuple[float, Floats]:
         values, slopes, _ = self._of.loss.floats(self._response, self._predictions(point))
-        total = values.sum() + self._ridge / 2 * (point @ point) + self._linear_term @ point
+        total = values.sum() + self._ridge @ point**2 / 2 + self._linear_term @ point
         slope = slopes @ self._rows / STEPS + self._ridge * point + self._linear_term
         return float(total), slope
 
@@ -119,8 +120,9 @@ class _Floats:
         """The inverse Hessian (eigenvalues at least the ridge) at a point times the gradient."""
         _, _, curved = self._of.loss.floats(self._response, self._predictions(point))
         matrix = (self._rows * curved[:, None]).T @ self._rows / STEPS**2
-        values, vectors = np.linalg.eigh(matrix)
-        return np.asarray(vectors @ ((vectors.T @ slope) / (np.maximum(values, 0) + self._ridge)))
+        values, vectors = np.linalg.eigh(matrix + np.diag(self._ridge))
+        least = float(self._ridge.min())
+        return np.asarray(vectors @ ((vectors.T @ slope) / np.maximum(values, least)))
 
     def slope(self, point: Floats) -> tuple[list[Fraction], Fraction]:
         """J' at a float64 point, and a bound on the error of each entry."""
@@ -131,7 +133,8 @@ class _Floats:
         exact = [Fraction(float(v)) for v in point]
         size = sum(map(abs, exact), Fraction(1))
         each = (of.d + 8) * _U * size + _SLOPE_ERROR + 4 * _U * of.loss.slope
-        whole = [s + of.ridge * b + p for s, b, p in zip(sums, exact, of.linear_term, strict=True)]
+        terms = zip(sums, of.ridge, exact, of.linear_term, strict=True)
+        whole = [s + ridge * b + p for s, ridge, b, p in terms]
         return whole, n * each
 
 
@@ -143,9 +146,9 @@ def _refined(of: Objective, floats: _Floats, point: Point, most: Fraction) -> Po
     """Newton's method in balls; the number of bits is doubled when no step is certified to decrease
     J.
 
-    It terminates: a step along -H^-1 J', with H from ridge to ridge + n c d, decreases J by a fixed
-    part of |J'|^2 as soon as it is short enough, J is bounded below, and balls of enough bits
-    certify this.
+    It terminates: a step along -H^-1 J', with H from the smallest ridge to the largest + n c d,
+    decreases J by a fixed part of |J'|^2 as soon as it is short enough, J is bounded below, and
+    balls of enough bits certify this.
     """
     bits = _BITS
     while True:
@@ -176,10 +179,11 @@ def _refined(of: Objective, floats: _Floats, point: Point, most: Fraction) -> Po
 def _ball_value(of: Objective, point: Point) -> tuple[flint.arb, list[flint.arb]]:
     """J and J' at a point, as balls that contain them."""
     b = flint.arb_mat(of.d, 1, [ball(v) for v in point])
-    ridge, linear_term = ball(of.ridge), [ball(v) for v in of.linear_term]
+    ridge, linear_term = ([ball(v) for v in part] for part in (of.ridge, of.linear_term))
     value = sum((v[0] * v[1] for v in zip(linear_term, b.entries(), strict=True)), flint.arb(0))
-    value += ridge / 2 * sum((v * v for v in b.entries()), flint.arb(0))
-    slope = [p + ridge * v for p, v in zip(linear_term, b.entries(), strict=True)]
+    pulls = [w * v for w, v in zip(ridge, b.entries(), strict=True)]
+    value += sum((w * v for w, v in zip(pulls, b.entries(), strict=True)), flint.arb(0)) / 2
+    slope = [p + w for p, w in zip(linear_term, pulls, strict=True)]
     for start in range(0, len(of.rows), _BLOCK):
         rows = of.rows[start : start + _BLOCK].tolist()
         a = flint.arb_mat(rows)

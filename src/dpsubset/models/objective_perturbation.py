@@ -1,6 +1,6 @@
 """objective-perturbation: the minimum of an objective with a random linear term.
 
-    J(b) = sum of l(o_i, a_i'b) + (ridge / 2) |b|^2 + linear_term'b
+    J(b) = sum of l(o_i, a_i'b) + sum of ridge_j b_j^2 / 2 + linear_term'b
 
 where the probability of the linear term decreases with max |linear_term_j|.
 
@@ -47,6 +47,9 @@ ROUNDING_FRACTION = Fraction(1, 500)
 STEP = Fraction(1, 2**32)
 #: Largest weight of the noise that hides a step; draws of much smaller noise would be slow.
 _LARGEST_ETA = Fraction(1, 32)
+#: The ridge of a slope is at least this times its noise's variance times the number of slopes, over
+#: the number of rows: below, noise would be mistaken for signal (docs/developers.md).
+_RIDGE = 16
 #: Bits of the logarithm in the price.
 _BITS = 128
 
@@ -66,17 +69,19 @@ class ObjectivePerturbation:
     #: The weight of the noise that hides a step; by default a public function of epsilon. Audits by
     #: enumeration use other steps and weights.
     weight: Fraction | None = None
+    #: The number of rows, where it is public.
+    n: int | None = None
 
     name = "objective-perturbation"
 
     @property
     def ridge_each(self) -> Fraction:
-        """The ridge of a model of one column; a model of d columns has d times this."""
+        """The ridge of a model of one column; a model of d columns has at least d times this."""
         return self.loss.curvature / (CURVATURE_FRACTION * self.epsilon)
 
     @property
     def grid(self) -> Fraction:
-        """The grid of the linear term: L over a power of two, at most step times ridge."""
+        """The grid of the linear term: L over a power of two, at most step times ridge_each."""
         grid = self.loss.slope
         while grid > self.step * self.ridge_each:
             grid /= 2
@@ -129,9 +134,18 @@ class ObjectivePerturbation:
         # Not `round`, which maps 1/2 and 3/2 to 0 and 2: two steps for a distance of one.
         return [math.floor(v / self.step + Fraction(1, 2)) for v in point]
 
-    def ridge(self, d: int) -> Fraction:
-        """The ridge of a model of d columns, including its constant."""
-        return self.ridge_each * d
+    def ridge(self, d: int) -> tuple[Fraction, ...]:
+        """The ridge of each of d columns; the last is the constant.
+
+        What the proof requires. The slopes of least squares have more where the noise is large for
+        a public number of rows.
+        """
+        least = self.ridge_each * d
+        if self.n is None or self.loss.labels:
+            return (least,) * d
+        noise = self.deviation(d) * float(self.loss.slope)
+        wanted = Fraction(_RIDGE * noise**2 * (d - 1) / max(self.n, 1))
+        return (max(least, wanted),) * (d - 1) + (least,)
 
     def deviation(self, d: int) -> float:
         """The deviation of an entry of the linear term, in units of a record's largest slope."""

@@ -51,9 +51,11 @@ class FitRule:
         Half-width of the clip of the response, in half-distances of its released quantiles; by
         default the public rule above.
     mechanism : {"noisy-moments", "objective-perturbation", "gaussian-ols"}, optional
-        How the model is fitted; docs/model.md compares the methods. By default
-        "objective-perturbation" after a selection by the logistic loss, so that the model is a
-        logistic one, and "noisy-moments", least squares, after all others.
+        How the model is fitted; docs/model.md compares the methods. By default the fit is least
+        squares by "noisy-moments", by "objective-perturbation" or by both, depending on the noise
+        for the selected columns and the number of rows. With a delta, for moments and after a
+        selection by the hinge loss it is "noisy-moments". After a selection by the logistic loss it
+        is "objective-perturbation", so that the model is a logistic one.
     """
 
     budget_fraction: Fraction = FIT_FRACTION
@@ -75,11 +77,19 @@ class FitRule:
         if self.mechanism is not None and self.mechanism not in FITS:
             raise ArgumentError(f"the mechanism of a FitRule must be one of {', '.join(FITS)}")
 
-    def of_loss(self, loss: str | None) -> FitRule:
-        """Return the rule with a mechanism: the named one, or else the default for this loss."""
-        if self.mechanism is not None:
-            return self
-        return replace(self, mechanism=FITS[1] if loss == "logistic" else FITS[0])
+    def of_loss(self, loss: str | None, *, exact: bool) -> FitRule:
+        """Return the rule with the default mechanism for this loss, unless it names one.
+
+        None is kept for an `AutomaticFit`. ``exact`` says that sums alone will do: the fit has a
+        delta, or the table comes as moments.
+        """
+        if loss == "logistic":
+            return self.by_default("objective-perturbation")
+        return self.by_default("noisy-moments") if exact or loss == "hinge" else self
+
+    def by_default(self, mechanism: str) -> FitRule:
+        """Return the rule with its own mechanism, or else with this one."""
+        return self if self.mechanism is not None else replace(self, mechanism=mechanism)
 
     @property
     def range_fraction(self) -> Fraction:

@@ -14,9 +14,11 @@ Without noise the result is least squares.
 
 *Intervals* are not shrunk: see `intervals.py`.
 
-*R2* is that of the shrunk model on the table: 2 beta'g - beta'G beta over v, less the expected
-contribution of noise, 2 trace(H s^2 W W'). The *residual variance* is the rest of v, (1 - R2) v,
-over the number of rows.
+*R2* is that of the model on the table: 2 beta'g - beta'G beta over v, less the expected
+contribution of noise, 2 trace(H s^2 W W'), and less what an intercept that does not match the means
+adds to the error. If the model has other released coefficients, their noise is independent of that
+of the sums, which then contributes nothing in the mean. The *residual variance* is the rest of v,
+(1 - R2) v, over the number of rows.
 """
 
 from __future__ import annotations
@@ -58,8 +60,9 @@ def solve(
     n: int | None,
     deviation: float,
     units: Floats | None = None,
+    theta: Floats | None = None,
 ) -> Solution:
-    """The model of released entries.
+    """The model of released entries, or of other released coefficients ``theta``.
 
     ``n`` is the number of rows, where it is public. If some may not count, their number is among
     the released entries, and n is an upper bound for it. ``deviation`` is that of the noise of each
@@ -80,7 +83,10 @@ def solve(
     variances = np.clip(np.diag(centred), least, max(rows, least))
     shrunk, factors = _shrunk(centred, g, total / max(m, 1) / (variances.mean() if m else 1.0),
                               deviation)  # fmt: skip
-    theta = np.append(shrunk, mean - means @ shrunk)
+    given = theta is not None
+    if theta is None:
+        theta = np.append(shrunk, mean - means @ shrunk)
+    slopes = theta[:m]
     posterior = None
     if deviation:
         posterior = Posterior.of(
@@ -92,11 +98,13 @@ def solve(
         np.eye(m + 1) if units is None else units,
     )
     taken = 0.0
-    if deviation and m:
+    if deviation and m and not given:
         moved = entries.noise_map(theta)
         moved = moved[:m] - np.outer(means, moved[m])
         taken = 2 * deviation**2 * float(((factors @ moved) * moved).sum())
-    explained = 2 * shrunk @ g - shrunk @ centred @ shrunk - taken
+    # The noise of the sums is independent of coefficients that are not made from them.
+    explained = 2 * slopes @ g - slopes @ centred @ slopes - taken
+    explained -= rows * float(theta[m] + means @ slopes - mean) ** 2
     r2 = float(np.clip(explained / total, 0.0, 1.0))
     return Solution(
         theta, plain, of_table, of_both,

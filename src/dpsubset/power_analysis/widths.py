@@ -185,7 +185,7 @@ def simulate_widths(
 
     None if the method of the fit gives no intervals with sampling error.
     """
-    if request.noise.name != "noisy-moments":
+    if request.noise.name not in ("noisy-moments", "automatic"):
         return None
     request = request.with_rows(n)
     population = replace(population, k=shape.k, p=max(population.p, 2 * shape.k - 1))
@@ -235,6 +235,9 @@ class RepeatedTable(SensitiveTable):
         found = super().read_support(*given)
         products, n = found.products * self._copies, found.n * self._copies
         return Moments(products, n, found.fingerprint, found.constant, found.parts)
+
+    def read_records(self, *given: Any) -> NDArray[np.int16]:
+        return np.tile(super().read_records(*given), self._copies)
 
 
 def _half(value: float) -> str:

@@ -65,6 +65,14 @@ class ReleasedFit:
     ridge: float = 0.0
     #: Whether the noise was drawn by OpenDP, from OpenSSL's generator.
     by_opendp: bool = False
+    #: Coefficients that were released with these sums. They are the model's; intervals and R2 are
+    #: made from the sums.
+    minimum: ReleasedFit | None = None
+
+    @property
+    def released_fits(self) -> tuple[ReleasedFit, ...]:
+        """Sums, coefficients or both, each with its own noise."""
+        return (self,) if self.minimum is None else (self, self.minimum)
 
     @property
     def noise(self) -> str:
@@ -163,6 +171,7 @@ class ReleasedFit:
             },
             "share": str(self.share),
             "randomness": self.randomness,
+            **({} if self.minimum is None else {"minimum": self.minimum.to_dict()}),
         }
 
     @classmethod
@@ -185,6 +194,9 @@ class ReleasedFit:
             )
             clip = RangeInSteps(centre, half_width, () if scale is None else scale.exact.quantiles)
         step = Fraction(facts["step"]) if "step" in facts else None
+        minimum = None
+        if "minimum" in facts:
+            minimum = cls.from_dict(facts["minimum"], schema, support, scale, neighbours, n)
         return cls(
             part,
             Entries.of(Design.of(part), counted, empty=not support),
@@ -199,6 +211,7 @@ class ReleasedFit:
             str(facts.get("loss", "least-squares")),
             float(facts.get("ridge", 0.0)),
             facts["randomness"] == OPENDP_NOISE,
+            minimum,
         )
 
     def _values(self) -> dict[str, Any]:

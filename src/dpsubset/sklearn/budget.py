@@ -308,7 +308,7 @@ def _event(estimator: Any, X: Any, y: Any) -> Event:
                 "a private step that is not the first of its pipeline, or whose table is not "
                 "given, needs a schema: otherwise its cost is not known in advance"
             )
-        data, arguments = None, estimator.get_params(deep=False)
+        data, arguments = None, estimator.release_arguments()
     arguments.pop("ledger")
     event = event_of(data, **arguments)
     costs = {relation: whole_cost(cost) if cost.kind == "pure" else cost

@@ -51,6 +51,10 @@ class PrivateEstimator(BaseEstimator):  # type: ignore[misc]
     ) -> None:
         raise NotImplementedError("decorate the class with with_parameters")
 
+    def release_arguments(self) -> dict[str, Any]:
+        """Return the arguments of the release: each parameter is an argument of the same name."""
+        return dict(self.get_params(deep=False))
+
     def __sklearn_clone__(self) -> Any:
         """Copy the estimator; refuse if a search starts whose fits exceed the ledger's limit."""
         if in_force(self.ledger):
@@ -142,8 +146,7 @@ def check_arguments(estimator: Any, X: Any, y: Any) -> tuple[Any, dict[str, Any]
             f"X has 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required."
         )
     validate_data(estimator, of_form, skip_check_array=True)
-    # Each parameter is an argument of the same name.
-    arguments = estimator.get_params(deep=False)
+    arguments = estimator.release_arguments()
     if estimator.schema is not None:
         arguments["schema"] = read_schema(estimator.schema, X, y)
     return with_declared_names(X, arguments["schema"]), arguments

@@ -20,6 +20,7 @@ from ..data.readers.arrays import is_array, is_list, of_library
 from ..data.readers.features import is_named, rectangle
 from ..data.readers.frames import as_table, is_frame
 from ..data.type_checks import response_kind
+from ..models.rule import FitRule
 from ..release.model import Model
 from ..release.release import Release
 from ..release.target import Of
@@ -42,6 +43,19 @@ class Predictor(PrivateEstimator):
     """What regressor and classifier share."""
 
     _is_classifier = False
+
+    def release_arguments(self) -> dict[str, Any]:
+        """Return the arguments of the release, with the fit that predicts best.
+
+        An estimator shows no intervals, so a rule that names no mechanism, without a delta, stands
+        for the coefficients of objective perturbation. After a selection by the hinge loss, whose
+        scores are not probabilities, it stands for the default of :func:`dpsubset.fit`.
+        """
+        arguments = super().release_arguments()
+        rule = FitRule() if self.rule is None else self.rule
+        if isinstance(rule, FitRule) and not self.delta and self.loss != "hinge":
+            arguments["rule"] = rule.by_default("objective-perturbation")
+        return arguments
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Make one release from X and y. Costs epsilon."""
@@ -140,7 +154,9 @@ class PrivateSubsetRegressor(RegressorMixin, Predictor):  # type: ignore[misc]
         Public description of the columns, as for :class:`dpsubset.PrivateSubsetSelector`.
     rule : FitRule, optional
         How the coefficients are fitted, their fraction of epsilon, and where the response is
-        clipped for the fit.
+        clipped for the fit. The default fit is "objective-perturbation", which predicts best and
+        has no intervals; with a ``delta``, and after a selection by the hinge loss, it is
+        "noisy-moments".
     max_k, delta, mechanism, options, allow_unproven, loss, threshold, constraint, \
 prediction_bound, radius, ridge, neighbours, sensitivity, response_range, check_readable, \
 always_include, seed, node_limit, time_limit, ledger
@@ -149,8 +165,8 @@ always_include, seed, node_limit, time_limit, ledger
     Attributes
     ----------
     release_ : Release
-        The selection and the model, their guarantee and the privacy statement;
-        ``release_.model`` has the intervals.
+        The selection and the model, their guarantee and the privacy statement.
+        ``release_.model`` has intervals and R2 with ``rule=FitRule(mechanism="noisy-moments")``.
     support_ : array of bool, shape (n_features_in_,)
         Which columns of X were selected.
     coef_ : array

@@ -87,7 +87,7 @@ class PrivateSearch(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         spent = None if release.tuned is None else release.tuned.run.epsilon
         found.set_params(
             epsilon=spent,
-            rule=rule_of(found.rule, setting),
+            rule=rule_of(arguments["rule"], setting),
             **{name: value for name, value in setting.items() if name in found.get_params()},
         )
         self.best_estimator_ = found.store_release(release, table, y)

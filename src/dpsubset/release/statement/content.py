@@ -225,8 +225,9 @@ def _proofs_and_audits(release: Release) -> list[tuple[str | None, str | None]]:
     steps += [("class_share", "class-share")] if release.class_share is not None else []
     steps += [("readable", "readable")] if release.readable is not None else []
     if fit is not None:
-        audited = fit.mechanism == "noisy-moments"
-        steps.append((fit.mechanism, fit.mechanism if audited else None))
+        for part in fit.released_fits:
+            audited = part.mechanism == "noisy-moments"
+            steps.append((part.mechanism, part.mechanism if audited else None))
     steps += [("private_search", "private-search")] if tuned is not None else []
     composed = release.guarantee.parts or tuned is not None
     steps += [("composition", None)] if composed else []

@@ -70,8 +70,11 @@ def model_blocks(release: Release) -> list[str]:
 
 def fit_line(fit: ReleasedFit, model: Model) -> str:
     """State what the fit released, and what it is a model of."""
-    made = f"from these {'sums' if fit.step is None else 'coefficients'} alone"
-    return f"Released too: {escape(fit.summary)}. A {escape(model.heading)} was computed {made}."
+    parts = fit.released_fits
+    which = " and ".join("sums" if part.step is None else "coefficients" for part in parts)
+    made = f"from these {which} alone"
+    released = "; and ".join(escape(part.summary) for part in parts)
+    return f"Released too: {released}. A {escape(model.heading)} was computed {made}."
 
 
 def _meaning_of_coefficients(fit: ReleasedFit, model: Model) -> str:
@@ -218,11 +221,12 @@ def mechanism_lines(release: Release) -> list[str]:
             f"noise. {JOINT_NOISE}{system_noise}"
         )
     if fit is not None:
-        noise = "" if seeded else f" {fit.randomness}"
-        lines.append(
-            f"Fit: {code_span(fit.mechanism)}. It released {escape(fit.summary)}. {fit.noise}"
-            f"{noise}"
-        )
+        for part in fit.released_fits:
+            noise = "" if seeded else f" {part.randomness}"
+            lines.append(
+                f"Fit: {code_span(part.mechanism)}. It released {escape(part.summary)}. "
+                f"{part.noise}{noise}"
+            )
     return lines
 
 

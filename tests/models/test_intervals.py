@@ -81,6 +81,20 @@ def released(n: int, width: float) -> tuple[Entries, list[int]]:
     return entries, entries.values(np.rint(columns.T @ columns * LARGEST).astype(np.int64))
 
 
+def test_without_noise_intervals_are_those_of_least_squares() -> None:
+    rng, n = np.random.default_rng(6), 300
+    x = np.column_stack([rng.uniform(-1, 1, (n, 2)), np.ones(n)])
+    y = np.clip(x @ [0.4, -0.2, 0.1] + rng.normal(0, 0.1, n), -1, 1)
+    columns = np.column_stack([x, y])
+    entries = Entries.of(Design.of(dps.Bounds(x=1, y=1).schema(["a", "b"])), counted=False)
+    values = entries.values(np.rint(columns.T @ columns * LARGEST).astype(np.int64))
+    found = solve(entries, values, n, 0.0)
+    theta, (left,), *_ = np.linalg.lstsq(x, y)
+    half = QUANTILE * np.sqrt(left / (n - 3) * np.diag(np.linalg.inv(x.T @ x)))
+    np.testing.assert_allclose(found.of_both, np.column_stack([theta - half, theta + half]))
+    np.testing.assert_allclose(found.of_table, np.column_stack([theta, theta]))
+
+
 def test_what_noise_may_have_made_has_no_interval() -> None:
     """The second column varies by less than the noise: nothing bounds its coefficient."""
     entries, values = released(1000, 0.02)

@@ -333,6 +333,8 @@ def test_a_release_is_compared_with_its_entry(
     release = dps.fit(*csv, k=2, epsilon=1, ledger=ledger)
     path.write_text(release.to_json())
     assert told(path, schema, ledger) == told(path, schema, None) == []
+    differ = [check.says for check in checks(path, "0" * 64, ledger) if check.holds is False]
+    assert "the schema of the ledger's entry" in differ
     facts = release.to_dict()
     for change, says in (
         ({"features": ["a", "nobody"]}, "digest"),

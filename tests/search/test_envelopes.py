@@ -19,7 +19,7 @@ from dpsubset.base.rounding import ball
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.random import Randomness, SeededSource
 from dpsubset.search.bounds.kernels import FREE
-from dpsubset.search.envelope import ExactEnvelope, MassScale, ModularEnvelope
+from dpsubset.search.envelope import ExactEnvelope, FlatEnvelope, MassScale, ModularEnvelope
 from dpsubset.search.region import Region
 from dpsubset.search.tuning import Tuning
 from support.gtest import g_test
@@ -217,3 +217,14 @@ def test_lists_are_drawn_in_proportion_to_mass() -> None:
     counts = Counter(envelope.draw(rng)[0] for _ in range(DRAWS))
     shares = [float(Fraction(m, envelope.total)) for m in envelope.masses]
     assert g_test(counts, supports, np.array(shares)) > LEVEL
+
+
+@pytest.mark.parametrize("p", [4, 9])
+def test_a_flat_envelope_has_no_mass_for_what_is_excluded(p: int) -> None:
+    """With p = 4 the other supports are listed, with p = 9 uniform draws are rejected."""
+    without = frozenset({(0, 1), (0, 2), (1, 3)})
+    region = Region.whole(Problem.create(p, 2, intercept=False))
+    envelope = FlatEnvelope(region, 7, without, MassScale(Fraction(1, 10), Fraction(1, 4), 0, 20))
+    assert envelope.total == (math.comb(p, 2) - 3) * envelope.peak
+    rng = Randomness(SeededSource(1))
+    assert all(envelope.draw(rng)[0] not in without for _ in range(50))

@@ -24,8 +24,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import dpsubset as dps
+from dpsubset.api import sensitive_table
 from dpsubset.api.request import build_request
 from dpsubset.data.column_selection import select_columns
+from dpsubset.data.gram import GramData
 
 ROWS, WIDTHS = 5, (100, 200)
 
@@ -120,6 +122,38 @@ def test_reading_handles_all_columns_equally_often_at_any_width(kind: str, tmp_p
         return job
 
     assert_independent_of_width(job_of)
+
+
+@pytest.mark.parametrize("kind", ["pyarrow", "parquet", "feather", "csv"])
+def test_few_rows_are_kept_and_all_products_are_not_computed(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The number of products grows with the square of the number of columns."""
+    p = WIDTHS[0]
+    schema = dps.Schema.from_bounds({f"v{j}": (0, 1) for j in range(p)}, ("y", 0, 1))
+    data = TABLES[kind](p, tmp_path)
+    request = build_request(data, schema, k=2, epsilon=1)
+
+    def read() -> GramData:
+        table = request.open(data)
+        table.count_response()
+        return table.read(request.problem)
+
+    whole = read()
+    assert whole.whole
+    monkeypatch.setattr(sensitive_table, "_MANY_VARIABLES", p - 1)
+    kept = read()
+    assert kept.records.shape == (p + 1, ROWS)
+    assert not len(kept.columns)
+    kept.fetch(range(p + 1))
+    assert (kept.product_rows() == whole.product_rows()).all()
+    assert (kept.c == whole.c).all()
+    if kind in ("feather", "csv"):  # whose number of rows is known once they are read
+        for rows, is_whole in ((ROWS, False), (ROWS - 1, True)):
+            monkeypatch.setattr(sensitive_table, "_KEPT_BYTES", 8 * rows * (p + 2))
+            found = read()
+            assert found.whole is is_whole
+            assert found.n == ROWS
 
 
 def test_selecting_columns_searches_no_list_of_them() -> None:

@@ -8,6 +8,7 @@ fails because of a value.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any, NoReturn
 
 import numpy as np
@@ -113,7 +114,7 @@ class SensitiveTable:
         images: NDArray[np.int16] | None = None,
     ) -> GramData:
         """Quantize the values. Records are kept if ``records_for`` is set, or if there are many
-        columns and the number of records is known beforehand.
+        columns and the records fit in memory: all products of columns would be more work.
 
         ``images`` maps the quantized response to its released range.
         """
@@ -125,7 +126,11 @@ class SensitiveTable:
             return GramData.from_moments(self._moments, constant)
         rows, p, schema = self._table.rows, problem.columns, self._schema
         blocks = self._blocks(passes)
-        wide = p > _MANY_VARIABLES and rows is not None and 2 * rows * (p + 1) <= _RECORD_BYTES
+        wide = p > _MANY_VARIABLES
+        if wide and rows is None:
+            blocks, wide = _read_ahead(blocks, _KEPT_BYTES // (8 * (p + 1)))
+        elif wide and rows is not None:
+            wide = 2 * rows * (p + 1) <= _RECORD_BYTES
         if self._records or wide:
             return GramData.from_records(schema, blocks, constant, images)
         moments = Moments.from_blocks(schema, blocks, constant, images)
@@ -174,6 +179,17 @@ class SensitiveTable:
         """Yield blocks of the features of ``part``."""
         features = self._places(part)
         return ((x[:, features], y) for x, y in self._blocks(passes))
+
+
+def _read_ahead(blocks: Iterator[Block], rows: int) -> tuple[Iterator[Block], bool]:
+    """Return all blocks, and whether they have at most this many records, which are read first."""
+    ahead: list[Block] = []
+    for x, y in blocks:
+        ahead.append((x, y))
+        rows -= len(y)
+        if rows < 0:
+            return chain(ahead, blocks), False
+    return iter(ahead), True
 
 
 def _part_of(moments: Moments, schema: Schema, features: list[int], constant: int) -> Moments:

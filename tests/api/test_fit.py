@@ -15,6 +15,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import dpsubset as dps
+from dpsubset.api.fit import build_fit_request
 from dpsubset.models.entries import LARGEST, Entries
 from dpsubset.models.noisy_moments import NoisyMoments
 from dpsubset.models.solve import solve
@@ -412,3 +413,20 @@ def test_a_picture() -> None:
     replace(model, terms=(odd,)).plot().figure.canvas.draw()
     replace(model, terms=()).plot().figure.canvas.draw()
     plt.close("all")
+
+
+def test_the_range_of_a_fit_widens_with_public_rows_at_the_same_price() -> None:
+    few = build_fit_request(None, SCHEMA, k=3, epsilon=1)
+    many = few.with_rows(10**6)
+    first, then = few.selection.response_range, many.selection.response_range
+    assert first is not None
+    assert then is not None
+    assert then.rule.width_factor > 4 * first.rule.width_factor
+    assert then.prediction_bound > first.prediction_bound
+    assert many.selection.problem.prediction_bound > few.selection.problem.prediction_bound
+    assert then.budget_fraction == first.budget_fraction == Fraction(1, 4)
+    assert many.guarantee == few.guarantee
+    assert set(many.guarantee.costs) == {"replace-one"}
+    hidden = build_fit_request(None, SCHEMA, k=3, epsilon=1, neighbours="add-remove")
+    assert hidden.with_rows(10**6) is hidden
+    assert set(hidden.guarantee.costs) == {"replace-one", "add-remove"}

@@ -124,7 +124,7 @@ def by_schema(n: int) -> Any:
 
 
 def labelled(n: int) -> Any:
-    """The last row of the longer table has no label, so that the same noise gives the same counts."""
+    """Only N rows have a label, so that the same noise gives the same counts."""
     frame = by_schema(n)
     labels = np.where(frame["y"] > 0, "yes", "no").astype(object)
     labels[N:] = None

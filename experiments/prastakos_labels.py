@@ -30,7 +30,7 @@ SIZES = (100, 1000, 10_000)
 REPEATS = 10
 
 BALL, BOX = "papers' ball", {**PUBLISHED, "constraint": "box"}
-#: Least squares, an intercept and reach 1.25: what a response with two labels gets unless told.
+#: Least squares on labels of -1 and 1, an intercept and reach 1.25: what declared labels get.
 OURS = {"response_range": "declared", "prediction_bound": 1.25}
 #: Were the published ridge meant without its half, it would be twice as large.
 DOUBLED = {**PAPERS_BALL, "ridge": 2 * PAPERS_BALL["ridge"]}

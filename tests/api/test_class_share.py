@@ -436,3 +436,22 @@ def test_the_exact_counts_are_hidden() -> None:
     sampler = planned().range_sampler(planned().open(x, y), Passes(None, True, 2))[1]
     assert "hidden" in repr(sampler)
     assert str(int((y > 0).sum())) not in repr(sampler)
+
+
+def test_a_fit_on_an_earlier_release_keeps_the_share() -> None:
+    x, y = table_of(800)
+    first = dps.select(x, y=y, bounds=BOUNDS_OF_X, k=1, epsilon=1)
+    both = dps.fit_released(first, x, y=y, epsilon=2)
+    assert both.class_share == first.class_share
+    assert [name for name, _ in both.guarantee.parts] == [SHARE, SELECTION, "the fit"]
+    assert dps.Release.from_json(both.to_json(), both.schema) == both
+
+
+def test_files_of_earlier_versions_have_no_share() -> None:
+    x, y = table_of(300)
+    earlier = dps.select(x, y=y, bounds=BOUNDS_OF_X, k=1, epsilon=1, response_range="declared")
+    facts = earlier.to_dict()
+    assert "class_share" not in facts
+    again = dps.Release.from_json(earlier.to_json(), earlier.schema)
+    assert again.class_share is None
+    assert "share of each label" not in again.statement()

@@ -253,7 +253,8 @@ def test_labels_have_probabilities() -> None:
     facts["response"] = {"name": "cost", "labels": ["low", "high"]}
     schema = dps.Schema.from_dict(facts)
     release = dps.fit(table, schema, k=3, epsilon=50)
-    assert [name for name, _ in release.guarantee.parts] == ["the selection", "the fit"]
+    steps = [name for name, _ in release.guarantee.parts]
+    assert steps == ["the class share", "the selection", "the fit"]
     chances = release.model.probabilities(table)
     assert ((chances >= 0) & (chances <= 1)).all()
     assert ((chances > 0.5) == (table["cost"] == "high")).mean() > 0.7

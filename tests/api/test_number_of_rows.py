@@ -124,8 +124,11 @@ def by_schema(n: int) -> Any:
 
 
 def labelled(n: int) -> Any:
+    """Only N rows have a label, so that the same noise gives the same counts."""
     frame = by_schema(n)
-    return frame.assign(y=np.where(frame["y"] > 0, "yes", "no"))
+    labels = np.where(frame["y"] > 0, "yes", "no").astype(object)
+    labels[N:] = None
+    return frame.assign(y=labels)
 
 
 def moments(n: int) -> Any:

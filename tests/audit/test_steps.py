@@ -155,7 +155,7 @@ class MeanProducts(FitSums):
         MeanProducts,
         LoudShare,
         CertainShare,
-    ],  # fmt: skip
+    ],
 )
 def test_twins_are_caught(twin: type[Step]) -> None:
     report = audit_step(twin(), runs=FEW)

@@ -22,6 +22,7 @@ from dpsubset.mechanisms.published.peeling import Peeling
 from dpsubset.objective.problem import Problem
 from dpsubset.privacy.accounting import epsilon_of
 from dpsubset.privacy.guarantee import Cost, Guarantee, shown_cost
+from dpsubset.privacy.relations import RELATIONS
 
 EPSILONS = st.fractions(0, 20, max_denominator=10**6)
 RHOS = st.fractions(0, 20, max_denominator=10**6)
@@ -480,3 +481,26 @@ def test_plain_values_of_a_guarantee() -> None:
     assert facts["costs"]["add-remove"] == {
         "epsilon": "1/3", "delta": "0", "rho": None, "bounded_range": True
     }  # fmt: skip
+
+
+def test_the_largest_cost_covers_each() -> None:
+    """Of a step whose setting an earlier step determines."""
+    pure = [Cost(Fraction(1)), Cost(Fraction(2), bounded_range=True)]
+    assert Cost.largest(pure) == Cost(Fraction(2))
+    assert Cost.largest(pure[1:] * 2) == pure[1]
+    delta = Cost(Fraction(1), Fraction(1, 10**6))
+    assert Cost.largest([*pure, delta]) == Cost(Fraction(2), Fraction(1, 10**6))
+    some = [Cost.concentrated(Fraction(rho), Fraction(1, 10**6)) for rho in (1, 2)]
+    assert Cost.largest(some) == some[1]
+    assert Cost.largest([*some, pure[0]]).rho is None
+    assert Cost.largest([*some, pure[0]]).epsilon == some[1].epsilon
+
+
+def test_the_largest_guarantee_has_the_relations_of_all() -> None:
+    one = Guarantee("replace-one", {each: Cost(Fraction(1)) for each in RELATIONS})
+    other = Guarantee("replace-one", {"replace-one": Cost(Fraction(1, 2))})
+    assert Guarantee.largest([one, other]) == Guarantee(
+        "replace-one", {"replace-one": Cost(Fraction(1))}
+    )
+    with pytest.raises(ValueError, match="more than their costs"):
+        Guarantee.largest([one, replace(one, assumes="something")])

@@ -77,9 +77,9 @@ def select(
         figures.
     loss : {"least-squares", "logistic", "hinge", "huber"}, optional
         The loss that scores a support. The default is least squares, also for labels, which are
-        centred by their class share, released first. "logistic" and "hinge" are for labels. If the response has bounds, the two
-        bounds are the labels, and a cell counts as the nearer one (the upper one from the middle
-        on).
+        centred by their class share, released first. "logistic" and "hinge" are for labels. If the
+        response has bounds, the two bounds are the labels, and a cell counts as the nearer one (the
+        upper one from the middle on).
     threshold : float, optional
         Only for "huber", in half-ranges of the response: the loss is linear in residuals beyond it.
         From 0.01 to 1; 1/4 by default.

@@ -26,7 +26,7 @@ def audit_command(
         str | None,
         typer.Argument(
             help="A mechanism of 'dpsubset mechanisms', or another step of a release: scale, "
-            "noisy-moments, means, bounds, readable or private-search.",
+            "class-share, noisy-moments, means, bounds, readable or private-search.",
             metavar="MECHANISM",
         ),
     ] = None,

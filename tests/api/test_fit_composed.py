@@ -150,6 +150,7 @@ def test_a_fit_that_nobody_has_paid_for_is_caught(neighbours: Neighbours) -> Non
     whole = build_fit_request(
         np.zeros((1, 3)), bounds=dps.Bounds(x=1, y=1), y=np.zeros(1), k=1,
         epsilon=EPSILON / (1 - asked.rule.budget_fraction), neighbours=neighbours,
+        rule=asked.rule,
     )  # fmt: skip
     whole = whole.with_selection(whole.selection.with_rows(5))
     assert largest(whole, [contrary_pair(neighbours, half=30)]) > 1.2 * float(EPSILON)

@@ -123,7 +123,9 @@ def test_bounds_that_are_far_apart(epsilon: float) -> None:
     })  # fmt: skip
     rows = rows_of(schema, 400)
     for _ in range(4):
-        release = dps.fit(rows, schema, k=2, epsilon=epsilon)
+        used(dps.fit(rows, schema, k=2, epsilon=epsilon), rows)
+        rule = dps.FitRule(mechanism="noisy-moments")
+        release = dps.fit(rows, schema, k=2, epsilon=epsilon, rule=rule)
         used(release, rows)
         plt.close(release.model.plot().figure)
 

@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import norm
 
 import dpsubset as dps
+from dpsubset.models.automatic import AutomaticFit
 from dpsubset.power_analysis.population import Population
 from dpsubset.power_analysis.scenario import Scenario
 from dpsubset.power_analysis.simulation import Effort, simulate_recovery
@@ -38,7 +39,7 @@ def test_epsilon_is_divided_as_a_fit_divides_it(rule: Any, options: dict[str, An
     assert found.epsilon_left == parts["the selection"].costs[relation].epsilon
     assert found.epsilon_of_fit == parts["the fit"].costs[relation].epsilon
     assert found.epsilon == Fraction(7, 10)
-    assert (found.release, found.fit) == ("fit", "noisy-moments")
+    assert (found.release, found.fit) == ("fit", AutomaticFit.name)
 
 
 def test_a_fit_names_the_truth_as_its_own_selection_does() -> None:
@@ -164,7 +165,7 @@ def test_what_is_said_of_a_fit() -> None:
     found = fitted(levels=[4])
     text = str(found)
     assert "epsilon 1 (0.3 of it for the selection, 0.6 for the fit)" in text
-    assert "fitted by noisy-moments" in text
+    assert "fitted by noisy-moments, objective-perturbation or both" in text
     assert "3 numbers (3 columns): " in text
     assert "2 numbers and 1 category of 4 levels (5 columns): " in text
     assert "standard deviations of the response" in text

@@ -167,7 +167,8 @@ def run(*arguments: str) -> Any:
 def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     first = select()
-    fit = dps.fit_released(first, frame(), epsilon=0.7)
+    rule = dps.FitRule(mechanism="noisy-moments")
+    fit = dps.fit_released(first, frame(), epsilon=0.7, rule=rule)
     Path("a.json").write_text(first.to_json())
     Path("b.json").write_text(fit.to_json())
     schema().write("s.yaml")

@@ -188,7 +188,8 @@ def test_files_of_earlier_versions_are_read() -> None:
 
 def test_the_regressor_predicts_medians_unless_means_are_asked_for() -> None:
     rows, schema = cost_table(5000), cost_schema(transform="log", lo=1)
-    found = dps.PrivateSubsetRegressor(k=3, epsilon=50, schema=schema)
+    rule = dps.FitRule(mechanism="noisy-moments")
+    found = dps.PrivateSubsetRegressor(k=3, epsilon=50, schema=schema, rule=rule)
     found.fit(rows[["a", "b", "c"]], rows["cost"].to_numpy())
     x = rows[["a", "b", "c"]]
     model = found.release_.model

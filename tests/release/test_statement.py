@@ -343,7 +343,8 @@ def test_a_record_of_a_model_says_what_it_is_of(transform: str | None) -> None:
     declared = schema()
     response = replace(declared.response, transform=transform, missing=Missing(rule="middle"))
     declared = replace(declared, response=response)
-    release = dps.fit(frame(), declared, k=1, epsilon=1)
+    rule = dps.FitRule(mechanism="noisy-moments")
+    release = dps.fit(frame(), declared, k=1, epsilon=1, rule=rule)
     record = yaml.safe_load(release.statement(form="yaml"))["deployment"]
     assert release.model.target in record["basic"]["description"]
     assert "Released too: sums of products" in record["basic"]["description"]

@@ -26,7 +26,7 @@ def released(y: float, scale: str) -> np.ndarray:
     for _ in range(DRAWS):
         release = dps.fit(
             x, y=np.array([0.9, 0.8, y]), bounds=dps.Bounds(x=1, y=1), k=1, epsilon=EPSILON,
-            rule=dps.FitRule(budget_fraction=0.8), response_range=scale,
+            rule=dps.FitRule(budget_fraction=0.8, mechanism="noisy-moments"), response_range=scale,
         )  # fmt: skip
         entries = release.fit.entries
         total = release.fit.released[2 * entries.m]  # with the response

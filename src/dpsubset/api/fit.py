@@ -450,13 +450,6 @@ def fit_support(
     )  # fmt: skip
 
 
-def fit_in_words(noise: Noise) -> str:
-    """Name the mechanism of a fit, for a price."""
-    if isinstance(noise, AutomaticFit):
-        return "noisy-moments, objective-perturbation or both"
-    return noise.name
-
-
 def _parts(noise: Noise, entries: Entries, n: int | None) -> Parts:
     """The sums and the coefficients that a fit releases on a support: neither for gaussian-ols."""
     if isinstance(noise, AutomaticFit):
@@ -521,5 +514,5 @@ def price_fit(
     ['the scale of the response', 'the selection', 'the fit']
     """
     request = build_fit_request(data, schema, k=k, epsilon=epsilon, rule=rule, y=y, **options)
-    mechanism = f"{request.selection.mechanism.name}, fitted by {fit_in_words(request.noise)}"
+    mechanism = f"{request.selection.mechanism.name}, fitted by {request.noise.name}"
     return price_of(request, data, y, mechanism, request.selection.spec.schema)

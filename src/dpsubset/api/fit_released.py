@@ -34,16 +34,7 @@ from ..schema.dates import today
 from ..schema.encoding import Design
 from ..schema.schema import Bounds, Schema, SchemaLike
 from .driver import Execution, Price, Request, event_of, make_release, price_of
-from .fit import (
-    FIT,
-    LARGEST_FIT,
-    FitStep,
-    Noise,
-    choose_noise,
-    fit_in_words,
-    fit_support,
-    model_on,
-)
+from .fit import FIT, LARGEST_FIT, FitStep, Noise, choose_noise, fit_support, model_on
 from .problem_spec import resolve_schema, with_keywords_of
 from .request import SELECTION, exact_delta, exact_epsilon
 from .sensitive_table import SensitiveTable
@@ -343,4 +334,4 @@ def price_released(
     release.
     """
     request = build_released_request(release, data, schema, y=y, **options)
-    return price_of(request, data, y, fit_in_words(request.noise), request.part)
+    return price_of(request, data, y, request.noise.name, request.part)

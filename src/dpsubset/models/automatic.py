@@ -47,7 +47,7 @@ class AutomaticFit:
     #: Largest number of columns of a model.
     most_columns: int
 
-    name = "automatic"
+    name = "noisy-moments, objective-perturbation or both"
 
     @cached_property
     def choices(self) -> tuple[Parts, Parts, Parts]:

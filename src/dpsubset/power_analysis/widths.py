@@ -25,6 +25,8 @@ from ..base.errors import ArgumentError
 from ..base.validation import check_int
 from ..data.moments import Moments
 from ..data.readers.passes import Passes
+from ..models.automatic import AutomaticFit
+from ..models.noisy_moments import NoisyMoments
 from ..privacy.quantiles import RangeInSteps
 from ..privacy.random import Randomness, SeededSource
 from ..schema.encoding import Design
@@ -185,7 +187,7 @@ def simulate_widths(
 
     None if the method of the fit gives no intervals with sampling error.
     """
-    if request.noise.name not in ("noisy-moments", "automatic"):
+    if not isinstance(request.noise, (AutomaticFit, NoisyMoments)):
         return None
     request = request.with_rows(n)
     population = replace(population, k=shape.k, p=max(population.p, 2 * shape.k - 1))

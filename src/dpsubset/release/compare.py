@@ -115,7 +115,7 @@ class ReleaseFacts:
             "rows per unit": most,
             "mechanism": facts["mechanism"],
             "mechanism options": dict(facts["mechanism_options"]),
-            "fit": facts["fit"]["mechanism"] if "fit" in facts else None,
+            "fit": _fit_of(facts["fit"]) if "fit" in facts else None,
             "chosen setting": facts["tuned"]["chosen"] if "tuned" in facts else None,
             **{
                 _PARAMETERS.get(name, name.replace("_", " ")): value
@@ -384,3 +384,9 @@ def _as_text(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "none", True: "yes", False: "no"}[value]
     return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _fit_of(facts: Mapping[str, Any]) -> str:
+    """Name the mechanism of a fit, or both where it released sums and coefficients."""
+    parts = [facts, *([facts["minimum"]] if "minimum" in facts else [])]
+    return " and ".join(part["mechanism"] for part in parts)

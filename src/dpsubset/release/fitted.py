@@ -75,6 +75,12 @@ class ReleasedFit:
         return (self,) if self.minimum is None else (self, self.minimum)
 
     @property
+    def kinds(self) -> str:
+        """What was released, in words: sums, coefficients or both."""
+        parts = self.released_fits
+        return " and ".join("sums" if part.step is None else "coefficients" for part in parts)
+
+    @property
     def noise(self) -> str:
         """The noise in sentences for the statement."""
         size = f"a standard deviation of {self.deviation:.4g}"

@@ -206,7 +206,7 @@ def _implementation(release: Release, content: Content, promised: bool) -> dict[
         "post_processing": "Names of the drawn variables."
         if release.model is None
         else "Names of the drawn variables; a model from the released "
-        f"{'coefficients' if release.fit and release.fit.step is not None else 'sums'} alone.",
+        f"{'values' if release.fit is None else release.fit.kinds} alone.",
         "justification": f"{known}: {', '.join(content.proofs)}. "
         f"Audits: {', '.join(content.audits)}.",
         "utility": _plain_sentences(utility_lines(release)),

@@ -70,10 +70,8 @@ def model_blocks(release: Release) -> list[str]:
 
 def fit_line(fit: ReleasedFit, model: Model) -> str:
     """State what the fit released, and what it is a model of."""
-    parts = fit.released_fits
-    which = " and ".join("sums" if part.step is None else "coefficients" for part in parts)
-    made = f"from these {which} alone"
-    released = "; and ".join(escape(part.summary) for part in parts)
+    made = f"from these {fit.kinds} alone"
+    released = "; and ".join(escape(part.summary) for part in fit.released_fits)
     return f"Released too: {released}. A {escape(model.heading)} was computed {made}."
 
 

@@ -25,7 +25,7 @@ _FEW = 1_800
 #: The quantiles that are released otherwise.
 _OUTER = (Fraction(1, 10), Fraction(9, 10))
 #: The fraction of epsilon for them, unless less than this epsilon times n would be left for them.
-_FRACTION, _ENOUGH = Fraction(1, 10), 500
+_FRACTION, _ENOUGH = Fraction(1, 10), 400
 #: The half-width of the range in half-distances, and where it changes: it is narrower below an
 #: epsilon n of _NARROW, and wider where epsilon n k is above _WIDE. At most it is the fourth root
 #: of epsilon n / _SLOW.

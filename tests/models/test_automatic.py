@@ -70,6 +70,9 @@ def test_the_choice_follows_from_public_facts() -> None:
     assert chosen(30, 5000, 0.6) == (COEFFICIENTS,)
     assert chosen(3, 5000, 6) == chosen(3, 50_000, 0.6)
     assert chosen(3, 0, 0.6) == (COEFFICIENTS,)
+    for columns, n, made in ((3, 10**6, SUMS), (3, 5000, COEFFICIENTS), (3, None, COEFFICIENTS)):
+        fit = AutomaticFit(Fraction(3, 5), "replace-one", LEAST_SQUARES, 3, intervals=False)
+        assert names(fit.parts(entries_of(columns), n)) == (made,)
     # A private number of rows is not looked at.
     assert chosen(10, None, 0.001, "add-remove") == (SUMS, COEFFICIENTS)
     assert chosen(11, None, 1000, "add-remove") == (COEFFICIENTS,)

@@ -280,7 +280,7 @@ def choose_noise(
         return GaussianOls(epsilon, delta)
     if rule.mechanism is None:
         loss = smooth(problem.loss, response.labels is not None)
-        return AutomaticFit(epsilon, problem.neighbours, loss, columns)
+        return AutomaticFit(epsilon, problem.neighbours, loss, columns, rule.intervals)
     noise = NoisyMoments(epsilon, delta, problem.neighbours, columns)
     if noise.gaussian and seeded:
         raise ArgumentError("Gaussian noise comes from OpenDP, which has no seeds: leave delta out")

@@ -10,6 +10,7 @@ budget of the whole fit, it releases
     coefficients alone    beyond, where few intervals would have ends.
 
 Where the number of rows is private, it releases both for up to 10 columns, and coefficients beyond.
+If intervals are not wanted, it releases coefficients alone in place of both.
 The price covers each of these; `proofs/composition.md` says why it may be chosen after the support.
 docs/developers.md has the measurements.
 """
@@ -46,6 +47,8 @@ class AutomaticFit:
     loss: Smooth
     #: Largest number of columns of a model.
     most_columns: int
+    #: Whether intervals are worth half of the budget.
+    intervals: bool = True
 
     name = "noisy-moments, objective-perturbation or both"
 
@@ -62,6 +65,8 @@ class AutomaticFit:
     def parts(self, entries: Entries, n: int | None) -> Parts:
         """What is released on a support; ``n`` is the number of rows, where that is public."""
         alone, both, coefficients = self.choices
+        if not self.intervals:
+            both = coefficients
         if n is None:
             return both if entries.m <= _COLUMNS else coefficients
         noise = usual_deviation(entries.d, float(self.epsilon), self.neighbours)

@@ -12,7 +12,6 @@ It is private until `objective_perturbation` has added noise.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..base.rounding import ball, midpoint, upper
 from ..schema.layout import STEPS
-from .smooth import Smooth
+from .smooth import LOGISTIC, Smooth
 
 Floats = NDArray[np.float64]
 Point = tuple[Fraction, ...]
@@ -37,6 +36,8 @@ _STEPS, _HALVINGS = 60, 40
 _RESOLUTION = 1e-14
 #: Sufficient decrease.
 _DECREASE = Fraction(1, 10**4)
+#: Bits of a slope, after the point, that are added up exactly, and rows whose sum fits in int64.
+_LEADING, _EXACT = 26, 2**20
 #: Rows processed at a time in balls.
 _BLOCK = 2**14
 #: Smallest number of bits of balls.
@@ -128,14 +129,30 @@ class _Floats:
         """J' at a float64 point, and a bound on the error of each entry."""
         of, n = self._of, len(self._rows)
         _, slopes, _ = of.loss.floats(self._response, self._predictions(point))
-        # fsum rounds once.
-        sums = [Fraction(math.fsum((slopes * column).tolist())) / STEPS for column in self._rows.T]
+        # Leading bits of the slopes are added up in integers, exactly; the rest is small.
+        leading = np.rint(slopes * 2.0**_LEADING)
+        rest = (slopes - leading / 2.0**_LEADING) @ self._rows
+        sums = [
+            (Fraction(whole, 2**_LEADING) + Fraction(float(left))) / STEPS
+            for whole, left in zip(_exact_sums(leading, of.rows), rest, strict=True)
+        ]
         exact = [Fraction(float(v)) for v in point]
         size = sum(map(abs, exact), Fraction(1))
-        each = (of.d + 8) * _U * size + _SLOPE_ERROR + 4 * _U * of.loss.slope
+        each = (of.d + 8) * _U * size + (_SLOPE_ERROR if of.loss is LOGISTIC else 0)
+        each += (n + 4) * _U / 2**_LEADING
         terms = zip(sums, of.ridge, exact, of.linear_term, strict=True)
         whole = [s + ridge * b + p for s, ridge, b, p in terms]
         return whole, n * each
+
+
+def _exact_sums(leading: Floats, rows: NDArray[np.int16]) -> list[int]:
+    """The exact sums of whole numbers of at most _LEADING + 1 bits times the columns of rows."""
+    total = [0] * rows.shape[1]
+    for start in range(0, len(rows), _EXACT):
+        part = slice(start, start + _EXACT)
+        found = leading[part].astype(np.int64) @ rows[part].astype(np.int64)
+        total = [t + int(v) for t, v in zip(total, found, strict=True)]
+    return total
 
 
 def _norm_within(slope: list[Fraction], error: Fraction, most: Fraction) -> bool:

@@ -56,11 +56,15 @@ class FitRule:
         for the selected columns and the number of rows. With a delta, for moments and after a
         selection by the hinge loss it is "noisy-moments". After a selection by the logistic loss it
         is "objective-perturbation", so that the model is a logistic one.
+    intervals : bool
+        Whether the default fit may spend half of its budget on intervals and R2. If not, it
+        predicts better, and has them only where the noise is small for the number of rows.
     """
 
     budget_fraction: Fraction = FIT_FRACTION
     width: Fraction | None = None
     mechanism: str | None = None
+    intervals: bool = True
 
     def __post_init__(self) -> None:
         budget_fraction = as_decimal_fraction(self.budget_fraction)
@@ -74,6 +78,8 @@ class FitRule:
             if width is None or width <= 0:
                 raise ArgumentError("the width of a FitRule must be greater than 0")
             object.__setattr__(self, "width", width)
+        if not isinstance(self.intervals, bool):
+            raise ArgumentError("the intervals of a FitRule must be True or False")
         if self.mechanism is not None and self.mechanism not in FITS:
             raise ArgumentError(f"the mechanism of a FitRule must be one of {', '.join(FITS)}")
 

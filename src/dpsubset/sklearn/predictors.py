@@ -45,16 +45,13 @@ class Predictor(PrivateEstimator):
     _is_classifier = False
 
     def release_arguments(self) -> dict[str, Any]:
-        """Return the arguments of the release, with the fit that predicts best.
+        """Return the arguments of the release; without a rule, the fit that predicts best.
 
-        An estimator shows no intervals, so a rule that names no mechanism, without a delta, stands
-        for the coefficients of objective perturbation. After a selection by the hinge loss, whose
-        scores are not probabilities, it stands for the default of :func:`dpsubset.fit`.
+        An estimator shows no intervals, which would take half of the budget of its fit.
         """
         arguments = super().release_arguments()
-        rule = FitRule() if self.rule is None else self.rule
-        if isinstance(rule, FitRule) and not self.delta and self.loss != "hinge":
-            arguments["rule"] = rule.by_default("objective-perturbation")
+        if self.rule is None:
+            arguments["rule"] = FitRule(intervals=False)
         return arguments
 
     def fit(self, X: Any, y: Any = None) -> Any:
@@ -154,9 +151,8 @@ class PrivateSubsetRegressor(RegressorMixin, Predictor):  # type: ignore[misc]
         Public description of the columns, as for :class:`dpsubset.PrivateSubsetSelector`.
     rule : FitRule, optional
         How the coefficients are fitted, their fraction of epsilon, and where the response is
-        clipped for the fit. The default fit is "objective-perturbation", which predicts best and
-        has no intervals; with a ``delta``, and after a selection by the hinge loss, it is
-        "noisy-moments".
+        clipped for the fit. The default, ``FitRule(intervals=False)``, predicts best; its model
+        has intervals only where the noise is small for the number of rows.
     max_k, delta, mechanism, options, allow_unproven, loss, threshold, constraint, \
 prediction_bound, radius, ridge, neighbours, sensitivity, response_range, check_readable, \
 always_include, seed, node_limit, time_limit, ledger

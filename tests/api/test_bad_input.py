@@ -125,7 +125,6 @@ WRONG: list[dict[str, Any]] = [
     {"epsilon": True},
     {"epsilon": 10**400},
     {"mechanism": "loud"},
-    {"mechanism": None},
     {"loss": "loud"},
     {"constraint": "cube"},
     {"prediction_bound": 0},

@@ -207,7 +207,7 @@ def test_recovery_grows_with_epsilon() -> None:
     assert grown[0].probability < 0.2
     assert grown[2].probability > 0.8
     assert grown[0].epsilon_left == Fraction(95, 1000)  # a median takes a twentieth
-    assert grown[2].epsilon_left == Fraction(9, 10)  # and two quantiles a tenth
+    assert grown[2].epsilon_left == Fraction(86, 100)  # and two quantiles 400 / n
     for one in grown:
         assert 0 <= one.interval[0] <= one.probability <= one.interval[1] <= 1
 

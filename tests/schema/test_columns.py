@@ -78,7 +78,7 @@ def columns(draw: st.DrawFn, name: str, is_response: bool = False) -> Column:
         return Column(name, kind="boolean", missing=draw(missings(rules, 0.5)), **options)
     if kind == "date":
         ends = sorted((draw(DAYS), draw(DAYS)), key=_day)
-        if _day(ends[0]) == _day(ends[1]):
+        if _day(ends[1]) - _day(ends[0]) < 1e-299:
             ends = ["1990-01-01", "2025-12-31"]
         missing = draw(missings(rules, ends[0]))
         codes = {_day(c): c for c in (draw(st.lists(DAYS, max_size=3)))}

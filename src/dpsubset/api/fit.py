@@ -197,9 +197,11 @@ def build_fit_request(
         raise ArgumentError("fit makes models with an intercept: leave intercept at True")
     budget, chance = exact_epsilon(epsilon), exact_delta(options.get("delta", 0))
     chosen = mechanism_of(k, options.get("max_k"), options.get("mechanism"), options.get("options"))
+    # By its type: an object that has yet to be computed may state another class.
+    of_moments = issubclass(type(data), Moments)
     # If the mechanism does not use a delta, the fit may; if neither does, it is refused.
     fit_delta = chance if chosen.takes_delta == "no" else chance / 2
-    rule = rule.of_loss(options.get("loss"), exact=bool(fit_delta) or isinstance(data, Moments))
+    rule = rule.of_loss(options.get("loss"), exact=bool(fit_delta) or of_moments)
     if rule.mechanism == "objective-perturbation":
         if chance and chosen.takes_delta == "no":
             raise ArgumentError(
@@ -233,7 +235,7 @@ def build_fit_request(
         )
     noise = choose_noise(
         rule, problem, declared.response, budget * rule.budget_fraction / rows, fit_delta,
-        problem.most_columns - 1, summed=isinstance(data, Moments),
+        problem.most_columns - 1, summed=of_moments,
         seeded=selection.seed is not None,
     )  # fmt: skip
     if isinstance(noise, GaussianOls) and options.get("allow_unproven") is not True:

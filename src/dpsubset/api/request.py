@@ -254,7 +254,11 @@ class SelectionRequest(Request[SensitiveTable, Release]):
         if self.readable_check is not None:
             parts[CHECK] = self.readable_check.noise.guarantee(seeded=seeded)
         # The price must not depend on the share that is drawn.
-        parts[SELECTION] = _largest_guarantee(self.mechanism, self.settings, seeded)
+        parts[SELECTION] = (
+            self.mechanism.guarantee(self.setting, seeded=seeded)
+            if len(self.settings) == 1
+            else _largest_guarantee(self.mechanism, self.settings, seeded)
+        )
         return parts
 
     @cached_property
@@ -403,6 +407,7 @@ def _settings_up_to(widest: Setting) -> tuple[Setting, ...]:
 def _largest_guarantee(
     mechanism: Mechanism, settings: tuple[Setting, ...], seeded: bool
 ) -> Guarantee:
+    """The guarantee that covers all settings; kept, because there are many of them."""
     return Guarantee.largest([mechanism.guarantee(each, seeded=seeded) for each in settings])
 
 

@@ -9,7 +9,13 @@ import typer
 from .terminal import handle_errors
 
 #: A hard search with a fixed seed, which also compiles the bounds for highly correlated columns.
-CHAIN: dict[str, Any] = {"k": 6, "epsilon": 1000, "seed": 0}
+CHAIN: dict[str, Any] = {
+    "k": 6,
+    "epsilon": 1000,
+    "seed": 0,
+    "response_range": "declared",
+    "prediction_bound": 0.8,
+}
 CHAINED = ("box", "ball")
 
 

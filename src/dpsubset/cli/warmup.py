@@ -14,7 +14,7 @@ CHAIN: dict[str, Any] = {
     "epsilon": 1000,
     "seed": 0,
     "response_range": "declared",
-    "prediction_bound": 0.8,
+    "prediction_bound": 1.0,
 }
 CHAINED = ("box", "ball")
 

@@ -104,7 +104,8 @@ FITS: list[tuple[int, int, tuple[int, ...], float, dict[str, Any]]] = [
     (3000, 3, (), 1.0, {}),
     (6000, 2, (6,), 1.0, {}),
     (20_000, 1, (4, 3), 0.5, {"neighbours": "add-remove"}),
-    (9000, 4, (), 0.5, {"rule": dps.FitRule(budget_fraction=0.4)}),
+    # The default fit would release coefficients alone here.
+    (9000, 4, (), 0.5, {"rule": dps.FitRule(budget_fraction=0.4, mechanism="noisy-moments")}),
 ]
 
 

@@ -184,7 +184,7 @@ EXPERIMENT = Experiment(
         "Epsilon 2 is for the whole release: response range, selection and coefficients. Bounds "
         "are public and wide, 2 for variables with standard deviation 1 and 10 for a response with "
         "standard deviation 1.1. All methods have an intercept and a private response range. *Our "
-        "defaults* are permute-and-flip and noisy sums. All other methods, including "
+        "defaults* are permute-and-flip and the default fit. All other methods, including "
         "permute-and-flip, have the fit by objective perturbation and the same budget fractions. "
         "Top-R has R = k(p-k)+2. Mistakes has a private anchor, so that it has a guarantee; the "
         "published version has none and would do better. Metropolis has 20,000 steps and a delta, "
@@ -206,8 +206,8 @@ EXPERIMENT = Experiment(
               "privacy.", near_the_best),
         Claim("Ours: where the support is found, the defaults predict as well as objective "
               "perturbation.", lowest,
-              "Noisy sums cost more than objective perturbation once the support is right; they "
-              "pay for intervals and R2, which the other fit does not give."),
+              "The default fit spends half of its budget, or all of it, on noisy sums. They give "
+              "intervals and R2, which the other fit does not."),
     ),
     full="about 2 minutes on 2 cores",
     size=(10.0, 4.4),

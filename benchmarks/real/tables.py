@@ -168,13 +168,13 @@ def split(name: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """A table as somebody has it, and what they declare of it.
+    """A table as an analyst has it, and its schema.
 
     Attributes
     ----------
     frame : data frame
         The columns that are offered and the response, as they come. Missing cells stay missing:
-        what becomes of them is the door's business.
+        the quantizer applies the rule of the schema to them.
     schema : Schema
         Its choices are the columns of the frame: numbers, and texts with levels.
     """
